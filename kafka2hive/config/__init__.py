@@ -1,0 +1,1 @@
+"""The YAML map: loaded, validated with every error at once, frozen."""

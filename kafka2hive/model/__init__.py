@@ -1,0 +1,1 @@
+"""The values every room speaks in. Pure: no I/O, no clock, no third-party imports."""

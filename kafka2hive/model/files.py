@@ -1,0 +1,45 @@
+"""Data files as the ledger, the tasks and the publisher speak of them."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka2hive.model.offsets import OffsetRange
+
+
+class FileKind(Enum):
+    """What a file of a snapshot holds."""
+
+    DATA = "data"
+    DEAD_LETTER = "dead_letter"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HivePartition:
+    """One partition of a Hive table.
+
+    `table` is `db.table`; `path` the partition's path below the table, already escaped as Hive does it
+    (`dt=2013-01-01/hr=05`), empty for an unpartitioned table; `location` the full directory.
+    """
+
+    table: str
+    path: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of an epoch with its staged (`.pending`) and final address, full paths both.
+
+    `length` in bytes, `checksum` is `crc32:<8 hex digits>` of the whole file, `ranges` are the offset ranges of
+    the task whose records the file may hold, `task` the index of the task within its epoch.
+    """
+
+    kind: FileKind
+    staged: str
+    final: str
+    hive_partition: HivePartition
+    length: int
+    rows: int
+    checksum: str
+    task: int
+    ranges: tuple[OffsetRange, ...]

@@ -1,0 +1,216 @@
+"""Every path and file name: built here, parsed here, nowhere else. `parse(build(x)) == x`.
+
+Grammar: docs/protocol.md, section Layout. Names sort by number, so numbers are parsed, never compared as text.
+"""
+
+import re
+from dataclasses import dataclass
+
+OFFSETS_DIRECTORY = "kafka_partition_offsets"
+ARCHIVE_DIRECTORY = "archive"
+ALIVE_DIRECTORY = "alive"
+STAGING_DIRECTORY = "_tmp"
+OWNER_MARKER = "_kafka2hive_owner"
+FIRST_GENERATION = "g000000.init"
+
+_GENERATION = re.compile(r"g(\d{6,})\.(?:init|(\d{8}T\d{6}Z)-([A-Za-z0-9.-]+-\d+-[0-9a-f]{32}))")
+_SNAPSHOT = re.compile(r"e(\d{6,})\.(final|pending)")
+_DRAFT = re.compile(r"e(\d{6,})\.([0-9a-f]{32})\.in-progress")
+_DATA_FILE = re.compile(
+    r"(?P<slug>.{1,80})_task_(?P<task>\d+)-(?P<ledger>[0-9a-f]{8})-g(?P<generation>\d{6,})-e(?P<epoch>\d{6,})"
+    r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+)\.(?P<state>in-progress|pending|final)"
+)
+_BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-\d+-[0-9a-f]{32})\.(\d+)")
+_HIVE_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
+HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+def join(directory: str, *names: str) -> str:
+    """One path below another; the only place that puts paths together."""
+    return "/".join([directory.rstrip("/"), *names])
+
+
+def parent(path: str) -> str:
+    return path.rsplit("/", 1)[0]
+
+
+def base_name(path: str) -> str:
+    return path.rsplit("/", 1)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The generation directory's name: how often the table was taken over, since when, and by whom."""
+
+    number: int
+    started: str | None = None
+    owner: str | None = None
+
+    @property
+    def name(self) -> str:
+        if self.started is None:
+            return f"g{self.number:06d}.init"
+        return f"g{self.number:06d}.{self.started}-{self.owner}"
+
+    @staticmethod
+    def parse(name: str) -> "Generation | None":
+        """None when `name` does not match the grammar exactly."""
+        found = _GENERATION.fullmatch(name)
+        if not found:
+            return None
+        generation = Generation(int(found[1]), found[2], found[3])
+        return generation if generation.name == name else None
+
+
+class SnapshotState:
+    """The states a snapshot file can carry in its name besides `.in-progress`."""
+
+    PENDING = "pending"
+    FINAL = "final"
+
+
+def snapshot_name(epoch: int, state: str) -> str:
+    return f"e{epoch:06d}.{state}"
+
+
+def parse_snapshot_name(name: str) -> tuple[int, str] | None:
+    """`(epoch, state)` of `e000041.final` or `e000042.pending`, None for anything else."""
+    found = _SNAPSHOT.fullmatch(name)
+    if not found or snapshot_name(int(found[1]), found[2]) != name:
+        return None
+    return int(found[1]), found[2]
+
+
+def draft_name(epoch: int, uuid: str) -> str:
+    """Name of a snapshot that is being written."""
+    return f"e{epoch:06d}.{uuid}.in-progress"
+
+
+def is_draft_name(name: str) -> bool:
+    return _DRAFT.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPaths:
+    """Paths of one table's ledger below the ledger root."""
+
+    root: str
+    table: str
+
+    @property
+    def ledgers(self) -> str:
+        return join(self.root, OFFSETS_DIRECTORY)
+
+    @property
+    def table_directory(self) -> str:
+        return join(self.root, OFFSETS_DIRECTORY, self.table)
+
+    def beside(self, uuid: str) -> str:
+        """Where init builds a new ledger before it is renamed into place."""
+        return join(self.root, OFFSETS_DIRECTORY, f"init-{uuid}")
+
+    def generation(self, generation: Generation) -> str:
+        return join(self.table_directory, generation.name)
+
+    def archive(self, generation: Generation) -> str:
+        return join(self.root, ARCHIVE_DIRECTORY, self.table, generation.started or "init")
+
+    @property
+    def archives(self) -> str:
+        return join(self.root, ARCHIVE_DIRECTORY, self.table)
+
+
+def owner_marker(table_location: str) -> str:
+    return join(table_location, OWNER_MARKER)
+
+
+def staging_directory(table_location: str) -> str:
+    return join(table_location, STAGING_DIRECTORY)
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileName:
+    """Name of a data file in all its states; `extension` without dots at the ends, e.g. `parquet`."""
+
+    slug: str
+    task: int
+    ledger: str
+    generation: int
+    epoch: int
+    uuid: str
+    extension: str
+
+    def in_state(self, state: str) -> str:
+        """`state` is `in-progress`, `pending` or `final`."""
+        return (
+            f"{self.slug}_task_{self.task}-{self.ledger}-g{self.generation:06d}-e{self.epoch:06d}"
+            f"-{self.uuid}.{self.extension}.{state}"
+        )
+
+    @staticmethod
+    def parse(name: str) -> "tuple[DataFileName, str] | None":
+        """`(name, state)`, None when it is not exactly one of ours."""
+        found = _DATA_FILE.fullmatch(name)
+        if not found:
+            return None
+        parsed = DataFileName(
+            found["slug"],
+            int(found["task"]),
+            found["ledger"],
+            int(found["generation"]),
+            int(found["epoch"]),
+            found["uuid"],
+            found["extension"],
+        )
+        return (parsed, found["state"]) if parsed.in_state(found["state"]) == name else None
+
+
+def bucket_slug(partition_path: str) -> str:
+    """A bucket's path as the beginning of a file name: never hidden to Hive, at most 60 characters."""
+    slug = re.sub(r"[^A-Za-z0-9=.-]+", "-", partition_path).strip("-._")
+    return slug[:60].rstrip("-._") or "all"
+
+
+def ledger_tag(ledger_id: str) -> str:
+    """The part of a ledger id that stands in file names: its first eight digits."""
+    return ledger_id[:8]
+
+
+def escape_partition_value(value: str) -> str:
+    """A partition value as Hive escapes it in a path (FileUtils.escapePathName); empty is Hive's default name."""
+    if value == "":
+        return HIVE_DEFAULT_PARTITION
+    return _HIVE_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+def unescape_partition_value(text: str) -> str:
+    """Inverse of escape_partition_value for values that are not empty."""
+    return re.sub(r"%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text)
+
+
+def partition_path(values: tuple[tuple[str, str], ...]) -> str:
+    """`(("dt", "2013-01-01"), ("hr", "05"))` -> `dt=2013-01-01/hr=05`."""
+    return "/".join(f"{name}={escape_partition_value(value)}" for name, value in values)
+
+
+def parse_partition_path(path: str) -> tuple[tuple[str, str], ...]:
+    """Inverse of partition_path; the default partition name stands for the empty value."""
+    pairs = []
+    for part in path.split("/") if path else []:
+        name, _, value = part.partition("=")
+        pairs.append((name, "" if value == HIVE_DEFAULT_PARTITION else unescape_partition_value(value)))
+    return tuple(pairs)
+
+
+def alive_directory(root: str, service: str) -> str:
+    return join(root, ALIVE_DIRECTORY, service)
+
+
+def beat_name(owner: str, count: int) -> str:
+    return f"beat.{owner}.{count}"
+
+
+def parse_beat_name(name: str) -> tuple[str, int] | None:
+    """`(owner, count)`."""
+    found = _BEAT.fullmatch(name)
+    return (found[1], int(found[2])) if found else None

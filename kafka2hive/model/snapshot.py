@@ -1,0 +1,62 @@
+"""The snapshot: a table's whole state after one epoch, as one value (design: docs/protocol.md)."""
+
+from dataclasses import dataclass, field
+
+from kafka2hive.model.account import RangeAccount
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedGap:
+    """Offsets a person declared lost before they were read (aged out by retention, a truncated log)."""
+
+    range: OffsetRange
+    reason: str
+    accepted_at: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedLoss:
+    """A committed file a person gave up (`remedy` = `accept-loss`) or had dumped again (`refetch`)."""
+
+    path: str
+    remedy: str
+    rows: int
+    accepted_at: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State of one table after epoch `epoch`. The newest one alone is the state.
+
+    `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
+    this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
+    known to be registered when this was written. `written_at` is ISO-8601 UTC, for people only: no decision uses it.
+    """
+
+    ledger_id: str
+    service: str
+    table: str
+    generation: int
+    owner: str
+    epoch: int
+    written_at: str
+    cluster_id: str = "-"
+    files: tuple[DataFile, ...] = ()
+    positions: tuple[Position, ...] = ()
+    accounts: tuple[RangeAccount, ...] = ()
+    gaps: tuple[AcceptedGap, ...] = ()
+    losses: tuple[AcceptedLoss, ...] = ()
+    debts: tuple[HivePartition, ...] = ()
+    _index: dict[TopicPartition, Position] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def position(self, topic_partition: TopicPartition) -> Position | None:
+        """The position of one topic partition, None when the table never read it."""
+        if not self._index and self.positions:
+            self._index.update({p.topic_partition: p for p in self.positions})
+        return self._index.get(topic_partition)

@@ -1,0 +1,1 @@
+"""The FileSystem port and its adapters (HDFS, local disk)."""

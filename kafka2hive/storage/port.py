@@ -1,0 +1,145 @@
+"""The FileSystem port: the few operations the protocol needs, with the same semantics on HDFS, local disk and in simulation.
+
+Errors are sorted by what a caller can do. Nothing here retries on its own. Every path is full, `scheme://authority/a/b`
+on HDFS (`hdfs://host:port/a/b`) and `file:///a/b` on local disk.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class StorageError(Exception):
+    """Base of the port's errors; `path` is the path the operation was asked for."""
+
+    def __init__(self, path: str, message: str = "") -> None:
+        super().__init__(f"{path}: {message}" if message else path)
+        self.path = path
+
+
+class NotFound(StorageError):
+    """The path (source of a rename) does not exist."""
+
+
+class ParentMissing(NotFound):
+    """The parent directory of the path to be made does not exist."""
+
+
+class AlreadyExists(StorageError):
+    """The path to be made (target of a rename) exists; nothing was changed."""
+
+
+class Unavailable(StorageError):
+    """It did not happen (connection refused, standby, safe mode); trying again later is right."""
+
+
+class OutcomeUnknown(StorageError):
+    """It may have happened (connection lost after the request was sent): read back before going on."""
+
+
+class Denied(StorageError):
+    """Permission refused; it did not happen."""
+
+
+class NoRoom(StorageError):
+    """Quota or disk is full; it did not happen, or an unusable part of it did under an in-progress name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """`path` full, `length` in bytes (0 for directories), `modified` in milliseconds of the server's clock."""
+
+    path: str
+    length: int
+    is_directory: bool
+    modified: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[1]
+
+
+class FileWriter(Protocol):
+    """A file being written. Exactly one of `close` and `abandon` ends it."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def close(self) -> None:
+        """Make what was written durable (hsync) and close; afterwards the length is right for every reader."""
+        ...
+
+    def abandon(self) -> None:
+        """Give the file up: never raises, leaves whatever there is under its in-progress name, does not block."""
+        ...
+
+
+class FileSystem(Protocol):
+    """All operations may raise Unavailable, OutcomeUnknown (mutations only), Denied; `create`, `mkdirs`, `rename` also NoRoom."""
+
+    def create(self, path: str) -> FileWriter:
+        """A new file. Never overwrites (AlreadyExists), never makes parents (ParentMissing)."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic, file or directory, never overwrites nor moves into an existing directory.
+
+        NotFound: source missing; ParentMissing: target's parent missing; AlreadyExists: target exists.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The whole file. NotFound."""
+        ...
+
+    def stat(self, path: str) -> FileStatus:
+        """NotFound."""
+        ...
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        """Direct children of a directory, sorted by name. NotFound."""
+        ...
+
+    def delete(self, path: str) -> bool:
+        """Remove one file or an empty directory; False when it was not there."""
+        ...
+
+    def mkdirs(self, path: str) -> None:
+        """Make a directory and its parents; nothing happens when it exists. AlreadyExists when a file is there."""
+        ...
+
+
+class Concurrency(Protocol):
+    """Runs one function over many items, several at a time where the adapter can; results in the order of the items.
+
+    The first exception is raised after all running calls have ended.
+    """
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]: ...
+
+
+class Clock(Protocol):
+    """Time as the protocol uses it: to wait, and to write into texts for people. Never for a decision about data."""
+
+    def now(self) -> str:
+        """Wall clock, ISO-8601 UTC to the second, e.g. `2026-11-21T07:48:44Z`."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds, from an arbitrary start."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+def write_file(files: FileSystem, path: str, data: bytes) -> None:
+    """Create, write, sync, close. On an error the file under `path` means nothing and is abandoned."""
+    writer = files.create(path)
+    try:
+        writer.write(data)
+        writer.close()
+    except StorageError:
+        writer.abandon()
+        raise
