@@ -1,0 +1,210 @@
+"""What driver and tasks say to each other: plans go out, manifests come back. No secrets in either.
+
+Both travel as JSON text in Spark rows (`plan_to_json`, `manifest_to_json`); secrets travel in TaskSettings, which
+goes out in the task's closure only.
+"""
+
+from dataclasses import dataclass, field
+
+import orjson
+
+from kafka2hive.config.values import (
+    Bucketing,
+    Column,
+    MetadataColumn,
+    StorageOptions,
+    Tombstones,
+    WriterOptions,
+)
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class TableTask:
+    """One table's share of a task: its ranges, and the (ledger, generation, epoch) its files are named by.
+
+    `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` keeps
+    only the records of one Hive partition path (a refetch), None keeps all.
+    """
+
+    table: str
+    ledger_id: str
+    generation: int
+    epoch: int
+    planned_at_ms: int
+    ranges: tuple[OffsetRange, ...]
+    only_bucket: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """One Spark task; `index` is unique within the run's epoch and stands in file names."""
+
+    index: int
+    tables: tuple[TableTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFailure:
+    """Why one table failed in a task: a stable code and a text with path, topic and offset."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableManifest:
+    """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
+
+    `leader_epochs`: leader epoch of the last record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`:
+    record timestamps (epoch milliseconds), None without records. `seconds`: time per phase (fetch, decode, write, close).
+    """
+
+    table: str
+    task: int
+    epoch: int
+    files: tuple[DataFile, ...] = ()
+    accounts: tuple[RangeAccount, ...] = ()
+    leader_epochs: tuple[tuple[TopicPartition, int], ...] = ()
+    newest_ms: int | None = None
+    oldest_ms: int | None = None
+    seconds: tuple[tuple[str, float], ...] = ()
+    failure: TableFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What a task must know of a table; the same for every epoch of a run.
+
+    `columns` are the value's columns (resolved, also when the map left them to Hive), `metadata` the further columns
+    taken from the record, appended after them in this order. `location` is the table's directory.
+    """
+
+    table: str
+    format: str
+    columns: tuple[Column, ...]
+    metadata: tuple[tuple[MetadataColumn, str], ...]
+    bucketing: Bucketing
+    zone: str
+    tombstones: Tombstones
+    writer: WriterOptions
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """Closure of every task: clients' settings with secrets, limits (bytes, counts), all tables by name."""
+
+    kafka: tuple[tuple[str, str], ...] = field(repr=False)
+    storage: StorageOptions = field(repr=False)
+    tables: dict[str, TableSettings]
+    dead_letter_table: str
+    dead_letter_location: str
+    file_bytes: int
+    open_files: int
+    memory_bytes: int
+    stall_seconds: float = 300.0
+
+
+def _range(value: OffsetRange) -> list[object]:
+    return [value.topic_partition.topic, value.topic_partition.number, value.start, value.end]
+
+
+def _parse_range(value: list[object]) -> OffsetRange:
+    topic, number, start, end = value
+    return OffsetRange(TopicPartition(str(topic), int(str(number))), int(str(start)), int(str(end)))
+
+
+def plan_to_json(plan: TaskPlan) -> str:
+    tables = [
+        [
+            t.table,
+            t.ledger_id,
+            t.generation,
+            t.epoch,
+            t.planned_at_ms,
+            [_range(r) for r in t.ranges],
+            t.only_bucket,
+        ]
+        for t in plan.tables
+    ]
+    return orjson.dumps([plan.index, tables]).decode()
+
+
+def plan_from_json(text: str) -> TaskPlan:
+    index, tables = orjson.loads(text)
+    return TaskPlan(
+        index,
+        tuple(TableTask(t[0], t[1], t[2], t[3], t[4], tuple(map(_parse_range, t[5])), t[6]) for t in tables),
+    )
+
+
+def manifest_to_json(manifest: TableManifest) -> str:
+    files = [
+        [
+            f.kind.value,
+            f.staged,
+            f.final,
+            f.hive_partition.table,
+            f.hive_partition.path,
+            f.hive_partition.location,
+            f.length,
+            f.rows,
+            f.checksum,
+            f.task,
+            [_range(r) for r in f.ranges],
+        ]
+        for f in manifest.files
+    ]
+    accounts = [
+        [a.task, _range(a.range)]
+        + [a.account.read, a.account.written, a.account.filtered, a.account.tombstones]
+        + [a.account.dead_lettered, a.account.absent, a.account.bytes]
+        for a in manifest.accounts
+    ]
+    failure = None if manifest.failure is None else [manifest.failure.code, manifest.failure.message]
+    return orjson.dumps(
+        {
+            "table": manifest.table,
+            "task": manifest.task,
+            "epoch": manifest.epoch,
+            "files": files,
+            "accounts": accounts,
+            "leader_epochs": [[t.topic, t.number, e] for t, e in manifest.leader_epochs],
+            "newest_ms": manifest.newest_ms,
+            "oldest_ms": manifest.oldest_ms,
+            "seconds": manifest.seconds,
+            "failure": failure,
+        }
+    ).decode()
+
+
+def manifest_from_json(text: str) -> TableManifest:
+    value = orjson.loads(text)
+    return TableManifest(
+        table=value["table"],
+        task=value["task"],
+        epoch=value["epoch"],
+        files=tuple(
+            DataFile(
+                FileKind(f[0]),
+                f[1],
+                f[2],
+                HivePartition(f[3], f[4], f[5]),
+                f[6],
+                f[7],
+                f[8],
+                f[9],
+                tuple(map(_parse_range, f[10])),
+            )
+            for f in value["files"]
+        ),
+        accounts=tuple(RangeAccount(a[0], _parse_range(a[1]), Account(*a[2:])) for a in value["accounts"]),
+        leader_epochs=tuple((TopicPartition(t, n), e) for t, n, e in value["leader_epochs"]),
+        newest_ms=value["newest_ms"],
+        oldest_ms=value["oldest_ms"],
+        seconds=tuple((name, seconds) for name, seconds in value["seconds"]),
+        failure=None if value["failure"] is None else TableFailure(*value["failure"]),
+    )
