@@ -1,0 +1,96 @@
+"""Fetch the jars of the real services that the integration tests start.
+
+Each `NAME.gav` beside this file lists a whole class path; Maven copies it to `.cache/jars/NAME`. A stamp with the
+list's checksum makes a second call cost nothing; a changed list replaces the directory. Only the standard library
+is used, so that any Python runs it.
+
+    python tests/jars/fetch.py           fetch what is missing
+    python tests/jars/fetch.py --check   exit 1 when something is missing, fetch nothing
+"""
+
+# ruff: noqa: T201 - a command talks to its user by printing
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+LISTS = Path(__file__).resolve().parent
+CACHE = LISTS.parent.parent / ".cache" / "jars"
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+ATTEMPTS = 4
+
+
+def coordinates(gav: Path) -> list[tuple[str, str, str]]:
+    """Read `group version artifact...` lines into (group, artifact, version); `#` begins a comment line."""
+    lines = (line.split() for line in gav.read_text().splitlines() if line.strip() and not line.startswith("#"))
+    return [(group, artifact, version) for group, version, *artifacts in lines for artifact in artifacts]
+
+
+def pom(name: str, wanted: list[tuple[str, str, str]]) -> str:
+    """Build a Maven project that depends on exactly these artifacts and on nothing they ask for."""
+    exclusion = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    dependencies = "\n".join(
+        f"<dependency><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
+        f"<version>{escape(version)}</version>{exclusion}</dependency>"
+        for group, artifact, version in wanted
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
+        f"<groupId>kafka2hive.tests</groupId><artifactId>{name}</artifactId><version>1</version>"
+        f"<packaging>pom</packaging>\n<dependencies>\n{dependencies}\n</dependencies></project>\n"
+    )
+
+
+def is_complete(gav: Path) -> bool:
+    """Say whether the directory of this list was filled from this very list."""
+    stamp = CACHE / gav.stem / "COMPLETE"
+    return stamp.exists() and stamp.read_text() == _checksum(gav)
+
+
+def fetch(gav: Path) -> None:
+    """Fill `.cache/jars/NAME`; a directory becomes visible only when it is whole. Raises SystemExit(69)."""
+    wanted = coordinates(gav)
+    started = time.monotonic()
+    work = CACHE / f"{gav.stem}.partial"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "pom.xml").write_text(pom(gav.stem, wanted))
+    print(f"setup: fetching {len(wanted)} jars of {gav.stem} with Maven", flush=True)
+    command = ["mvn", "-q", "-B", "-f", str(work / "pom.xml"), PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
+    for attempt in range(1, ATTEMPTS + 1):
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode == 0 and len(list((work / "lib").glob("*.jar"))) == len(wanted):
+            break
+        reason = next((line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived")
+        print(f"setup: Maven failed (attempt {attempt} of {ATTEMPTS}): {reason}", flush=True)
+        command = [part for part in command if part != "-U"] + ["-U"]  # ask again for what was not found
+        time.sleep(3 * attempt)
+    else:
+        print(answer.stdout[-4000:] + answer.stderr[-4000:], file=sys.stderr)
+        raise SystemExit(69)
+    shutil.rmtree(CACHE / gav.stem, ignore_errors=True)
+    (work / "lib" / "COMPLETE").write_text(_checksum(gav))
+    (work / "lib").rename(CACHE / gav.stem)
+    shutil.rmtree(work)
+    size = sum(jar.stat().st_size for jar in (CACHE / gav.stem).glob("*.jar")) / 1e6
+    print(f"setup: {gav.stem}: {len(wanted)} jars, {size:.0f} MB, in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def _checksum(gav: Path) -> str:
+    return hashlib.sha256(gav.read_bytes()).hexdigest()
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    missing = [gav for gav in sorted(LISTS.glob("*.gav")) if not is_complete(gav)]
+    if "--check" in arguments:
+        return 1 if missing else 0
+    for gav in missing:
+        fetch(gav)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

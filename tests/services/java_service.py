@@ -1,0 +1,146 @@
+"""One service process: started, watched until it is ready, stopped, killed, suspended."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.services import reaper
+
+READY_SECONDS = 120.0  # generous: the machine may be busy with other tests
+_POLL_SECONDS = 0.05
+
+
+class ServiceFailed(Exception):
+    """The service ended, or was not ready in time; the text holds the end of its output."""
+
+
+class PortTaken(ServiceFailed):
+    """The service could not bind a port: start again with others."""
+
+
+class JavaService:
+    """A process with its output in a file. `command` is what runs; it may be started again after it has ended.
+
+    The process leads its own group, so that Ctrl-C reaches the test run first and what it starts ends with it.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None):
+        self.name = name
+        self.command = list(command)
+        self.output = folder / f"{name}.out"
+        self._folder = folder
+        self._env = {**os.environ, **(env or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id; only while it was started."""
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Started and not ended (a suspended one is running)."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process; does not wait for anything. Output of an earlier run is kept in front."""
+        assert not self.is_running, f"{self.name} is running"
+        with self.output.open("ab") as output:
+            self._output_begin = output.tell()
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=self._folder,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        reaper.watch(self._process.pid)
+
+    def wait_until(self, ready: Callable[[], bool], what: str = "ready", seconds: float = READY_SECONDS) -> None:
+        """Wait until `ready()`. Raises `PortTaken` or `ServiceFailed` when it ends before, or takes too long."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if not self.is_running:
+                self._fail("ended while it was starting")
+            if time.monotonic() > deadline:
+                self._fail(f"was not {what} within {seconds:.0f} s")
+            time.sleep(_POLL_SECONDS)
+
+    def said(self, text: str) -> bool:
+        """Say whether the output since the last start contains this text."""
+        return text.encode() in self._output_bytes()
+
+    def terminate(self, seconds: float = 20.0) -> None:
+        """End it with SIGTERM, and with SIGKILL when it has not ended in time. Harmless when it has ended."""
+        if self.is_running:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            assert self._process is not None
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pass  # it gets SIGKILL below
+        self.kill()
+
+    def kill(self) -> None:
+        """End it and all it started with SIGKILL, and wait until it is gone. Harmless when it has ended."""
+        if self._process is None:
+            return
+        reaper.kill_group(self._process.pid)
+        self._process.wait()
+        reaper.forget(self._process.pid)
+
+    def suspend(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nothing."""
+        self.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        os.kill(self.pid, number)
+
+    def wait(self, seconds: float) -> int:
+        """Wait until it ends by itself and give its exit code. Raises `subprocess.TimeoutExpired`."""
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process.wait(seconds)
+
+    def _output_bytes(self) -> bytes:
+        with self.output.open("rb") as output:
+            output.seek(self._output_begin)
+            return output.read()
+
+    def _fail(self, reason: str) -> None:
+        output = self._output_bytes().decode(errors="replace")
+        self.kill()
+        taken = "Address already in use" in output or "BindException" in output
+        raise (PortTaken if taken else ServiceFailed)(f"{self.name} {reason}; its output ends:\n{output[-3000:]}")
+
+
+def run_to_end(name: str, command: Sequence[str], folder: Path, answer: str = "", seconds: float = 120.0) -> str:
+    """Run a short Java command and give its output. `answer` is what it reads. Raises `ServiceFailed`."""
+    done = subprocess.run(
+        list(command), cwd=folder, input=answer, text=True, capture_output=True, timeout=seconds, check=False
+    )
+    if done.returncode != 0:
+        raise ServiceFailed(f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout
+
+
+def start_on_free_ports(start: Callable[[], None], attempts: int = 4) -> None:
+    """Call `start`, which picks new ports each time, until none of them is taken. Raises the last `PortTaken`."""
+    for attempt in range(attempts):
+        try:
+            return start()
+        except PortTaken:
+            if attempt == attempts - 1:
+                raise
+    return None

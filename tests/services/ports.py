@@ -1,0 +1,43 @@
+"""Ports for services that come and go on this machine."""
+
+import random
+import socket
+
+# Below the range from which Linux takes ports for outgoing connections (32768 and up): a port picked from that
+# range may be gone when a service that was killed wants it back.
+_RANGE = range(15000, 32000)
+_handed_out: set[int] = set()
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Pick `count` distinct TCP ports that nobody on 127.0.0.1 uses and that this process has not handed out yet.
+
+    Nothing reserves them: another process may take one before the service binds it, which is why services start
+    with `JavaService` and try again with other ports on `PortTaken`.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.choice(_RANGE)
+        if port not in _handed_out and _is_free(port):
+            _handed_out.add(port)
+            ports.append(port)
+    return tuple(ports)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def accepts(port: int) -> bool:
+    """Say whether something on 127.0.0.1 accepts connections at this port."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
