@@ -1,0 +1,274 @@
+"""Hive's type texts and Arrow's types, one to one: `decimal(10,2)` <-> `decimal128(10, 2)`.
+
+Grammar and bounds follow the Hive language manual (LanguageManual Types). What Hive knows and this program does not
+(uniontype, intervals, timestamp with local time zone) is refused by name, never mapped to something near it.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from kafka2hive.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DECIMAL_DIGITS = 38
+MAX_NESTING = 16
+
+_TOKEN = re.compile(r"\s*([<>(),:]|`[^`]+`|[^\s<>(),:`]+)")
+_SIMPLE = {
+    "bigint": "int64",
+    "int": "int32",
+    "smallint": "int16",
+    "tinyint": "int8",
+    "double": "float64",
+    "float": "float32",
+    "boolean": "bool",
+    "string": "string",
+    "binary": "binary",
+    "date": "date32",
+}
+_ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
+_NEARBY = {
+    "long": "bigint",
+    "int64": "bigint",
+    "uint64": "decimal(20,0)",
+    "int32": "int",
+    "short": "smallint",
+    "int16": "smallint",
+    "byte": "tinyint",
+    "int8": "tinyint",
+    "real": "float",
+    "float32": "float",
+    "float64": "double",
+    "number": "double",
+    "bool": "boolean",
+    "str": "string",
+    "text": "string",
+    "json": "string",
+    "uuid": "string",
+    "bytes": "binary",
+    "blob": "binary",
+    "datetime": "timestamp",
+    "timestamptz": "timestamp",
+    "list": "array<...>",
+    "object": "struct<...>",
+    "row": "struct<...>",
+    "dict": "map<string,...>",
+}
+_UNSUPPORTED = (
+    "uniontype",
+    "interval",
+    "interval_year_month",
+    "interval_day_time",
+    "timestamplocaltz",
+    "void",
+)
+_WORDS = [*_SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
+
+
+class HiveTypeError(ConfigError):
+    """A type text that cannot be understood; `position` counts characters of the text from 0."""
+
+    def __init__(self, text: str, position: int, problem: str, suggestion: str = "") -> None:
+        super().__init__("hive_type", f"type {text!r}, character {position + 1}: {problem}", suggestion)
+        self.text = text
+        self.position = position
+        self.suggestion = suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    position: int
+
+
+class _Parser:
+    """Recursive descent over the tokens of one type text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: list[_Token] = []
+        self._next = 0
+        at = 0
+        stripped = text.rstrip()
+        while at < len(stripped):
+            match = _TOKEN.match(stripped, at)
+            if match is None:
+                self._fail(at, f"{stripped[at]!r} cannot stand here")
+            self._tokens.append(_Token(match[1], match.start(1)))
+            at = match.end()
+
+    def _fail(self, position: int, problem: str, suggestion: str = "") -> NoReturn:
+        raise HiveTypeError(self._text, position, problem, suggestion)
+
+    def _peek(self) -> _Token:
+        if self._next < len(self._tokens):
+            return self._tokens[self._next]
+        return _Token("", len(self._text))
+
+    def _take(self) -> _Token:
+        token = self._peek()
+        self._next += 1
+        return token
+
+    def _expect(self, wanted: str) -> None:
+        token = self._take()
+        if token.text != wanted:
+            found = repr(token.text) if token.text else "the end"
+            self._fail(token.position, f"expected {wanted!r}, found {found}", f"write {wanted!r} here")
+
+    def whole(self) -> "pa.DataType":
+        dtype = self._type(0)
+        left = self._peek()
+        if left.text:
+            self._fail(left.position, f"{left.text!r} follows a complete type", "remove it")
+        return dtype
+
+    def _type(self, depth: int) -> "pa.DataType":
+        import pyarrow as pa
+
+        token = self._take()
+        if depth > MAX_NESTING:
+            self._fail(token.position, f"types may nest {MAX_NESTING} deep")
+        word = _ALIASES.get(token.text.lower(), token.text.lower())
+        if word in _SIMPLE:
+            return pa.type_for_alias(_SIMPLE[word])
+        match word:
+            case "timestamp":
+                return self._timestamp()
+            case "varchar" | "char":
+                self._numbers(word, 1, [(1, 65535 if word == "varchar" else 255)])
+                return pa.string()
+            case "decimal":
+                return self._decimal(token)
+            case "array":
+                self._expect("<")
+                element = self._type(depth + 1)
+                self._expect(">")
+                return pa.list_(element)
+            case "map":
+                return self._map(depth)
+            case "struct":
+                return self._struct(depth)
+            case _:
+                self._unknown(token)
+
+    def _unknown(self, token: _Token) -> NoReturn:
+        word = token.text.lower()
+        if not word:
+            self._fail(token.position, "a type is missing", "for example bigint, string or decimal(10,2)")
+        if word in _UNSUPPORTED:
+            self._fail(token.position, f"{word} is not supported", "declare the column as string")
+        near = _NEARBY.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, 1)), "")
+        suggestion = f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
+        self._fail(token.position, f"unknown type {token.text!r}", suggestion)
+
+    def _timestamp(self) -> "pa.DataType":
+        import pyarrow as pa
+
+        after = self._peek()
+        if after.text.lower() == "with":
+            self._fail(
+                after.position,
+                "timestamp with time zone is not supported",
+                "declare timestamp; values with an offset are converted to the table's zone",
+            )
+        return pa.timestamp("us")
+
+    def _numbers(self, word: str, at_most: int, bounds: list[tuple[int, int]]) -> list[int]:
+        self._expect("(")
+        numbers: list[int] = []
+        while True:
+            token = self._take()
+            low, high = bounds[len(numbers)]
+            if not (token.text.isascii() and token.text.isdigit() and low <= int(token.text[:9]) <= high):
+                self._fail(token.position, f"{word} takes a number from {low} to {high} here")
+            numbers.append(int(token.text))
+            if len(numbers) == at_most or self._peek().text != ",":
+                self._expect(")")
+                return numbers
+            self._expect(",")
+
+    def _decimal(self, start: _Token) -> "pa.DataType":
+        import pyarrow as pa
+
+        if self._peek().text != "(":
+            return pa.decimal128(10, 0)  # Hive's default for a bare decimal
+        numbers = self._numbers("decimal", 2, [(1, MAX_DECIMAL_DIGITS), (0, MAX_DECIMAL_DIGITS)])
+        precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
+        if scale > precision:
+            self._fail(
+                start.position,
+                f"scale {scale} is more than precision {precision}",
+                f"decimal({scale},{scale})",
+            )
+        return pa.decimal128(precision, scale)
+
+    def _map(self, depth: int) -> "pa.DataType":
+        import pyarrow as pa
+
+        self._expect("<")
+        key = self._take()
+        if key.text.lower() != "string":
+            self._fail(key.position, f"a map's key must be string, found {key.text!r}", "map<string,...>")
+        self._expect(",")
+        value = self._type(depth + 1)
+        self._expect(">")
+        return pa.map_(pa.string(), value)
+
+    def _struct(self, depth: int) -> "pa.DataType":
+        import pyarrow as pa
+
+        self._expect("<")
+        fields: dict[str, pa.DataType] = {}
+        while True:
+            name = self._take()
+            if not name.text or name.text in "<>(),:":
+                self._fail(name.position, "a field's name is missing", "struct<name:type,...>")
+            field = name.text.strip("`")
+            if any(field.lower() == known.lower() for known in fields):
+                self._fail(
+                    name.position, f"field {field!r} is declared twice (Hive ignores case)", "rename one"
+                )
+            self._expect(":")
+            fields[field] = self._type(depth + 1)
+            if self._peek().text != ",":
+                self._expect(">")
+                return pa.struct(list(fields.items()))
+            self._expect(",")
+
+
+def parse_hive_type(text: str) -> "pa.DataType":
+    """Hive's type text to Arrow's type; words in any case, blanks anywhere between them.
+
+    `timestamp` becomes naive microseconds that hold the wall clock of the table's zone. `char(n)` and `varchar(n)`
+    become string: the length is Hive's to apply when reading. Raises HiveTypeError with position and suggestion.
+    """
+    return _Parser(text).whole()
+
+
+def hive_type_of(dtype: "pa.DataType") -> str:
+    """Arrow's type to Hive's text; `parse_hive_type` gives the same type back. Raises HiveTypeError for others."""
+    import pyarrow as pa
+
+    names = {pa.type_for_alias(arrow): hive for hive, arrow in _SIMPLE.items()}
+    if dtype in names:
+        return names[dtype]
+    if dtype == pa.timestamp("us"):
+        return "timestamp"
+    if pa.types.is_decimal128(dtype) and 0 <= dtype.scale <= dtype.precision:
+        return f"decimal({dtype.precision},{dtype.scale})"
+    if pa.types.is_list(dtype):
+        return f"array<{hive_type_of(dtype.value_type)}>"
+    if pa.types.is_map(dtype) and dtype.key_type == pa.string():
+        return f"map<string,{hive_type_of(dtype.item_type)}>"
+    if pa.types.is_struct(dtype) and dtype.num_fields:
+        return f"struct<{','.join(f'{_field_name(f.name)}:{hive_type_of(f.type)}' for f in dtype)}>"
+    raise HiveTypeError(str(dtype), 0, f"Arrow type {dtype} has no Hive type", "")
+
+
+def _field_name(name: str) -> str:
+    return name if _TOKEN.fullmatch(name) and name not in "<>(),:`" else f"`{name}`"
