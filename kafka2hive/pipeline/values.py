@@ -159,9 +159,8 @@ def manifest_to_json(manifest: TableManifest) -> str:
         for f in manifest.files
     ]
     accounts = [
-        [a.task, _range(a.range)]
-        + [a.account.read, a.account.written, a.account.filtered, a.account.tombstones]
-        + [a.account.dead_lettered, a.account.absent, a.account.bytes]
+        [a.task, _range(a.range), a.account.read, a.account.written, a.account.filtered, a.account.tombstones]
+        + [a.account.dead_lettered, a.account.absent, a.account.bytes]  # noqa: RUF005 (two short lines)
         for a in manifest.accounts
     ]
     failure = None if manifest.failure is None else [manifest.failure.code, manifest.failure.message]
