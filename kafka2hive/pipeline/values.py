@@ -4,7 +4,7 @@ Both travel as JSON text in Spark rows (`plan_to_json`, `manifest_to_json`); sec
 goes out in the task's closure only.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import orjson
 
@@ -158,11 +158,7 @@ def manifest_to_json(manifest: TableManifest) -> str:
         ]
         for f in manifest.files
     ]
-    accounts = [
-        [a.task, _range(a.range), a.account.read, a.account.written, a.account.filtered, a.account.tombstones]
-        + [a.account.dead_lettered, a.account.absent, a.account.bytes]  # noqa: RUF005 (two short lines)
-        for a in manifest.accounts
-    ]
+    accounts = [[a.task, _range(a.range), *astuple(a.account)] for a in manifest.accounts]
     failure = None if manifest.failure is None else [manifest.failure.code, manifest.failure.message]
     return orjson.dumps(
         {
