@@ -124,6 +124,11 @@ def owner_marker(table_location: str) -> str:
     return join(table_location, OWNER_MARKER)
 
 
+def owner_marker_draft(table_location: str, uuid: str) -> str:
+    """Name of an owner marker that is being written."""
+    return join(table_location, f"{OWNER_MARKER}.{uuid}.in-progress")
+
+
 def staging_directory(table_location: str) -> str:
     return join(table_location, STAGING_DIRECTORY)
 

@@ -1,0 +1,204 @@
+"""A snapshot as text a person can read, and back. Format version 1.
+
+Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
+them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
+partitions), `account`s by task, `gap`s, `losse`s, `debt`s. Last `checksum sha256:<hex>` over every byte before it.
+A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import astuple
+from typing import Any
+
+import orjson
+
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+
+FORMAT = 1
+_CHECKSUM = b"checksum sha256:"
+_NO_FILES = "-"
+
+
+class SnapshotDamaged(ValueError):
+    """The bytes are not a whole, unchanged snapshot of a format this version reads."""
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    lines = ["\t".join(f.final for f in snapshot.files) or _NO_FILES]
+    lines += [_line("file", _file(f)) for f in snapshot.files]
+    lines.append(_line("header", _header(snapshot)))
+    lines += [_line("position", _position(p)) for p in snapshot.positions]
+    lines += [
+        _line("account", {"task": a.task, **_range(a.range), **_account(a.account)})
+        for a in snapshot.accounts
+    ]
+    lines += [
+        _line("gap", {**_range(g.range), **_accepted(g.reason, g.accepted_at, g.epoch)})
+        for g in snapshot.gaps
+    ]
+    lines += [
+        _line("loss", {"path": x.path, "rows": x.rows, **_accepted(x.remedy, x.accepted_at, x.epoch)})
+        for x in snapshot.losses
+    ]
+    lines += [_line("debt", _hive_partition(d)) for d in snapshot.debts]
+    body = ("\n".join(lines) + "\n").encode()
+    return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+def decode(data: bytes) -> Snapshot:
+    """Raises SnapshotDamaged, naming what is wrong."""
+    at = data.rfind(b"\n" + _CHECKSUM)
+    if at < 0:
+        raise SnapshotDamaged("no checksum line: cut off, or not a snapshot")
+    body, tail = data[: at + 1], data[at + 1 :]
+    if tail != _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n":
+        raise SnapshotDamaged("the checksum does not match: the file was changed")
+    try:
+        return _decode(body.decode())
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise SnapshotDamaged(f"not format {FORMAT}: {type(error).__name__} {error}") from error
+
+
+def _decode(text: str) -> Snapshot:
+    addresses, *lines = text.splitlines()
+    rows: dict[str, list[Any]] = {}
+    for line in lines:
+        tag, _, value = line.partition(" ")
+        rows.setdefault(tag, []).append(orjson.loads(value))
+    (header,) = rows.pop("header")
+    if header["format"] > FORMAT:
+        raise SnapshotDamaged(
+            f"format {header['format']}, this version reads up to {FORMAT}: use a newer kafka2hive"
+        )
+    files = tuple(map(_parse_file, rows.pop("file", ())))
+    if addresses != ("\t".join(f.final for f in files) or _NO_FILES):
+        raise SnapshotDamaged("line 1 does not name the files of the file lines")
+    snapshot = Snapshot(
+        ledger_id=header["ledger"],
+        service=header["service"],
+        table=header["table"],
+        generation=header["generation"],
+        owner=header["owner"],
+        epoch=header["epoch"],
+        written_at=header["written_at"],
+        cluster_id=header["cluster"],
+        files=files,
+        positions=tuple(map(_parse_position, rows.pop("position", ()))),
+        accounts=tuple(
+            RangeAccount(a["task"], _parse_range(a), _parse_account(a)) for a in rows.pop("account", ())
+        ),
+        gaps=tuple(AcceptedGap(_parse_range(g), g["how"], g["at"], g["epoch"]) for g in rows.pop("gap", ())),
+        losses=tuple(
+            AcceptedLoss(x["path"], x["how"], x["rows"], x["at"], x["epoch"]) for x in rows.pop("loss", ())
+        ),
+        debts=tuple(map(_parse_hive_partition, rows.pop("debt", ()))),
+    )
+    if rows:
+        raise SnapshotDamaged(f"unknown lines: {', '.join(sorted(rows))}")
+    return snapshot
+
+
+def _line(tag: str, value: dict[str, Any]) -> str:
+    return f"{tag} {orjson.dumps(value).decode()}"
+
+
+def _header(s: Snapshot) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "ledger": s.ledger_id,
+        "service": s.service,
+        "table": s.table,
+        "generation": s.generation,
+        "owner": s.owner,
+        "epoch": s.epoch,
+        "written_at": s.written_at,
+        "cluster": s.cluster_id,
+    }
+
+
+def _range(r: OffsetRange) -> dict[str, Any]:
+    return {
+        "topic": r.topic_partition.topic,
+        "number": r.topic_partition.number,
+        "start": r.start,
+        "end": r.end,
+    }
+
+
+def _parse_range(v: dict[str, Any]) -> OffsetRange:
+    return OffsetRange(TopicPartition(v["topic"], v["number"]), v["start"], v["end"])
+
+
+_ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
+
+
+def _account(a: Account) -> dict[str, Any]:
+    return dict(zip(_ACCOUNT_FIELDS, astuple(a), strict=True))
+
+
+def _parse_account(v: dict[str, Any]) -> Account:
+    return Account(*(v[name] for name in _ACCOUNT_FIELDS))
+
+
+def _accepted(how: str, at: str, epoch: int) -> dict[str, Any]:
+    return {"how": how, "at": at, "epoch": epoch}
+
+
+def _position(p: Position) -> dict[str, Any]:
+    return {
+        "topic": p.topic_partition.topic,
+        "topic_id": p.topic_id,
+        "number": p.topic_partition.number,
+        "start": p.start,
+        "end": p.end,
+        "leader_epoch": p.leader_epoch,
+    }
+
+
+def _parse_position(v: dict[str, Any]) -> Position:
+    topic_partition = TopicPartition(v["topic"], v["number"])
+    return Position(topic_partition, v["start"], v["end"], v["topic_id"], v["leader_epoch"])
+
+
+def _hive_partition(p: HivePartition) -> dict[str, Any]:
+    return {"table": p.table, "partition": p.path, "location": p.location}
+
+
+def _parse_hive_partition(v: dict[str, Any]) -> HivePartition:
+    return HivePartition(v["table"], v["partition"], v["location"])
+
+
+def _file(f: DataFile) -> dict[str, Any]:
+    return {
+        "kind": f.kind.value,
+        "staged": f.staged,
+        "final": f.final,
+        **_hive_partition(f.hive_partition),
+        "length": f.length,
+        "rows": f.rows,
+        "checksum": f.checksum,
+        "task": f.task,
+        "ranges": [list(_range_tuple(r)) for r in f.ranges],
+    }
+
+
+def _range_tuple(r: OffsetRange) -> Iterable[Any]:
+    return r.topic_partition.topic, r.topic_partition.number, r.start, r.end
+
+
+def _parse_file(v: dict[str, Any]) -> DataFile:
+    return DataFile(
+        FileKind(v["kind"]),
+        v["staged"],
+        v["final"],
+        _parse_hive_partition(v),
+        v["length"],
+        v["rows"],
+        v["checksum"],
+        v["task"],
+        tuple(OffsetRange(TopicPartition(t, n), s, e) for t, n, s, e in v["ranges"]),
+    )

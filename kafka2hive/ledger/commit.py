@@ -1,0 +1,70 @@
+"""The commit: rules C1 and C2 of docs/protocol.md. After C2 the epoch is decided; before it, nothing happened."""
+
+from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.ledger.tenure import Tenure, fenced, list_own_directory
+from kafka2hive.model.errors import Surprise
+from kafka2hive.model.layout import SnapshotState, base_name, draft_name, join
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import ParentMissing, StorageError, write_file
+
+
+def commit(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> Tenure:
+    """Write `snapshot` (epoch = tenure's next) and make it the table's state.
+
+    State before: newest is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash in the middle leaves a draft
+    that means nothing, or the committed snapshot: the next start's listing tells. Never call it twice for one epoch
+    after a Surprise: start again at R2. Raises Fenced, Surprise, TableError.
+    """
+    if (
+        tenure.pending
+        or snapshot.epoch != tenure.next_epoch
+        or snapshot.generation != tenure.generation.number
+    ):
+        raise ValueError(f"epoch {snapshot.epoch} does not follow {tenure.state_path}")
+    draft = _write_draft(ports, tenure, snapshot)
+    _rename_to_pending(ports, tenure, snapshot.epoch, draft)
+    return tenure.committed(snapshot)
+
+
+def _write_draft(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> str:
+    """C1. Every try has a name of its own; a half-written draft is never touched again."""
+    data = encode(snapshot)
+    draft = ""
+
+    def attempt() -> Answer:
+        nonlocal draft
+        draft = join(tenure.directory, draft_name(snapshot.epoch, ports.new_uuid()))
+        try:
+            write_file(ports.files, draft, data)
+        except ParentMissing as error:
+            raise fenced(tenure.paths, tenure.generation) from error
+        except StorageError as error:
+            log.warning("write %s: %s", draft, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    persist(ports, "write", tenure.directory, attempt)
+    return draft
+
+
+def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str) -> None:
+    """C2, the commit point. Any answer but OK is settled by what the directory shows, or is R0."""
+    pending = tenure.snapshot_path(epoch, SnapshotState.PENDING)
+
+    def attempt() -> Answer:
+        try:
+            ports.files.rename(draft, pending)
+        except StorageError as error:
+            log.warning("commit %s: %s", pending, error)
+            names = {child.name for child in list_own_directory(ports.files, tenure)}
+            if base_name(pending) in names:
+                return Answer.DONE
+            if base_name(draft) in names:
+                return answer_to(error)
+            raise Surprise("ledger.draft_vanished", f"{draft} is gone and {pending} is not there") from error
+        return Answer.DONE
+
+    persist(ports, "commit", pending, attempt)
+    log.info("commit %s epoch %d: done", tenure.paths.table, epoch)

@@ -1,0 +1,80 @@
+"""Drafting the next snapshot: pure. Offsets must join without hole or overlap (I3), accounts must add up."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.account import RangeAccount
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+
+
+class OffsetsDoNotJoin(ValueError):
+    """A draft would leave a hole or read an offset twice: a bug, never committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one epoch does to a table's state.
+
+    `first` are positions of topic partitions the table never read (start policy); `gaps` are accepted by a person and
+    begin where the table stands; `accounts` begin where it stands after those. `leader_epochs` of the last record read.
+    `open_debts` are the Hive partitions not known to be registered before this epoch.
+    """
+
+    files: tuple[DataFile, ...] = ()
+    accounts: tuple[RangeAccount, ...] = ()
+    first: tuple[Position, ...] = ()
+    gaps: tuple[AcceptedGap, ...] = ()
+    losses: tuple[AcceptedLoss, ...] = ()
+    leader_epochs: Mapping[TopicPartition, int] | None = None
+    open_debts: frozenset[HivePartition] = frozenset()
+    cluster_id: str | None = None
+
+
+def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snapshot:
+    """The snapshot of the tenure's next epoch. Raises OffsetsDoNotJoin, AccountMismatch."""
+    state = tenure.state
+    return Snapshot(
+        ledger_id=state.ledger_id,
+        service=service,
+        table=state.table,
+        generation=tenure.generation.number,
+        owner=tenure.generation.owner or "init",
+        epoch=tenure.next_epoch,
+        written_at=written_at,
+        cluster_id=change.cluster_id or state.cluster_id,
+        files=change.files,
+        positions=_advance(state, change),
+        accounts=change.accounts,
+        gaps=state.gaps + change.gaps,
+        losses=state.losses + change.losses,
+        debts=tuple(sorted(change.open_debts | touched(change.files))),
+    )
+
+
+def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
+    """The Hive partitions files go to; an unpartitioned table has none to register."""
+    return frozenset(f.hive_partition for f in files if f.hive_partition.path)
+
+
+def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
+    positions = {p.topic_partition: replace(p, start=p.end) for p in state.positions}
+    for first in change.first:
+        if first.topic_partition in positions or first.start != first.end:
+            raise OffsetsDoNotJoin(f"{state.table}: {first.topic_partition} has a position already")
+        positions[first.topic_partition] = first
+    steps = [g.range for g in change.gaps]
+    for account in change.accounts:
+        account.check()
+        steps.append(account.range)
+    for step in sorted(steps):
+        position = positions.get(step.topic_partition)
+        if position is None or position.end != step.start:
+            stands = "has no position" if position is None else f"stands at {position.end}"
+            raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {stands}")
+        positions[step.topic_partition] = replace(position, end=step.end)
+    for topic_partition, leader_epoch in (change.leader_epochs or {}).items():
+        positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)
+    return tuple(sorted(positions.values(), key=lambda p: p.topic_partition))

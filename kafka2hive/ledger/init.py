@@ -1,0 +1,63 @@
+"""A new ledger: rule R1 of docs/protocol.md. Built beside, complete, then renamed into place once."""
+
+from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.model.layout import FIRST_GENERATION, LedgerPaths, SnapshotState, join, snapshot_name
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, write_file
+
+
+def init(ports: Ports, paths: LedgerPaths, service: str) -> None:
+    """Make the table's ledger: no files, no debts, no positions. Does nothing when there is one already.
+
+    A crash in the middle leaves an `init-<uuid>` directory that means nothing. Raises Surprise, TableError.
+    """
+
+    def attempt() -> Answer:
+        beside = paths.beside(ports.new_uuid())
+        generation = join(beside, FIRST_GENERATION)
+        first = join(generation, snapshot_name(0, SnapshotState.FINAL))
+        try:
+            ports.files.mkdirs(generation)
+            write_file(ports.files, first, encode(_empty(ports, paths.table, service)))
+            ports.files.rename(beside, paths.table_directory)
+        except AlreadyExists:
+            _discard(ports, first, generation, beside)
+            return Answer.DONE
+        except StorageError as error:
+            log.warning("init %s: %s", paths.table_directory, error)
+            return Answer.DONE if _is_there(ports, paths.table_directory) else answer_to(error)
+        log.info("init %s: done", paths.table_directory)
+        return Answer.DONE
+
+    persist(ports, "init", paths.table_directory, attempt)
+
+
+def _empty(ports: Ports, table: str, service: str) -> Snapshot:
+    return Snapshot(
+        ledger_id=ports.new_uuid(),
+        service=service,
+        table=table,
+        generation=0,
+        owner="init",
+        epoch=0,
+        written_at=ports.clock.now(),
+    )
+
+
+def _is_there(ports: Ports, directory: str) -> bool:
+    try:
+        ports.files.stat(directory)
+    except (NotFound, StorageError):
+        return False
+    return True
+
+
+def _discard(ports: Ports, *paths: str) -> None:
+    """Take away what this very attempt built and nobody needs; answers are ignored."""
+    for path in paths:
+        try:
+            ports.files.delete(path)
+        except StorageError as error:
+            log.warning("discard %s: %s", path, error)

@@ -1,0 +1,73 @@
+"""The owner marker: `<table location>/_kafka2hive_owner` names the one ledger that feeds the table.
+
+Made by the first start that writes to the table, never deleted by the program.
+"""
+
+import orjson
+
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.layout import owner_marker, owner_marker_draft
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
+
+
+def read_marker(files: FileSystem, location: str) -> str | None:
+    """The ledger id that owns the table at `location`, None when none does. Raises Stop (unreadable), StorageError."""
+    path = owner_marker(location)
+    try:
+        data = files.read(path)
+    except NotFound:
+        return None
+    try:
+        return str(orjson.loads(data)["ledger"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Stop(
+            "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"
+        ) from error
+
+
+def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
+    """Make the marker, or check that it is this ledger's. Raises Stop when another ledger feeds the table."""
+    path = owner_marker(location)
+    text = orjson.dumps({"ledger": state.ledger_id, "table": state.table, "service": state.service}) + b"\n"
+
+    def attempt() -> Answer:
+        beside = owner_marker_draft(location, ports.new_uuid())
+        try:
+            owner = read_marker(ports.files, location)
+            if owner is None:
+                ports.files.mkdirs(location)
+                write_file(ports.files, beside, text)
+                ports.files.rename(beside, path)
+                log.info("mark %s: done", path)
+                return Answer.DONE
+        except AlreadyExists:
+            return Answer.AGAIN
+        except StorageError as error:
+            log.warning("mark %s: %s", path, error)
+            return answer_to(error)
+        if owner != state.ledger_id:
+            raise Stop(
+                "marker.foreign",
+                f"{path}: the table is fed by ledger {owner}, not by {state.ledger_id} of {state.table}",
+                "two ledgers must never feed one table: give one of them another location",
+            )
+        return Answer.DONE
+
+    persist(ports, "mark", path, attempt)
+
+
+def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
+    """Before init: no ledger where the table's location names one is a Stop, never a silent new beginning (R1)."""
+    try:
+        owner = read_marker(files, location)
+    except StorageError as error:
+        raise Surprise("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
+    if owner is not None:
+        raise Stop(
+            "ledger.vanished",
+            f"{table_directory} is not there, but {owner_marker(location)} names ledger {owner}",
+            "restore the ledger directory; it was moved or deleted by someone else",
+        )

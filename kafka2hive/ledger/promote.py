@@ -1,0 +1,147 @@
+"""Promoting: rule R6 of docs/protocol.md. The files of a committed snapshot move to where readers see them.
+
+The only code that puts files into final places (W3). Idempotent: a file already moved is found at its final place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.ledger.tenure import Tenure, list_own_directory
+from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.layout import base_name, parent
+from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError
+
+
+class Move(Enum):
+    """How one file came to its final place."""
+
+    RENAMED = "renamed"
+    ALREADY_MOVED = "already_moved"
+    GIVEN_UP = "given_up"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCounts:
+    """The counts of a table's epoch; `created = renamed + already_moved + given_up` once it is promoted."""
+
+    created: int = 0
+    renamed: int = 0
+    already_moved: int = 0
+    given_up: int = 0
+    retried: int = 0
+
+
+def promote(
+    ports: Ports, tenure: Tenure, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
+) -> MoveCounts:
+    """Move every file; afterwards all lie at their final places, with the committed lengths.
+
+    `given_up`: final addresses a person accepted as lost; they are left out. State before: the snapshot is pending.
+    A crash in the middle leaves some moved; a second call finds them so. Raises Stop (missing, conflict, damage:
+    nothing overwritten or deleted), Fenced, Surprise, TableError.
+    """
+    lengths = _staged_lengths(ports.files, files)
+    retries = [0]
+
+    def move(file: DataFile) -> Move:
+        if file.final in given_up:
+            return Move.GIVEN_UP
+        staged = lengths.get(file.staged)
+        if staged is not None and staged != file.length:
+            return _already_moved_beside_junk(ports.files, tenure, file, staged)
+        return _move(ports, tenure, file, retries)
+
+    moves = ports.concurrency.map(move, files)
+    return MoveCounts(
+        created=len(files),
+        renamed=moves.count(Move.RENAMED),
+        already_moved=moves.count(Move.ALREADY_MOVED),
+        given_up=moves.count(Move.GIVEN_UP),
+        retried=retries[0],
+    )
+
+
+def _staged_lengths(files: FileSystem, wanted: Sequence[DataFile]) -> dict[str, int]:
+    """Length by path of what lies staged: one listing per staging directory (a table has one)."""
+    lengths: dict[str, int] = {}
+    for directory in sorted({parent(f.staged) for f in wanted}):
+        try:
+            lengths.update({child.path: child.length for child in files.list(directory)})
+        except NotFound:
+            continue
+        except StorageError as error:
+            raise Surprise("ledger.no_answer", f"listing {directory}: {error}") from error
+    return lengths
+
+
+def _already_moved_beside_junk(files: FileSystem, tenure: Tenure, file: DataFile, staged: int) -> Move:
+    """A staged file of another length: junk of a late create when the final one is right, damage otherwise."""
+    final = _length(files, file.final)
+    if final == file.length:
+        return Move.ALREADY_MOVED
+    list_own_directory(files, tenure)
+    raise _stop("ledger.length", file, f"staged with {staged} bytes, committed with {file.length}")
+
+
+def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> Move:
+    came = Move.RENAMED
+
+    def attempt() -> Answer:
+        nonlocal came
+        try:
+            try:
+                ports.files.rename(file.staged, file.final)
+            except ParentMissing:
+                ports.files.mkdirs(parent(file.final))
+                ports.files.rename(file.staged, file.final)
+        except StorageError as error:
+            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)
+            if _is_moved(ports.files, tenure, file):
+                came = Move.ALREADY_MOVED
+                return Answer.DONE
+            retries[0] += 1
+            return answer_to(error)
+        log.info("promote %s epoch %d: renamed", file.final, tenure.state.epoch)
+        return Answer.DONE
+
+    persist(ports, "promote", file.final, attempt)
+    return came
+
+
+def _is_moved(files: FileSystem, tenure: Tenure, file: DataFile) -> bool:
+    """Look at the staged name, THEN at the final one: the other order mistakes a move in between for a loss."""
+    staged = _length(files, file.staged)
+    final = _length(files, file.final)
+    if final == file.length:
+        return True
+    if final is not None:
+        raise _stop(
+            "ledger.conflict", file, f"a file of {final} bytes is there, committed with {file.length}"
+        )
+    if staged is not None:
+        return False
+    list_own_directory(files, tenure)
+    raise _stop("ledger.missing", file, f"neither there nor staged ({base_name(file.staged)})")
+
+
+def _length(files: FileSystem, path: str) -> int | None:
+    try:
+        return files.stat(path).length
+    except NotFound:
+        return None
+    except StorageError as error:
+        raise Surprise("ledger.no_answer", f"looking at {path}: {error}") from error
+
+
+def _stop(code: str, file: DataFile, what: str) -> Stop:
+    ranges = ", ".join(map(str, file.ranges))
+    return Stop(
+        code,
+        f"{file.final}: {what}; {file.rows} rows of {ranges}",
+        f"`kafka2hive recover --refetch {file.final}` dumps its records again while Kafka has them,"
+        f" `kafka2hive recover --accept-loss {file.final}` goes on without them; nothing was changed",
+    )

@@ -1,0 +1,69 @@
+"""A start of one table: rules R0 to R5 and R9 of docs/protocol.md. `recover` is exactly this; `run` begins with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafka2hive.ledger.epoch import roll_forward
+from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Surprise
+from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A table taken over, everything pending rolled forward. `swept` counts deleted orphans and stale drafts."""
+
+    tenure: Tenure
+    rolled_forward: int | None
+    moves: MoveCounts
+    swept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StartOrder:
+    """What to start: `judge` looks at the present state and returns the generation fit to be taken over (or raises).
+
+    `new_owner` gives `<host>-<pid>-<uuid>` with a fresh uuid at every call; `given_up` are final addresses a person
+    accepted as lost; `keep` how many final snapshots stay outside the archive.
+    """
+
+    paths: LedgerPaths
+    location: str
+    judge: Callable[[], Generation | None]
+    new_owner: Callable[[], str]
+    keep: int = 10
+    given_up: frozenset[str] = field(default_factory=frozenset)
+
+
+def start(ports: Ports, order: StartOrder) -> Started:
+    """Take over, roll forward, sweep. Safe at any moment, any number of times, against any number of others.
+
+    Raises NoLedger, OwnedByLiveRun (from `judge`), TakeOverLost, Fenced, Stop, TableError; Surprise only after the
+    budget of R0 is spent.
+    """
+    waits = ports.patience.waits()
+    while True:
+        try:
+            return _start_once(ports, order)
+        except Surprise as surprise:
+            wait = next(waits, None)
+            if wait is None:
+                raise
+            log.warning("start %s again in %.1f s (rule R0): %s", order.paths.table, wait, surprise.message)
+            ports.clock.sleep(wait)
+
+
+def _start_once(ports: Ports, order: StartOrder) -> Started:
+    tenure = take_over(ports, order.paths, order.new_owner(), order.judge())
+    claim_location(ports, order.location, tenure.state)
+    pending = tenure.state.epoch if tenure.pending else None
+    published = roll_forward(ports, tenure, order.given_up)
+    swept = sweep_own_directory(ports, published.tenure)
+    swept += sweep_staging(ports, published.tenure, staging_directory(order.location))
+    purge(ports, published.tenure, order.keep)
+    return Started(published.tenure, pending, published.moves, swept)

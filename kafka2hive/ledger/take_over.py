@@ -1,0 +1,163 @@
+"""Taking a table over: rules R2 and R3 of docs/protocol.md. One directory rename fences and claims."""
+
+from dataclasses import dataclass
+
+from kafka2hive.ledger.codec import SnapshotDamaged, decode
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.tenure import Tenure, fenced
+from kafka2hive.model.errors import Kafka2HiveError, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.model.layout import (
+    Generation,
+    LedgerPaths,
+    SnapshotState,
+    join,
+    parse_snapshot_name,
+    snapshot_name,
+)
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import Denied, FileStatus, FileSystem, NotFound, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest snapshot by names alone."""
+
+    epoch: int
+    pending: bool
+
+    @property
+    def name(self) -> str:
+        return snapshot_name(self.epoch, SnapshotState.PENDING if self.pending else SnapshotState.FINAL)
+
+
+class NoLedger(Exception):
+    """The table has no ledger below the root; only init makes one."""
+
+
+def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
+    """The one generation directory. Raises NoLedger, Stop (none or several), StorageError."""
+    try:
+        children = files.list(paths.table_directory)
+    except NotFound as error:
+        raise NoLedger(paths.table_directory) from error
+    found = [g for c in children if c.is_directory and (g := Generation.parse(c.name))]
+    if len(found) != 1:
+        raise Stop(
+            "ledger.generations",
+            f"{paths.table_directory}: {len(found)} generation directories, always exactly one is there",
+            "restore the directory by hand from what `hdfs dfs -ls` shows; nothing was changed",
+        )
+    return found[0]
+
+
+def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
+    """R3: the highest final, or the pending right above it; pendings at or below it are junk of late calls."""
+    names = [n for c in children if not c.is_directory and (n := parse_snapshot_name(c.name))]
+    finals = [epoch for epoch, state in names if state == SnapshotState.FINAL]
+    if not finals:
+        raise _impossible(directory, "no final snapshot")
+    newest = max(finals)
+    above = [epoch for epoch, state in names if state == SnapshotState.PENDING and epoch > newest]
+    if not above:
+        return Newest(newest, False)
+    if above != [newest + 1]:
+        raise _impossible(directory, f"pending snapshots {sorted(above)} above final {newest}")
+    return Newest(newest + 1, True)
+
+
+def read_snapshot(files: FileSystem, path: str, ledger_id: str | None = None) -> Snapshot:
+    """Raises Stop when it is damaged or another ledger's, StorageError as the port does."""
+    data = files.read(path)
+    try:
+        snapshot = decode(data)
+    except SnapshotDamaged as error:
+        raise Stop(
+            "ledger.damaged", f"{path}: {error}", "restore the file from a backup; nothing was changed"
+        ) from error
+    if ledger_id is not None and snapshot.ledger_id != ledger_id:
+        raise _impossible(path, f"it belongs to ledger {snapshot.ledger_id}, not {ledger_id}")
+    return snapshot
+
+
+def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation | None = None) -> Tenure:
+    """R2 and R3. `owner` is `<host>-<pid>-<uuid>`, fresh for this very attempt.
+
+    `judged` is the generation a look found fit to serve; when another name is there now, the start lost.
+    State before: one directory of whatever owner. After: one directory of this owner, everything else unchanged.
+    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, Stop, Surprise (R0),
+    TableError (permission).
+    """
+    files = ports.files
+    try:
+        old = the_generation(files, paths)
+    except StorageError as error:
+        raise _no_answer(f"listing {paths.table_directory}", error) from error
+    if judged is not None and old != judged:
+        raise _lost(paths, old)
+    mine = Generation(old.number + 1, _compact(ports.clock.now()), owner)
+    directory = paths.generation(mine)
+    refused: StorageError | None = None
+    try:
+        files.rename(paths.generation(old), directory)
+    except StorageError as error:
+        refused = error
+    log.info("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, refused or "done")
+    try:
+        children = files.list(directory)
+    except NotFound:
+        raise _why_not_mine(files, paths, old, refused) from refused
+    except StorageError as error:
+        raise _no_answer(f"listing {directory}", error) from error
+    newest = newest_snapshot(directory, children)
+    path = join(directory, newest.name)
+    try:
+        state = read_snapshot(files, path)
+    except NotFound as error:
+        raise fenced(paths, mine) from error
+    except StorageError as error:
+        raise _no_answer(f"reading {path}", error) from error
+    if state.table != paths.table or state.epoch != newest.epoch:
+        raise _impossible(path, f"it says table {state.table}, epoch {state.epoch}")
+    return Tenure(paths, mine, state, newest.pending)
+
+
+def _why_not_mine(
+    files: FileSystem, paths: LedgerPaths, old: Generation, refused: StorageError | None
+) -> Kafka2HiveError:
+    """R3, my name is missing: another's is there = lost; the old one = the rename's own error, or R0."""
+    try:
+        present = the_generation(files, paths)
+    except NoLedger as error:
+        return _impossible(str(error), "the table's ledger vanished during the take-over")
+    except StorageError as error:
+        return _no_answer(f"listing {paths.table_directory}", error)
+    if present != old:
+        return _lost(paths, present)
+    if isinstance(refused, Denied):
+        return TableError(
+            "storage.denied", f"take over {paths.table}: {refused}", "grant write permission on it"
+        )
+    return Surprise("ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}")
+
+
+def _lost(paths: LedgerPaths, present: Generation) -> TakeOverLost:
+    return TakeOverLost(
+        "ledger.lost", f"{paths.table} was taken over by {present.owner} ({present.name}) first"
+    )
+
+
+def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
+    if isinstance(error, Denied):
+        return TableError("storage.denied", f"{what}: {error}", "grant the permission")
+    return Surprise("ledger.no_answer", f"{what}: {error}")
+
+
+def _impossible(path: str, what: str) -> Stop:
+    return Stop(
+        "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; nothing was changed"
+    )
+
+
+def _compact(now: str) -> str:
+    """`2026-11-21T07:48:44Z` -> `20261121T074844Z`."""
+    return now.replace("-", "").replace(":", "")
