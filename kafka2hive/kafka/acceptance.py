@@ -1,0 +1,51 @@
+"""What a person declares lost: the argument of `recover --accept-gap`."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.offsets import TopicPartition
+
+_TEXT = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>\d+|\*)(?::(?P<up_to>\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class GapAcceptance:
+    """One acceptance: a topic's partition (`number` None: all of them), up to an offset (None: up to what is there)."""
+
+    topic: str
+    number: int | None = None
+    up_to: int | None = None
+
+    def __str__(self) -> str:
+        number = "*" if self.number is None else str(self.number)
+        return f"{self.topic}:{number}" + ("" if self.up_to is None else f":{self.up_to}")
+
+    @staticmethod
+    def parse(text: str) -> "GapAcceptance":
+        """`TOPIC:PARTITION`, `TOPIC:*` or `TOPIC:PARTITION:UP_TO`. Raises ConfigError (`usage.accept_gap`)."""
+        found = _TEXT.fullmatch(text)
+        if not found:
+            raise ConfigError(
+                "usage.accept_gap",
+                f"not a gap: {text!r}",
+                "write TOPIC:PARTITION, TOPIC:* for all its partitions, or TOPIC:PARTITION:UP_TO_OFFSET",
+            )
+        number = None if found["number"] == "*" else int(found["number"])
+        return GapAcceptance(found["topic"], number, int(found["up_to"]) if found["up_to"] else None)
+
+    def covers(self, topic_partition: TopicPartition, goes_on_at: int) -> bool:
+        """Whether it allows this topic partition to go on at that offset."""
+        return (
+            self.topic == topic_partition.topic
+            and self.number in (None, topic_partition.number)
+            and (self.up_to is None or goes_on_at <= self.up_to)
+        )
+
+
+def accepted(
+    acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, goes_on_at: int
+) -> bool:
+    """Whether any of them allows this topic partition to go on at that offset."""
+    return any(acceptance.covers(topic_partition, goes_on_at) for acceptance in acceptances)

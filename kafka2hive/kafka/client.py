@@ -1,0 +1,234 @@
+"""Questions to Kafka that need no consumer: topics, watermarks, group offsets. Every call ends within its time limit."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+from kafka2hive.config.values import KafkaOptions
+from kafka2hive.kafka import errors, properties, records
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, TopicView, Watermark
+from kafka2hive.model.offsets import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# One ListOffsets call: librdkafka sends one request per leader, so this bounds the size of a request.
+_BATCH = 10_000
+# Seconds a result may come after librdkafka's own limit before it counts as missing.
+_GRACE_SECONDS = 2.0
+# librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics.
+_MOCK_CLUSTER = "mockCluster"
+# OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
+_NOT_ANSWERED = -1001
+
+
+def everything(_topic: str) -> bool:
+    """Every topic is wanted."""
+    return True
+
+
+class KafkaAdmin:
+    """One cluster. Nothing is connected before the first question; any thread may ask.
+
+    `timeout_seconds` bounds each question. Errors: ServiceUnavailable (`kafka.unavailable`) when nobody answers,
+    ConfigError (`kafka.properties`) when librdkafka refuses the map's properties.
+    """
+
+    def __init__(self, options: KafkaOptions, timeout_seconds: float = 30.0) -> None:
+        self._options = options
+        self._timeout = timeout_seconds
+        self._client: Any = None
+
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        """The cluster's id and its topics, internal ones left out; topic ids of the `wanted` ones only."""
+        from confluent_kafka import KafkaException
+
+        try:
+            metadata = self._admin().list_topics(timeout=self._timeout)
+        except KafkaException as error:
+            raise self._unavailable("metadata", error) from error
+        cluster_id = metadata.cluster_id or UNKNOWN_ID
+        numbers = {
+            name: tuple(sorted(topic.partitions))
+            for name, topic in metadata.topics.items()
+            if not name.startswith("__") and topic.partitions
+        }
+        ids = (
+            {} if cluster_id.startswith(_MOCK_CLUSTER) else self._topic_ids([n for n in numbers if wanted(n)])
+        )
+        topics = {name: TopicView(name, ids.get(name, UNKNOWN_ID), found) for name, found in numbers.items()}
+        return ClusterView(cluster_id, topics)
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        """The first offset that can still be read.
+
+        Topic partitions that are gone or that no broker leads are left out, and the log says why; it is
+        ServiceUnavailable only when none of those asked for is answered.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        spec = OffsetSpec.earliest()
+        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+
+    def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        """The last stable offset + 1: what a reader with read_committed reaches. Left out: as `earliest`."""
+        from confluent_kafka.admin import OffsetSpec
+
+        spec = OffsetSpec.latest()
+        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+
+    def offsets_for_times(
+        self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> dict[TopicPartition, Watermark]:
+        """The first offset whose record is not older than `timestamp_ms`; offset -1 when there is none (yet).
+
+        Left out: as `earliest`.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        spec = OffsetSpec.for_timestamp(timestamp_ms)
+        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+
+    def group_offsets(
+        self, group: str, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """The consumer group's committed offsets; topic partitions without one are left out."""
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+
+        if not topic_partitions:
+            return {}
+        asked = ConsumerGroupTopicPartitions(group, [_kafka(tp) for tp in topic_partitions])
+        try:
+            future = self._admin().list_consumer_group_offsets([asked], request_timeout=self._timeout)[group]
+            answer = future.result(self._timeout + _GRACE_SECONDS)
+        except (KafkaException, FutureTimeout) as error:
+            raise self._unavailable(f"offsets of group {group}", error) from error
+        return {
+            TopicPartition(found.topic, found.partition): found.offset
+            for found in answer.topic_partitions
+            if found.error is None and found.offset >= 0
+        }
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Set the group's offsets, for lag tools only: True when all were taken, otherwise a warning in the log.
+
+        The group needs no member. Kafka refuses while a consumer of that group is subscribed.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+
+        if not offsets:
+            return True
+        wanted = ConsumerGroupTopicPartitions(group, [_kafka(tp, offset) for tp, offset in offsets.items()])
+        try:
+            future = self._admin().alter_consumer_group_offsets([wanted], request_timeout=self._timeout)[
+                group
+            ]
+            answer = future.result(self._timeout + _GRACE_SECONDS)
+        except (KafkaException, FutureTimeout) as error:
+            log.warning("offsets of group %s not set, lag tools are behind: %s", group, self._text(error))
+            return False
+        refused = [found for found in answer.topic_partitions if found.error is not None]
+        for found in refused:
+            log.warning(
+                "offset of group %s for %s-%d not set: %s",
+                group,
+                found.topic,
+                found.partition,
+                found.error.str(),
+            )
+        return not refused
+
+    def record_epoch(self, topic_partition: TopicPartition, offset: int) -> int | None:
+        """Leader epoch of the record at exactly this offset; None: no such record is left, or no epoch known.
+
+        An epoch other than the ledger's for an offset that was read means that the log was cut off and written
+        anew (an unclean leader election). Errors: TopicMissing, ServiceUnavailable.
+        """
+        return records.record_epoch(self._options, topic_partition, offset, self._timeout)
+
+    def _admin(self) -> Any:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        if self._client is None:
+            try:
+                self._client = AdminClient(properties.admin_properties(self._options), logger=log)
+            except KafkaException as error:
+                raise errors.refused_properties(self._text(error)) from error
+        self._client.poll(0)  # hands librdkafka's log lines over
+        return self._client
+
+    def _topic_ids(self, names: Sequence[str]) -> dict[str, str]:
+        from confluent_kafka import KafkaException, TopicCollection
+
+        if not names:
+            return {}
+        ids: dict[str, str] = {}
+        asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=self._timeout)
+        for name, future in asked.items():
+            try:
+                ids[name] = _printed(str(future.result(self._timeout + _GRACE_SECONDS).topic_id))
+            except KafkaException as error:
+                if not errors.is_missing(error.args[0]):  # deleted since the listing: it has no id to give
+                    raise self._unavailable(f"description of topic {name}", error) from error
+            except FutureTimeout as error:
+                raise self._unavailable(f"description of topic {name}", error) from error
+        return ids
+
+    def _list_offsets(self, asked: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Watermark]:
+        from confluent_kafka import IsolationLevel, KafkaException
+
+        found: dict[TopicPartition, Watermark] = {}
+        failure: Exception | None = None
+        for batch in _batches(list(asked)):
+            deadline = time.monotonic() + self._timeout + _GRACE_SECONDS
+            futures = self._admin().list_offsets(
+                {_kafka(tp): asked[tp] for tp in batch},
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=self._timeout,
+            )
+            for answered, future in futures.items():
+                topic_partition = TopicPartition(answered.topic, answered.partition)
+                try:
+                    found[topic_partition] = _watermark(future.result(max(0.0, deadline - time.monotonic())))
+                except (KafkaException, FutureTimeout) as error:
+                    log.warning("no offset of %s this time: %s", topic_partition, self._text(error))
+                    gone = isinstance(error, KafkaException) and errors.is_missing(error.args[0])
+                    failure = failure if gone else error
+        if failure is not None and not found:
+            raise self._unavailable("offsets", failure) from failure
+        return found
+
+    def _unavailable(self, what: str, error: Exception) -> Exception:
+        return errors.unavailable(what, properties.brokers(self._options), self._text(error))
+
+    def _text(self, error: Exception) -> str:
+        said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
+        return properties.without_secrets(said or str(error) or "no answer in time", self._options)
+
+
+def _kafka(topic_partition: TopicPartition, offset: int | None = None) -> Any:
+    from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+    if offset is None:
+        return KafkaTopicPartition(topic_partition.topic, topic_partition.number)
+    return KafkaTopicPartition(topic_partition.topic, topic_partition.number, offset)
+
+
+def _watermark(result: Any) -> Watermark:
+    """One answer of ListOffsets. Raises FutureTimeout when it is none."""
+    if result.offset == _NOT_ANSWERED:
+        raise FutureTimeout("no answer in time")
+    return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)
+
+
+def _printed(topic_id: str) -> str:
+    """Base64 as `kafka-topics.sh --describe` prints it (RFC 4648 section 5); all zeros is no id (brokers < 2.8)."""
+    url_safe = topic_id.rstrip("=").replace("+", "-").replace("/", "_")
+    return url_safe if url_safe.strip("A") else UNKNOWN_ID
+
+
+def _batches(topic_partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
+    for start in range(0, len(topic_partitions), _BATCH):
+        yield topic_partitions[start : start + _BATCH]

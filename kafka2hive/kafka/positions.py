@@ -1,0 +1,245 @@
+"""Where a table goes on in Kafka: a decision from values to a value (docs/protocol.md, First positions).
+
+The caller commits what FirstPositions says in a snapshot without files, then decides again: the answer is Resume.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.kafka import problems
+from kafka2hive.kafka.acceptance import GapAcceptance, accepted
+from kafka2hive.kafka.problems import Problem
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, TopicView, Watermark
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What Kafka holds now; `earliest` must have been asked before `latest`, so that no log seems to end before it begins.
+
+    `at_start` answers `offsets_for_times` (offset -1: nothing that new), needed for StartKind.TIMESTAMP only.
+    `last_read` is the leader epoch that the record at position.end - 1 has now, where it was asked for and is there.
+    """
+
+    cluster: ClusterView
+    earliest: Mapping[TopicPartition, Watermark]
+    latest: Mapping[TopicPartition, Watermark]
+    at_start: Mapping[TopicPartition, Watermark] = field(default_factory=dict)
+    last_read: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the map and the person say about one table.
+
+    `topics` are those the table reads now. With `by_pattern` a topic without a position in a table that has some
+    begins at its earliest offset, as does every topic of `born_later`: those that did not exist when this run began.
+    """
+
+    topics: Collection[str]
+    start: StartPolicy
+    by_pattern: bool = False
+    born_later: Collection[str] = ()
+    acceptances: Collection[GapAcceptance] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets accepted as lost, to be recorded as an AcceptedGap; empty when only `reason` is to be recorded."""
+
+    range: OffsetRange
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Nothing in the way: `ranges` = [position, log end) of every topic partition the table reads, also empty ones."""
+
+    ranges: tuple[OffsetRange, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPositions:
+    """To be committed first: `positions` (start == end) replace or join the table's, `gaps` join its accepted ones."""
+
+    positions: tuple[Position, ...]
+    gaps: tuple[Gap, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The table is to be set aside; `problems` is never empty and holds every one of them."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...] = ()
+
+
+Decision = Resume | FirstPositions | Halt
+
+
+def decide(snapshot: Snapshot, logs: Logs, wishes: Wishes) -> Decision:
+    """Where the table of `snapshot` goes on. Pure; the order of topics does not matter."""
+    found = _Findings()
+    before, now = snapshot.cluster_id, logs.cluster.cluster_id
+    if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
+        return Halt((problems.cluster_changed(before, now),))
+    known: dict[str, list[Position]] = {}
+    for position in snapshot.positions:
+        known.setdefault(position.topic_partition.topic, []).append(position)
+    for topic in sorted(set(wishes.topics)):
+        view = logs.cluster.topics.get(topic)
+        if view is None:
+            found.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
+        elif topic not in known:
+            earliest = topic in wishes.born_later or (wishes.by_pattern and bool(snapshot.positions))
+            policy = StartPolicy(StartKind.EARLIEST) if earliest else wishes.start
+            _first_positions(view, policy, logs, found)
+        else:
+            _known_topic(view, known[topic], logs, wishes, found)
+    return found.decision()
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What was found so far, topic by topic."""
+
+    ranges: list[OffsetRange] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def decision(self) -> Decision:
+        warnings = tuple(self.warnings)
+        if self.problems:
+            return Halt(tuple(self.problems), warnings)
+        if self.positions:
+            return FirstPositions(tuple(self.positions), tuple(self.gaps), warnings)
+        return Resume(tuple(self.ranges), warnings)
+
+
+def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _Findings) -> None:
+    """A topic the table never read: all of its partitions get a position, or none."""
+    topic_partitions = view.topic_partitions()
+    if not all(_answered(tp, logs) for tp in topic_partitions):
+        found.warnings.append(
+            f"topic {view.name} is not begun: Kafka does not give the offsets of all its partitions"
+        )
+        return
+    positions = []
+    for tp in topic_partitions:
+        offset = _start_offset(tp, policy, logs)
+        earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
+        if offset is None:
+            found.problems.append(problems.start_offset_missing(tp))
+        elif not earliest <= offset <= latest:
+            found.problems.append(problems.start_offset_outside(tp, offset, earliest, latest))
+        else:
+            positions.append(Position(tp, offset, offset, view.id))
+    found.positions.extend(positions)
+
+
+def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | None:
+    """The policy's offset; None when explicit offsets were given but none for `tp`."""
+    match policy.kind:
+        case StartKind.EARLIEST:
+            return logs.earliest[tp].offset
+        case StartKind.LATEST:
+            return logs.latest[tp].offset
+        case StartKind.TIMESTAMP:
+            at_start = logs.at_start[tp].offset
+            return at_start if at_start >= 0 else logs.latest[tp].offset
+        case StartKind.OFFSETS:
+            given = {TopicPartition(topic, number): offset for topic, number, offset in policy.offsets}
+            return given.get(tp)
+
+
+def _known_topic(
+    view: TopicView, positions: list[Position], logs: Logs, wishes: Wishes, found: _Findings
+) -> None:
+    """A topic the table has read before, with all or some of its present partitions."""
+    ids = {position.topic_id for position in positions} - {UNKNOWN_ID, view.id}
+    if ids and view.id != UNKNOWN_ID:
+        _recreated(view, sorted(ids)[0], positions, logs, wishes, found)
+        return
+    by_tp = {position.topic_partition: position for position in positions}
+    present = view.topic_partitions()
+    for tp in sorted(set(by_tp).difference(present)):
+        found.warnings.append(f"{tp} is not in Kafka any more; its position {by_tp[tp].end} is kept")
+    for tp in present:
+        if _answered(tp, logs):
+            # one that appears later begins at offset 0: whatever was in it is new to the table
+            _known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs, wishes, found)
+        else:
+            found.warnings.append(f"{tp} is left out this time: Kafka does not give its offsets")
+
+
+def _known_partition(
+    position: Position | None, newborn: Position, logs: Logs, wishes: Wishes, found: _Findings
+) -> None:
+    at = position or newborn
+    tp = at.topic_partition
+    earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
+    if at.end > latest:
+        cut_off = OffsetRange(tp, latest, at.end)
+        if accepted(wishes.acceptances, tp, latest):
+            found.gaps.append(Gap(OffsetRange(tp, latest, latest), f"log cut off: {cut_off} had been read"))
+            found.positions.append(Position(tp, latest, latest, newborn.topic_id))
+        else:
+            found.problems.append(problems.beyond_end(cut_off))
+    elif at.end < earliest:
+        missing = OffsetRange(tp, at.end, earliest)
+        if accepted(wishes.acceptances, tp, earliest):
+            found.gaps.append(Gap(missing, "gone from Kafka before it was read"))
+            found.positions.append(Position(tp, earliest, earliest, newborn.topic_id))
+        else:
+            found.problems.append(problems.aged_out(missing))
+    elif position is None:
+        found.positions.append(newborn)
+    elif (rewrite := _rewrite(position, logs)) is not None:
+        if accepted(wishes.acceptances, tp, at.end):
+            found.gaps.append(Gap(OffsetRange(tp, at.end, at.end), rewrite.message))
+            found.positions.append(Position(tp, at.end, at.end, newborn.topic_id))
+        else:
+            found.problems.append(rewrite)
+    else:
+        found.ranges.append(OffsetRange(tp, at.end, latest))
+
+
+def _rewrite(position: Position, logs: Logs) -> Problem | None:
+    """A log whose last epoch is below ours, or whose record that we read last has another one now, was cut off."""
+    tp, read = position.topic_partition, position.leader_epoch
+    now = logs.last_read.get(tp, read)
+    end = logs.latest[tp].leader_epoch
+    if read == UNKNOWN_EPOCH or position.end == 0 or (now == read and (end == UNKNOWN_EPOCH or end >= read)):
+        return None
+    return problems.rewritten(tp, position.end - 1, read, now if now != read else end)
+
+
+def _recreated(
+    view: TopicView, before: str, positions: list[Position], logs: Logs, wishes: Wishes, found: _Findings
+) -> None:
+    """Another topic of the same name: begins at its earliest offsets once a person says so, all partitions or none."""
+    present = view.topic_partitions()
+    if not all(_answered(tp, logs) for tp in present):
+        found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
+        return
+    if not all(accepted(wishes.acceptances, tp, logs.earliest[tp].offset) for tp in present):
+        found.problems.append(problems.topic_recreated(view.name, before, view.id))
+        return
+    for tp in present:
+        earliest = logs.earliest[tp].offset
+        found.positions.append(Position(tp, earliest, earliest, view.id))
+    reason = f"topic {view.name} made again: id {before}, now {view.id}"
+    found.gaps.extend(
+        Gap(OffsetRange(position.topic_partition, position.end, position.end), reason)
+        for position in positions
+    )
+
+
+def _answered(tp: TopicPartition, logs: Logs) -> bool:
+    return tp in logs.earliest and tp in logs.latest

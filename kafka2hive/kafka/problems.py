@@ -1,0 +1,107 @@
+"""Why a table's positions do not fit what Kafka has: each a value with the offsets and the command that goes on."""
+
+from dataclasses import dataclass
+
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+
+ACCEPT_GAP = "kafka2hive recover --accept-gap"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`code` is stable (`kafka.*`); `range` holds the offsets in question where there are any."""
+
+    code: str
+    topic: str
+    message: str
+    remedy: str
+    range: OffsetRange | None = None
+
+
+def stop(table: str, problems: tuple[Problem, ...]) -> Stop:
+    """All problems of a table as the one error that sets it aside: its code is the first one's."""
+    text = "; ".join(problem.message for problem in problems)
+    remedies = dict.fromkeys(problem.remedy for problem in problems)
+    return Stop(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
+
+
+def cluster_changed(before: str, now: str) -> Problem:
+    """The map's brokers are another cluster: offsets of one mean nothing in the other."""
+    return Problem(
+        "kafka.cluster_changed",
+        "",
+        f"the positions are of Kafka cluster {before}, but the brokers of the map are cluster {now}",
+        f"point the map at the brokers of {before}, or give the new cluster's topics a table of their own",
+    )
+
+
+def topic_recreated(topic: str, before: str, now: str) -> Problem:
+    """A topic of the same name with another id: its offsets began anew."""
+    return Problem(
+        "kafka.topic_recreated",
+        topic,
+        f"topic {topic} was deleted and made again: the positions are of id {before}, Kafka now has id {now}",
+        f"{ACCEPT_GAP} '{topic}:*' goes on at the beginning of the new topic",
+    )
+
+
+def beyond_end(position: OffsetRange) -> Problem:
+    """`position` = [log end, our position): read, but not in the log any more (unclean election, lost disks)."""
+    tp = position.topic_partition
+    return Problem(
+        "kafka.log_truncated",
+        tp.topic,
+        f"{tp} was read up to offset {position.end}, but its log ends at {position.start}: [{position.start},"
+        f" {position.end}) was cut off after it had been read (unclean leader election?)",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} goes on at the log's end, {position.start}",
+        position,
+    )
+
+
+def rewritten(topic_partition: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
+    """The record that was read last has another leader epoch now: the log was cut off and written anew."""
+    tp = topic_partition
+    return Problem(
+        "kafka.log_rewritten",
+        tp.topic,
+        f"{tp} offset {offset} was read with leader epoch {epoch_read}, and has leader epoch {epoch_now} now: the"
+        " log was cut off and written anew (unclean leader election)",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} goes on at offset {offset + 1} as if nothing had happened",
+        OffsetRange(tp, offset, offset + 1),
+    )
+
+
+def aged_out(missing: OffsetRange) -> Problem:
+    """`missing` = [our position, earliest): never read, and gone (retention, deleted records)."""
+    tp = missing.topic_partition
+    return Problem(
+        "kafka.offsets_lost",
+        tp.topic,
+        f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {len(missing)} offsets"
+        f" [{missing.start}, {missing.end}) are gone unread",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and goes on at {missing.end}",
+        missing,
+    )
+
+
+def start_offset_missing(topic_partition: TopicPartition) -> Problem:
+    """The map gives explicit start offsets, but none for this topic partition."""
+    tp = topic_partition
+    return Problem(
+        "kafka.start_offset_missing",
+        tp.topic,
+        f"the map starts {tp.topic} at explicit offsets, but gives none for {tp}",
+        f"add an offset for partition {tp.number} of {tp.topic} to the table's start",
+    )
+
+
+def start_offset_outside(topic_partition: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
+    """The map's explicit start offset is not in the log."""
+    tp = topic_partition
+    return Problem(
+        "kafka.start_offset_outside",
+        tp.topic,
+        f"the map starts {tp} at offset {offset}, but its log holds [{earliest}, {latest})",
+        f"choose an offset from {earliest} to {latest} for {tp}",
+    )

@@ -1,0 +1,38 @@
+"""What Kafka says about itself, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka2hive.model.offsets import TopicPartition
+
+UNKNOWN_ID = "-"
+UNKNOWN_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """One topic: `id` is the broker's id of it as Kafka's own tools print it, `-` where the broker gives none."""
+
+    name: str
+    id: str
+    partitions: tuple[int, ...]
+
+    def topic_partitions(self) -> tuple[TopicPartition, ...]:
+        """Every topic partition, by number."""
+        return tuple(TopicPartition(self.name, number) for number in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The cluster's id (`-` when unknown) and its topics by name, without Kafka's internal ones."""
+
+    cluster_id: str
+    topics: Mapping[str, TopicView]
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """One end of a topic partition's log. `leader_epoch` is -1 where the broker gives none."""
+
+    offset: int
+    leader_epoch: int = UNKNOWN_EPOCH
