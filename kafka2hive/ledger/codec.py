@@ -86,6 +86,7 @@ def _decode(text: str) -> Snapshot:
         epoch=header["epoch"],
         written_at=header["written_at"],
         cluster_id=header["cluster"],
+        location=header["location"],
         files=files,
         positions=tuple(map(_parse_position, rows.pop("position", ()))),
         accounts=tuple(
@@ -117,6 +118,7 @@ def _header(s: Snapshot) -> dict[str, Any]:
         "epoch": s.epoch,
         "written_at": s.written_at,
         "cluster": s.cluster_id,
+        "location": s.location,
     }
 
 

@@ -31,6 +31,7 @@ class Change:
     leader_epochs: Mapping[TopicPartition, int] | None = None
     open_debts: frozenset[HivePartition] = frozenset()
     cluster_id: str | None = None
+    location: str | None = None
 
 
 def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snapshot:
@@ -45,6 +46,7 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
         epoch=tenure.next_epoch,
         written_at=written_at,
         cluster_id=change.cluster_id or state.cluster_id,
+        location=change.location or state.location,
         files=change.files,
         positions=_advance(state, change),
         accounts=change.accounts,

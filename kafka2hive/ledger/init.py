@@ -8,7 +8,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, write_file
 
 
-def init(ports: Ports, paths: LedgerPaths, service: str) -> None:
+def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
     """Make the table's ledger: no files, no debts, no positions. Does nothing when there is one already.
 
     A crash in the middle leaves an `init-<uuid>` directory that means nothing. Raises Surprise, TableError.
@@ -20,7 +20,7 @@ def init(ports: Ports, paths: LedgerPaths, service: str) -> None:
         first = join(generation, snapshot_name(0, SnapshotState.FINAL))
         try:
             ports.files.mkdirs(generation)
-            write_file(ports.files, first, encode(_empty(ports, paths.table, service)))
+            write_file(ports.files, first, encode(_empty(ports, paths.table, service, location)))
             ports.files.rename(beside, paths.table_directory)
         except AlreadyExists:
             _discard(ports, first, generation, beside)
@@ -34,7 +34,7 @@ def init(ports: Ports, paths: LedgerPaths, service: str) -> None:
     persist(ports, "init", paths.table_directory, attempt)
 
 
-def _empty(ports: Ports, table: str, service: str) -> Snapshot:
+def _empty(ports: Ports, table: str, service: str, location: str) -> Snapshot:
     return Snapshot(
         ledger_id=ports.new_uuid(),
         service=service,
@@ -43,6 +43,7 @@ def _empty(ports: Ports, table: str, service: str) -> Snapshot:
         owner="init",
         epoch=0,
         written_at=ports.clock.now(),
+        location=location,
     )
 
 

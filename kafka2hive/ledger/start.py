@@ -29,13 +29,13 @@ class StartOrder:
     """What to start: `judge` looks at the present state and returns the generation fit to be taken over (or raises).
 
     `new_owner` gives `<host>-<pid>-<uuid>` with a fresh uuid at every call; `given_up` are final addresses a person
-    accepted as lost; `keep` how many final snapshots stay outside the archive.
+    accepted as lost; `location` is the table's directory by the map, None: as the ledger says; `keep` how many final snapshots stay outside the archive.
     """
 
     paths: LedgerPaths
-    location: str
     judge: Callable[[], Generation | None]
     new_owner: Callable[[], str]
+    location: str | None = None
     keep: int = 10
     given_up: frozenset[str] = field(default_factory=frozenset)
 
@@ -60,10 +60,11 @@ def start(ports: Ports, order: StartOrder) -> Started:
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:
     tenure = take_over(ports, order.paths, order.new_owner(), order.judge())
-    claim_location(ports, order.location, tenure.state)
+    location = order.location or tenure.state.location
+    claim_location(ports, location, tenure.state)
     pending = tenure.state.epoch if tenure.pending else None
     published = roll_forward(ports, tenure, order.given_up)
     swept = sweep_own_directory(ports, published.tenure)
-    swept += sweep_staging(ports, published.tenure, staging_directory(order.location))
+    swept += sweep_staging(ports, published.tenure, staging_directory(location))
     purge(ports, published.tenure, order.keep)
     return Started(published.tenure, pending, published.moves, swept)

@@ -34,7 +34,7 @@ class Snapshot:
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
     this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
-    known to be registered when this was written. `written_at` is ISO-8601 UTC, for people only: no decision uses it.
+    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map. `written_at` is ISO-8601 UTC, for people only: no decision uses it.
     """
 
     ledger_id: str
@@ -45,6 +45,7 @@ class Snapshot:
     epoch: int
     written_at: str
     cluster_id: str = "-"
+    location: str = ""
     files: tuple[DataFile, ...] = ()
     positions: tuple[Position, ...] = ()
     accounts: tuple[RangeAccount, ...] = ()
