@@ -26,10 +26,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """What to start: `judge` looks at the present state and returns the generation fit to be taken over (or raises).
+    """What to start.
 
-    `new_owner` gives `<host>-<pid>-<uuid>` with a fresh uuid at every call; `given_up` are final addresses a person
-    accepted as lost; `location` is the table's directory by the map, None: as the ledger says; `keep` how many final snapshots stay outside the archive.
+    `judge` looks at the present state and returns the generation fit to be taken over, or raises. `new_owner` gives
+    `<host>-<pid>-<uuid>` with a fresh uuid at every call. `location` is the table's directory by the map, None: as the
+    ledger says. `keep` final snapshots stay outside the archive. `given_up` are final addresses accepted as lost.
     """
 
     paths: LedgerPaths

@@ -34,7 +34,8 @@ class Snapshot:
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
     this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
-    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map. `written_at` is ISO-8601 UTC, for people only: no decision uses it.
+    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map.
+    `written_at` is ISO-8601 UTC, for people only: no decision uses it.
     """
 
     ledger_id: str
