@@ -18,8 +18,9 @@ class OffsetsDoNotJoin(ValueError):
 class Change:
     """What one epoch does to a table's state.
 
-    `first` are positions of topic partitions the table never read (start policy); `gaps` are accepted by a person and
-    begin where the table stands; `accounts` begin where it stands after those. `leader_epochs` of the last record read.
+    `first` are positions (start == end) that join the table's; one that replaces another (records gone, log cut off,
+    topic made again) needs a gap of its topic partition in `gaps`: a person accepted it. `accounts` begin where the
+    table stands after those. `leader_epochs` are those of the last records read.
     `open_debts` are the Hive partitions not known to be registered before this epoch.
     """
 
@@ -63,15 +64,18 @@ def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
 
 def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
     positions = {p.topic_partition: replace(p, start=p.end) for p in state.positions}
+    explained = {gap.range.topic_partition for gap in change.gaps}
     for first in change.first:
-        if first.topic_partition in positions or first.start != first.end:
-            raise OffsetsDoNotJoin(f"{state.table}: {first.topic_partition} has a position already")
+        if first.start != first.end or (first.topic_partition in positions) > (
+            first.topic_partition in explained
+        ):
+            raise OffsetsDoNotJoin(
+                f"{state.table}: {first.topic_partition} has a position, and no gap explains a new one"
+            )
         positions[first.topic_partition] = first
-    steps = [g.range for g in change.gaps]
     for account in change.accounts:
         account.check()
-        steps.append(account.range)
-    for step in sorted(steps):
+    for step in sorted(account.range for account in change.accounts):
         position = positions.get(step.topic_partition)
         if position is None or position.end != step.start:
             stands = "has no position" if position is None else f"stands at {position.end}"
