@@ -154,17 +154,21 @@ class _Parser:
             case "struct":
                 return self._struct(depth)
             case _:
-                self._unknown(token)
+                raise self._unknown(token)
 
-    def _unknown(self, token: _Token) -> NoReturn:
+    def _unknown(self, token: _Token) -> HiveTypeError:
         word = token.text.lower()
         if not word:
-            self._fail(token.position, "a type is missing", "for example bigint, string or decimal(10,2)")
+            return HiveTypeError(
+                self._text, token.position, "a type is missing", "for example bigint, string or decimal(10,2)"
+            )
         if word in _UNSUPPORTED:
-            self._fail(token.position, f"{word} is not supported", "declare the column as string")
+            return HiveTypeError(
+                self._text, token.position, f"{word} is not supported", "declare the column as string"
+            )
         near = _NEARBY.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, 1)), "")
         suggestion = f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
-        self._fail(token.position, f"unknown type {token.text!r}", suggestion)
+        return HiveTypeError(self._text, token.position, f"unknown type {token.text!r}", suggestion)
 
     def _timestamp(self) -> "pa.DataType":
         import pyarrow as pa

@@ -1,0 +1,27 @@
+"""From message bytes to rows of the table's schema, by the acceptance table of docs/decoding.md."""
+
+from typing import TYPE_CHECKING
+
+from kafka2hive.pipeline.decode.protocol import Decoder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["make_decoder"]
+
+
+def make_decoder(format: str, schema: "pa.Schema", zone: str = "UTC") -> Decoder:
+    """The decoder of one table, for one thread of one process.
+
+    `format` is `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. Raises
+    ValueError for another format, a zone nobody knows, or a schema the format cannot fill.
+    """
+    if format == "json":
+        from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
+
+        return JsonDecoder(schema, zone)
+    if format == "raw":
+        from kafka2hive.pipeline.decode.raw import RawDecoder
+
+        return RawDecoder(schema)
+    raise ValueError(f"unknown format {format!r}: formats are json and raw")

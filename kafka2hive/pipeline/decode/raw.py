@@ -1,0 +1,29 @@
+"""Format `raw`: the whole value is the row's only column."""
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+
+
+class RawDecoder:
+    """One column of binary (every value is right, the empty one too) or string (the value must be UTF-8)."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        if len(schema) != 1 or schema.field(0).type not in (pa.binary(), pa.string()):
+            raise ValueError(f"format raw fills one column of type binary or string, the table has: {schema}")
+        self.schema = schema
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder. Rejects with `raw.utf8` only."""
+        column, bad = cast_or_null(values, self.schema.field(0).type)
+        rejected = np.flatnonzero(bad)
+        if len(rejected):
+            column = column.filter(pa.array(~bad))
+        return Decoded(
+            rows=pa.RecordBatch.from_arrays([column], schema=self.schema),
+            accepted=pa.array(np.flatnonzero(~bad), pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=pa.array(["raw.utf8: the value is not valid UTF-8"] * len(rejected), pa.string()),
+        )

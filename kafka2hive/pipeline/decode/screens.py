@@ -1,0 +1,100 @@
+"""Which messages the fast reader may see: vectorised questions over a batch's bytes.
+
+Marking a message costs only time, for the exact path judges it; leaving a wrong one unmarked could change a value.
+"""
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+
+Numbers = npt.NDArray[np.integer]
+MAX_DEPTH = 64
+_BLANKS = " \t\n\r"  # JSON's white space, nothing more
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
+_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
+
+
+def suspects(values: pa.BinaryArray, has_decimals: bool) -> Mask:
+    """Messages that must not reach pyarrow.json, each for a hole it has (docs/decoding.md)."""
+    texts, marked = cast_or_null(values, pa.string())
+    marked |= ~_is_true(_in_braces(texts))
+    raw, offsets = _bytes_of(values)
+    marked |= _has_word(raw, offsets, b"NaN") | _has_word(raw, offsets, b"Inf")
+    marked |= _too_deep(values, raw, offsets)
+    if has_decimals:
+        # an exponent or more than 38 digits in a row: Arrow's decimal parser overflows silently, or crashes
+        marked |= _is_true(pc.match_substring_regex(values, r"[0-9.][eE][-+0-9]|[0-9]{39}"))
+    return marked
+
+
+def _is_true(answers: pa.Array) -> Mask:
+    mask: Mask = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _in_braces(texts: pa.StringArray) -> pa.BooleanArray:
+    """Begins with `{` and ends with `}`, white space apart: what the proof of alignment needs (arrow_reader)."""
+    answers = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
+    if pc.all(answers, skip_nulls=True, min_count=0).as_py():
+        return answers
+    trimmed = pc.ascii_trim(texts, characters=_BLANKS)
+    return pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
+
+
+def _bytes_of(values: pa.BinaryArray) -> tuple[Numbers, Numbers]:
+    """The batch's bytes, and for each message where it begins in them (n + 1 numbers); no copy."""
+    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
+        values.offset : values.offset + len(values) + 1
+    ]
+    data = values.buffers()[2]
+    everything = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
+    return everything[offsets[0] : offsets[-1]], offsets - offsets[0]
+
+
+def _has_word(raw: Numbers, offsets: Numbers, word: bytes) -> Mask:
+    """Messages that contain `word`; a word across two messages marks the first of them, which does no harm."""
+    marked = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    places = np.flatnonzero(raw[: len(raw) - len(word) + 1] == word[0]) if len(raw) >= len(word) else raw[:0]
+    for step, letter in enumerate(word[1:], 1):
+        places = places[raw[places + step] == letter]
+    if len(places):
+        marked[np.searchsorted(offsets, places, side="right") - 1] = True
+    return marked
+
+
+def _too_deep(values: pa.BinaryArray, raw: Numbers, offsets: Numbers) -> Mask:
+    marked = np.zeros(len(values), dtype=np.bool_)
+    curly, square = raw == ord("{"), raw == ord("[")
+    if np.count_nonzero(curly) + np.count_nonzero(square) < len(values) + MAX_DEPTH:
+        return marked  # each begins with a brace, so no message can hold more than MAX_DEPTH of them
+    opening = np.searchsorted(np.flatnonzero(curly | square), offsets)
+    for row in np.flatnonzero(np.diff(opening) > MAX_DEPTH):
+        marked[row] = deeper_than(values[int(row)].as_py(), MAX_DEPTH)
+    return marked
+
+
+def deeper_than(message: bytes, limit: int) -> bool:
+    """Whether more than `limit` objects and arrays are open at once, as far as the message is JSON."""
+    if b"\\" in message:
+        message = _ESCAPE.sub(b"", message)
+    outside_strings = message.translate(None, _NOT_STRUCTURE).split(b'"')[::2]
+    brackets = b"".join(outside_strings).translate(_ONE_BRACKET)
+    left = brackets
+    for _ in range(limit):  # each round takes the innermost level away
+        left = left.replace(b"{}", b"")
+        if not left:
+            return False
+    depth = 0  # too deep, or not closed: count
+    for bracket in brackets:
+        depth += 1 if bracket == ord("{") else -1
+        if depth < 0:
+            return False  # closes what was never opened: a syntax error, and the parser stops here
+        if depth > limit:
+            return True
+    return False
