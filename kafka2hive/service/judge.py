@@ -1,0 +1,62 @@
+"""Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
+
+from kafka2hive.ledger.alive import LiveOwner, Processes, live_owner
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.model.errors import OwnedByLiveRun, Stop, Surprise
+from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.service.identity import process_of
+from kafka2hive.storage.port import StorageError
+
+
+class Judge:
+    """Decides whether a table may be taken over. Watches each service's beats once, then remembers who was alive.
+
+    `me` is the process part of this run's owner names; with `take_over` a live owner is fenced instead of respected.
+    """
+
+    def __init__(self, ports: Ports, root: str, processes: Processes, me: str, take_over: bool) -> None:
+        self._ports = ports
+        self._root = root
+        self._processes = processes
+        self._me = me
+        self._take_over = take_over
+        self._live: dict[str, LiveOwner | None] = {}
+
+    def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
+        """The generation that may be taken over now.
+
+        Raises NoLedger, OwnedByLiveRun (nothing touched), Stop (damaged, impossible, fed by another ledger), Surprise.
+        """
+        view = look(self._ports.files, paths)
+        self._check_marker(view, location or view.state.location)
+        owner = view.generation.owner
+        if owner is None or self._take_over or process_of(owner) == self._me:
+            return view.generation
+        live = self._live_owner(view.state.service)
+        if live and process_of(live.owner) == process_of(owner):
+            raise OwnedByLiveRun(
+                "ledger.owned",
+                f"{paths.table} is owned by a live run: {process_of(owner)} of service {live.service}"
+                f" since {view.generation.started}",
+                "stop that run first, or give --takeover to fence it",
+            )
+        return view.generation
+
+    def _live_owner(self, service: str) -> LiveOwner | None:
+        if service not in self._live:
+            self._live[service] = live_owner(self._ports, self._root, service, self._processes)
+        return self._live[service]
+
+    def _check_marker(self, view: View, location: str) -> None:
+        try:
+            marked = read_marker(self._ports.files, location)
+        except StorageError as error:
+            raise Surprise("ledger.no_answer", f"reading the owner marker of {location}: {error}") from error
+        if marked is not None and marked != view.state.ledger_id:
+            raise Stop(
+                "marker.foreign",
+                f"{location} is fed by ledger {marked}, not by {view.state.ledger_id} of {view.paths.table}",
+                "two ledgers must never feed one table: give one of them another location",
+            )
