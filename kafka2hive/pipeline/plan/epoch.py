@@ -1,0 +1,120 @@
+"""The plan of one epoch: due tables, fair shares of the epoch's budget, packed into tasks."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from kafka2hive.config.values import Limits
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.plan.backlog import TableBacklog, is_due
+from kafka2hive.pipeline.plan.fairness import fair_shares
+from kafka2hive.pipeline.plan.packing import Piece, cut, pack, task_count, weigh
+from kafka2hive.pipeline.values import TableTask, TaskPlan
+
+
+def plan_epoch(
+    backlogs: Sequence[TableBacklog],
+    limits: Limits,
+    slots: int,
+    planned_at_ms: int,
+    *,
+    drain: bool = False,
+    only_tables: frozenset[str] | None = None,
+) -> tuple[TaskPlan, ...]:
+    """Plan an epoch; empty when nothing is due.
+
+    `slots` is how many tasks the cluster should get at most (cores x `limits.tasks_per_core`); `planned_at_ms` (epoch
+    milliseconds) becomes the processing time of every record. `drain` plans every table that has anything (`--once`);
+    `only_tables` plans these alone, due or not (isolation of a suspect, see suspects.py).
+
+    What holds for the result, whatever the order of `backlogs`:
+    - of each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without hole or overlap;
+    - tables share the epoch's budget max-min fairly, measured by whichever of bytes and records a table uses more of;
+      so do the topic partitions of a table; each that has records gets at least one. So an epoch stays within
+      `epoch_bytes` and `epoch_records`, but for at most one record of each topic partition;
+    - at most `slots` tasks, one when there is little to do; a table is spread over more than one only when it is
+      bigger than an even task; task indexes are 0..n-1.
+    """
+    tables = sorted(
+        (
+            b
+            for b in backlogs
+            if (b.table in only_tables if only_tables is not None else drain or is_due(b)) and b.records > 0
+        ),
+        key=lambda b: b.table,
+    )
+    pieces = [
+        Piece(index, ranges, weigh(ranges, _record_bytes(tables[index])))
+        for index, ranges in enumerate(_allocate(tables, limits))
+    ]
+    if not pieces:
+        return ()
+    total = sum(p.weight for p in pieces)
+    count = task_count(total, slots)
+    parts = [part for p in pieces for part in cut(p, _record_bytes(tables[p.table]), total / count)]
+    return tuple(
+        TaskPlan(
+            index,
+            tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _joined(task)),
+        )
+        for index, task in enumerate(pack(parts, count))
+    )
+
+
+def _record_bytes(backlog: TableBacklog) -> float:
+    """The estimate, at least one byte: a topic of empty records takes time too."""
+    return max(1.0, backlog.bytes_per_record)
+
+
+def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[OffsetRange, ...]]:
+    """What each table reads in this epoch.
+
+    Tables compete for one budget: a record costs the larger of its parts of the two limits (dominant resource
+    fairness, Ghodsi et al. 2011), in whole numbers so that nothing is lost to rounding.
+    """
+    epoch_bytes, epoch_records = max(1, limits.epoch_bytes), max(1, limits.epoch_records)
+    prices = [max(epoch_bytes, ceil(_record_bytes(t) * epoch_records)) for t in tables]
+    demands = [t.records * price for t, price in zip(tables, prices, strict=True)]
+    shares = fair_shares(demands, epoch_bytes * epoch_records)
+    return [
+        _prefixes(t.ranges, share // price) for t, price, share in zip(tables, prices, shares, strict=True)
+    ]
+
+
+def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange, ...]:
+    """The fair beginning of every range, together about `records`, sorted, without empty ranges."""
+    waiting = sorted(
+        (r for r in ranges if r.end > r.start),
+        key=lambda r: (r.topic_partition.topic, r.topic_partition.number),
+    )
+    demands = [r.end - r.start for r in waiting]
+    if sum(demands) <= records:
+        return tuple(waiting)
+    return tuple(
+        r if share >= demand else OffsetRange(r.topic_partition, r.start, r.start + max(1, share))
+        for r, demand, share in zip(waiting, demands, fair_shares(demands, records), strict=True)
+    )
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of one task by table, each table once, its ranges in order and adjacent ones made one again."""
+    by_table: dict[int, list[OffsetRange]] = {}
+    for piece in pieces:
+        by_table.setdefault(piece.table, []).extend(piece.ranges)
+    joined: list[Piece] = []
+    for table in sorted(by_table):
+        ranges: list[OffsetRange] = []
+        for part in sorted(
+            by_table[table], key=lambda r: (r.topic_partition.topic, r.topic_partition.number, r.start)
+        ):
+            if ranges and ranges[-1].topic_partition == part.topic_partition and ranges[-1].end == part.start:
+                ranges[-1] = OffsetRange(part.topic_partition, ranges[-1].start, part.end)
+            else:
+                ranges.append(part)
+        joined.append(Piece(table, tuple(ranges), 0.0))
+    return joined
+
+
+def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
+    return TableTask(
+        backlog.table, backlog.ledger_id, backlog.generation, backlog.epoch, planned_at_ms, ranges
+    )
