@@ -123,7 +123,7 @@ class TableRule:
 class KafkaOptions:
     """`properties` are librdkafka's, secrets resolved; never printed (see `secret_keys`)."""
 
-    properties: tuple[tuple[str, str], ...]
+    properties: tuple[tuple[str, str], ...] = field(repr=False)
     group: str
     commit_group: bool = True
 
@@ -138,7 +138,7 @@ class StorageOptions:
     uri: str
     ledger_root: str
     warehouse: str
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     config_dir: str | None = None
 
 
@@ -149,7 +149,7 @@ class HiveOptions:
     host: str
     port: int
     user: str
-    password: str | None
+    password: str | None = field(repr=False)
     auth: str
     timeout_seconds: float = 60.0
 
@@ -157,7 +157,7 @@ class HiveOptions:
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
     master: str = "local[*,4]"
-    conf: tuple[tuple[str, str], ...] = ()
+    conf: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,163 @@
+"""What must hold between the keys of a service, besides its tables."""
+
+import posixpath
+import re
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from kafka2hive.config import schema
+from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, is_property
+from kafka2hive.config.problems import Path, Problems
+from kafka2hive.config.structure import Sound, closest, known_keys
+
+AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM")
+_HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
+_SPARK_OWNED = {
+    "spark.master": "write it as `master` of this section",
+    "spark.app.name": "it is the service's name",
+    "spark.submit.deployMode": "the driver is this process (client mode)",
+}
+
+
+def filesystem_of(uri: str) -> str:
+    """Scheme and authority, `hdfs://namenode:8020`, `file://`: paths that share it can be renamed into each other."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def fault_of_uri(uri: str) -> str:
+    """What is wrong with a full path or base uri, empty when nothing is."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("hdfs", "file") or not uri.startswith(f"{parts.scheme}://"):
+        return "expected a full path, hdfs://host:port/path or file:///path"
+    if parts.scheme == "hdfs" and not parts.netloc:
+        return "hdfs:// needs a NameNode's host:port or a nameservice"
+    if parts.scheme == "file" and parts.netloc:
+        return "a local path has three slashes: file:///path"
+    if parts.scheme == "file" and parts.path in ("", "/"):
+        return "name a directory: file:///path"
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        return "user, ? and # cannot stand in a path"
+    if "//" in parts.path or any(step in (".", "..") for step in parts.path.split("/")):
+        return f"empty, . and .. steps cannot stand in a path; write {posixpath.normpath(parts.path)}"
+    return ""
+
+
+def fault_of_table(name: str) -> str:
+    """What is wrong with `db.table`, empty when nothing is."""
+    database, dot, table = name.partition(".")
+    if not dot:
+        return "expected db.table, for example default." + (name or "events")
+    if not _HIVE_NAME.fullmatch(database) or not _HIVE_NAME.fullmatch(table):
+        return "a Hive name has letters, digits and _, at most 128, and exactly one dot between database and table"
+    return ""
+
+
+def check_service(sound: Sound, problems: Problems) -> None:
+    """Checks every section that is sound."""
+    _check_kafka(sound.kafka, problems)
+    if sound.storage:
+        _check_storage(sound.storage, problems)
+    if sound.hive:
+        _check_hive(sound.hive, problems)
+    if sound.spark:
+        _check_spark(sound.spark, problems)
+    if sound.dead_letters:
+        _check_dead_letters(sound.dead_letters, sound.storage, problems)
+
+
+def check_location(path: Path, location: str, storage: schema.Storage | None, problems: Problems) -> None:
+    """A full path on the same file system as `storage.uri`: a rename between two would be a copy."""
+    fault = fault_of_uri(location)
+    if fault and location.startswith("/") and storage:
+        problems.add(path, fault, filesystem_of(storage.uri) + location)
+    elif fault:
+        problems.add(path, fault)
+    elif storage and not fault_of_uri(storage.uri) and filesystem_of(location) != filesystem_of(storage.uri):
+        problems.add(
+            path,
+            f"must be on {filesystem_of(storage.uri)} (storage.uri), found {filesystem_of(location)}: "
+            "files become visible by a rename, which cannot cross file systems",
+        )
+
+
+def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
+    own = set(known_keys(("kafka",)))
+    for name, value in properties.items():
+        path = ("kafka", name)
+        if name in OWNED:
+            problems.add(path, f"this property is kafka2hive's own: {OWNED[name]}")
+        elif name in ONLY:
+            if str(value).lower() != ONLY[name][0]:
+                problems.add(path, f"must be {ONLY[name][0]}: {ONLY[name][1]}")
+        elif name not in own and not is_property(name):
+            problems.add(path, "no property of librdkafka", closest(name, NAMES | own))
+    servers = properties.get("bootstrap.servers")
+    if isinstance(servers, str) and not all(server.strip() for server in servers.split(",")):
+        problems.add(("kafka", "bootstrap.servers"), "expected host:port,host:port")
+
+
+def _check_storage(storage: schema.Storage, problems: Problems) -> None:
+    fault = fault_of_uri(storage.uri)
+    if fault:
+        near = storage.uri.replace("webhdfs://", "hdfs://").replace("viewfs://", "hdfs://")
+        problems.add(("storage", "uri"), fault, near if near != storage.uri else "")
+    for key in ("ledger_root", "warehouse"):
+        location = getattr(storage, key)
+        if location is not None:
+            check_location(("storage", key), location, storage, problems)
+
+
+def hive_url(url: str) -> SplitResult | None:
+    """The parts of HiveServer2's URL, None when it is none."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme == "hive" and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number
+        return None
+    return parts if good else None
+
+
+def _check_hive(hive: schema.Hive, problems: Problems) -> None:
+    path = ("hive", "url")
+    parts = hive_url(hive.url)
+    if parts is None:
+        near = re.sub(r"^(jdbc:)?hive2?://", "hive://", hive.url)
+        good = near != hive.url and "@" not in near and ";" not in near and hive_url(near) is not None
+        problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if good else "")
+        return
+    options = parse_qs(parts.query, keep_blank_values=True)
+    auth = options.pop("auth", ["NONE"])[-1]
+    if parts.password is not None:
+        problems.add(path, "a password does not belong into the URL: write it as hive.password")
+    elif options:
+        problems.add(
+            path,
+            f"unknown option {sorted(options)[0]!r}; there is auth",
+            closest(sorted(options)[0], ["auth"]),
+        )
+    elif auth not in AUTH:
+        problems.add(path, f"auth must be {', '.join(AUTH)}", closest(auth, AUTH))
+    elif auth in ("LDAP", "CUSTOM") and hive.password is None:
+        problems.add(path, f"auth={auth} needs hive.password")
+    elif auth not in ("LDAP", "CUSTOM") and hive.password is not None:
+        problems.add(("hive", "password"), f"is used with auth=LDAP or auth=CUSTOM only, the URL says {auth}")
+
+
+def _check_spark(spark: schema.Spark, problems: Problems) -> None:
+    if not _MASTER.fullmatch(spark.master):
+        problems.add(("spark", "master"), "expected local[*,4], spark://host:7077, yarn or k8s://..")
+    for name in spark.conf:
+        if name in _SPARK_OWNED:
+            problems.add(("spark", "conf", name), _SPARK_OWNED[name])
+        elif not name.startswith("spark."):
+            problems.add(("spark", "conf", name), "Spark's properties begin with spark.", f"spark.{name}")
+
+
+def _check_dead_letters(
+    letters: schema.DeadLetters, storage: schema.Storage | None, problems: Problems
+) -> None:
+    if letters.table is not None and (fault := fault_of_table(letters.table)):
+        problems.add(("dead_letters", "table"), fault)
+    if letters.location is not None:
+        check_location(("dead_letters", "location"), letters.location, storage, problems)

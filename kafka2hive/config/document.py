@@ -1,0 +1,152 @@
+"""The map's text as plain data, with the place of every key: YAML composed to nodes, its 1.1 traps refused.
+
+What YAML 1.1 reads differently from what most people mean (`no` as false, `010` as 8, `1:30` as 90) is never guessed:
+it is a problem with its line, and quotes or another spelling settle it. Duplicate keys are problems too.
+"""
+
+import re
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from kafka2hive.config.problems import Path, Place, Problems
+
+MOST_VALUES = 200_000
+
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+_FRACTION = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the base is chosen at run time
+    """SafeLoader whose plain timestamps and `=` stay texts."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (f"{_TAG}timestamp", f"{_TAG}value")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def may_show(path: Path) -> bool:
+    """Whether a value at this path may stand in a message: whatever can hold a secret may not."""
+    return not (path[:1] == ("kafka",) or path[:2] == ("hive", "password"))
+
+
+class _Walk:
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._places = problems.places
+        self._open: set[int] = set()
+        self._values = 0
+
+    def value(self, node: Node, path: Path) -> object:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            if self._values == MOST_VALUES + 1:
+                self._problems.add(
+                    (), f"the map has more than {MOST_VALUES} values (aliases within aliases?)"
+                )
+            return None
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self._open:
+            self._problems.add(path, "an alias stands inside its own anchor")
+            return None
+        self._open.add(id(node))
+        try:
+            if isinstance(node, SequenceNode):
+                return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
+            assert isinstance(node, MappingNode)
+            return self._mapping(node, path)
+        finally:
+            self._open.discard(id(node))
+
+    def _item(self, node: Node, path: Path) -> object:
+        self._places[path] = _place(node)
+        return self.value(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str | int, object]:
+        result: dict[str | int, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode):
+                self._problems.add_at(_place(key_node), path, "a key must be a plain text")
+                continue
+            if key_node.tag == f"{_TAG}merge":
+                message = "merge keys (<<) are not supported: use `defaults` for what tables share"
+                self._problems.add_at(_place(key_node), path, message)
+                continue
+            key = self._key(key_node, path)
+            if key in result:
+                first = self._places[(*path, key)].line
+                message = f"the key stands here a second time (first in line {first})"
+                self._problems.add_at(_place(key_node), (*path, key), message)
+                continue
+            self._places.setdefault((*path, key), _place(key_node))
+            result[key] = self.value(value_node, (*path, key))
+        return result
+
+    def _key(self, node: ScalarNode, path: Path) -> str | int:
+        """Whole numbers (of Kafka's partitions) stay numbers, everything else is a text."""
+        step = node.value
+        self._places.setdefault((*path, step), _place(node))
+        key = self._scalar(node, (*path, step))
+        if isinstance(key, int) and not isinstance(key, bool):
+            return key
+        return str(step)
+
+    def _scalar(self, node: ScalarNode, path: Path) -> object:
+        text = str(node.value)
+        kind = node.tag.removeprefix(_TAG)
+        shown = f"`{text}`" if may_show(path) else "this value"
+        match kind:
+            case "str":
+                return text
+            case "null":
+                return None
+            case "bool" if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            case "int" if _WHOLE.fullmatch(text):
+                return int(text.replace("_", ""))
+            case "float" if _FRACTION.fullmatch(text):
+                return float(text.replace("_", ""))
+            case "bool":
+                meaning = "true" if text.lower() in ("yes", "on", "y") else "false"
+                message = f"YAML reads {shown} as {meaning}: write true or false, or put the text in quotes"
+            case "int" | "float":
+                message = f"YAML reads {shown} as a number in another notation: write it in plain digits or in quotes"
+            case _:
+                message = "YAML tags are not supported here"
+        self._problems.add(path, message)
+        return text
+
+
+def _place(node: Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def read_document(text: str, problems: Problems) -> object:
+    """Dicts, lists, texts, numbers, booleans and None of `text`; places and problems go to `problems`.
+
+    None when the text cannot be read at all.
+    """
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        problems.add_at(place, (), f"not YAML: {_harmless(error)}")
+        return None
+    except yaml.YAMLError:
+        problems.add((), "not YAML: a character that cannot stand in a text file")
+        return None
+    if root is None:
+        problems.add((), "the map is empty")
+        return None
+    return _Walk(problems).value(root, ())
+
+
+def _harmless(error: yaml.MarkedYAMLError) -> str:
+    """The parser's words without any part of the text longer than a character: it could be a secret."""
+    words = "; ".join(part for part in (error.context, error.problem) if part)
+    return re.sub(r"'[^']{2,}'|\"[^\"]{2,}\"", "...", words)

@@ -1,0 +1,81 @@
+"""What the map may say to the Kafka client: properties that are the program's own, and names for `did you mean`."""
+
+import re
+
+OWNED = {
+    "auto.offset.reset": "use `start`: a silent jump to another offset would lose records",
+    "enable.auto.commit": "positions live in the ledgers; use commit_group for lag tools",
+    "auto.commit.enable": "positions live in the ledgers; use commit_group for lag tools",
+    "auto.commit.interval.ms": "positions live in the ledgers; use commit_group for lag tools",
+    "enable.auto.offset.store": "positions live in the ledgers; use commit_group for lag tools",
+    "offset.store.method": "positions live in the ledgers",
+    "offset.store.path": "positions live in the ledgers",
+    "enable.partition.eof": "the end of a range is found by it",
+    "group.instance.id": "topic partitions are assigned by the planner, not by the group",
+    "partition.assignment.strategy": "topic partitions are assigned by the planner, not by the group",
+    "group.remote.assignor": "topic partitions are assigned by the planner, not by the group",
+    "group.protocol": "topic partitions are assigned by the planner, not by the group",
+    "metadata.broker.list": "write bootstrap.servers",
+    "max.poll.interval.ms": "the group is never polled",
+    "sasl.jaas.config": "a Java property; write sasl.username and sasl.password",
+    "ssl.truststore.location": "a Java property; write ssl.ca.location with a PEM file",
+}
+ONLY = {
+    "isolation.level": ("read_committed", "records of aborted transactions must not reach a table"),
+    "allow.auto.create.topics": ("false", "reading must not create topics"),
+    "check.crcs": ("true", "records are checked on their way"),
+}
+_NAMES = """
+api.version.request api.version.request.timeout.ms bootstrap.servers broker.address.family broker.address.ttl
+broker.version.fallback builtin.features client.dns.lookup client.id client.rack connections.max.idle.ms
+coordinator.query.interval.ms debug enable.metrics.push enable.random.seed enable.sasl.oauthbearer.unsecure.jwt
+enable.sparse.connections enable.ssl.certificate.verification fetch.error.backoff.ms fetch.max.bytes
+fetch.message.max.bytes fetch.min.bytes fetch.queue.backoff.ms fetch.wait.max.ms group.id heartbeat.interval.ms
+https.ca.location https.ca.pem internal.termination.signal log.connection.close log.queue log.thread.name log_level
+max.in.flight max.in.flight.requests.per.connection max.partition.fetch.bytes message.copy.max.bytes message.max.bytes
+metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy plugin.library.paths
+queued.max.messages.kbytes queued.min.messages receive.message.max.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+retry.backoff.max.ms retry.backoff.ms sasl.kerberos.keytab sasl.kerberos.kinit.cmd
+sasl.kerberos.min.time.before.relogin sasl.kerberos.principal sasl.kerberos.service.name sasl.mechanism
+sasl.mechanisms sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
+sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.jwt.template.file
+sasl.oauthbearer.assertion.private.key.file sasl.oauthbearer.assertion.private.key.passphrase
+sasl.oauthbearer.assertion.private.key.pem sasl.oauthbearer.client.credentials.client.id
+sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.client.id sasl.oauthbearer.client.secret
+sasl.oauthbearer.config sasl.oauthbearer.extensions sasl.oauthbearer.grant.type
+sasl.oauthbearer.metadata.authentication.type sasl.oauthbearer.method sasl.oauthbearer.scope
+sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url sasl.password sasl.username security.protocol
+session.timeout.ms socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails socket.nagle.disable
+socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms ssl.ca.location ssl.ca.pem
+ssl.certificate.location ssl.certificate.pem ssl.cipher.suites ssl.crl.location ssl.curves.list
+ssl.endpoint.identification.algorithm ssl.engine.id ssl.engine.location ssl.key.location ssl.key.password ssl.key.pem
+ssl.keystore.location ssl.keystore.password ssl.providers ssl.sigalgs.list statistics.interval.ms
+test.mock.broker.rtt test.mock.num.brokers topic.blacklist topic.metadata.propagation.max.ms
+topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
+"""
+NAMES = frozenset(_NAMES.split())
+_SENSITIVE = re.compile(
+    r"password|passphrase|secret|\.pem$|oauthbearer\.config|token$|credential", re.IGNORECASE
+)
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether a property's name says that its value is a secret (Kafka's, Hadoop's, Spark's)."""
+    return _SENSITIVE.search(name) is not None
+
+
+def is_property(name: str) -> bool:
+    """Whether the client knows `name`. Names of newer versions are asked of the installed library itself."""
+    if name in NAMES:
+        return True
+    from confluent_kafka import Consumer, KafkaException
+
+    try:
+        Consumer({"group.id": "validate", "log_level": 0, name: ""}).close()
+    except KafkaException as error:
+        return "No such configuration property" not in str(error)
+    except (TypeError, AttributeError):
+        return False  # a property of the Python client that takes no text
+    return True

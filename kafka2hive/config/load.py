@@ -1,0 +1,82 @@
+"""From the map's text to its frozen values, or to all its mistakes at once."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka2hive.config.build import (
+    build,
+    dead_letters_of,
+    location_of,
+    location_template,
+    storage_options,
+)
+from kafka2hive.config.check_service import check_service, fault_of_table
+from kafka2hive.config.check_table import GROUP, TableCheck, check_names, with_defaults
+from kafka2hive.config.document import read_document
+from kafka2hive.config.problems import MapInvalid, Problems
+from kafka2hive.config.references import resolve
+from kafka2hive.config.structure import Sound, check_shape, sound_parts
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.model.errors import ConfigError
+
+
+def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
+    """Read and check the map at `path`. MapInvalid with every mistake; ConfigError when the file cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            "config.unreadable",
+            f"cannot read the map {path}: {error.strerror}",
+            "name it with -c PATH; configs/ holds examples",
+        ) from error
+    except UnicodeDecodeError as error:
+        message = f"the map {path} is not UTF-8 text (byte {error.start})"
+        raise ConfigError("config.unreadable", message, "save it as UTF-8") from error
+    return load_text(text, path, environ)
+
+
+def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
+    """As load_map, of a text; `name` stands for the file in messages. Touches no service.
+
+    `fingerprint` is the SHA-256 of the text as written, so with its references unresolved.
+    """
+    problems = Problems()
+    raw = read_document(text, problems)
+    if raw is None:
+        raise MapInvalid(name, problems.all())
+    data, references = resolve(raw, environ, problems)
+    whole = check_shape(data, problems)
+    sound = sound_parts(data)
+    check_service(sound, problems)
+    _check_tables(sound, isinstance(data, dict) and "hive" in data, problems)
+    found = problems.all()
+    if found or whole is None:
+        raise MapInvalid(name, tuple(references.scrub(problem) for problem in found))
+    return build(
+        whole,
+        environ,
+        referenced=[str(path[1]) for path in references.resolved if path[0] == "kafka"],
+        lines=[problems.places["tables", index].line for index in range(len(whole.tables))],
+        path=name,
+        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def _check_tables(sound: Sound, has_hive: bool, problems: Problems) -> None:
+    if sound.defaults is None:
+        return  # what a table is cannot be said before its defaults can
+    for index, table in sound.tables.items():
+        TableCheck(index, table, sound.defaults, problems).run(sound.storage, has_hive)
+    if not (sound.storage and sound.service and sound.dead_letters and 0 in sound.tables):
+        return
+    storage = storage_options(sound.storage)
+    letters = dead_letters_of(sound.dead_letters, sound.service, sound.tables[0].table, storage)
+    literal = [
+        (index, table.table.lower(), location_of(location_template(merged, storage), table.table.lower()))
+        for index, table in sound.tables.items()
+        if not GROUP.search(table.table) and not fault_of_table(table.table)
+        for merged in [with_defaults(table, sound.defaults)]
+    ]
+    check_names(literal, (letters.table, letters.location), storage.ledger_root, problems)

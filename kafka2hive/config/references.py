@@ -1,0 +1,97 @@
+"""`${NAME}` and `file:/path` in the map's texts, resolved; what they resolve to never stands in a message.
+
+`${NAME}` may stand in any value (not in keys) and means the environment variable; `$${` is a plain `${`. `file:/path` is
+understood where a secret belongs, in Kafka properties and Hive's password, and means the file's text without its last
+line break.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+from kafka2hive.config.problems import MapProblem, Path, Problems
+
+_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTEST_HIDDEN = 3
+
+
+@dataclass(slots=True)
+class References:
+    """`resolved`: path -> text as written, for every value that held a reference; `hidden`: value -> text as written."""
+
+    resolved: dict[Path, str] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def scrub(self, problem: MapProblem) -> MapProblem:
+        """The problem with every resolved value put back to what the map says."""
+        message, suggestion = problem.message, problem.suggestion
+        for value in sorted(self.hidden, key=len, reverse=True):
+            message = message.replace(value, self.hidden[value])
+            suggestion = suggestion.replace(value, self.hidden[value])
+        return MapProblem(problem.line, problem.column, problem.where, message, suggestion)
+
+
+def is_secret_place(path: Path) -> bool:
+    """Where `file:` is understood."""
+    return (path[:1] == ("kafka",) and len(path) == 2) or path == ("hive", "password")
+
+
+def read_secret(path: str) -> str:
+    """Text of a secret's file, without its last line break. OSError, UnicodeDecodeError."""
+    return FilePath(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+
+
+def resolve(
+    data: object,
+    environ: Mapping[str, str],
+    problems: Problems,
+    read: Callable[[str], str] = read_secret,
+) -> tuple[object, References]:
+    """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
+    references = References()
+
+    def reference(found: re.Match[str], path: Path) -> str:
+        if found[1]:
+            return "${"
+        name, whole = found[2], found[0]
+        if not whole.endswith("}") or not _VARIABLE.fullmatch(name):
+            problems.add(
+                path, "expected ${NAME} with the name of an environment variable ($${ is a plain ${)"
+            )
+            return whole
+        if name not in environ:
+            problems.add(path, f"the environment variable {name} is not set")
+            return whole
+        if len(environ[name]) >= _SHORTEST_HIDDEN:
+            references.hidden[environ[name]] = whole
+        return environ[name]
+
+    def text(value: str, path: Path) -> str:
+        result = _REFERENCE.sub(lambda found: reference(found, path), value) if "${" in value else value
+        if is_secret_place(path) and result.startswith("file:"):
+            try:
+                result = read(result.removeprefix("file:"))
+            except OSError as error:
+                problems.add(path, f"cannot read the file this points at: {error.strerror}")
+            except UnicodeDecodeError:
+                problems.add(path, "the file this points at is not UTF-8 text")
+        if result != value:
+            references.resolved[path] = value
+            if len(result) >= _SHORTEST_HIDDEN:
+                references.hidden[result] = value
+        return result
+
+    def walk(value: object, path: Path) -> object:
+        match value:
+            case dict():
+                return {key: walk(item, (*path, key)) for key, item in value.items()}
+            case list():
+                return [walk(item, (*path, index)) for index, item in enumerate(value)]
+            case str():
+                return text(value, path)
+            case _:
+                return value
+
+    return walk(data, ()), references

@@ -1,0 +1,41 @@
+"""Sizes and durations as people write them: `128MB`, `1GiB`, `500ms`, `5m`."""
+
+import re
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]i?B)")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_SIZE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "kiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+SIZE_PATTERN = rf"^{_SIZE.pattern}$"
+DURATION_PATTERN = rf"^{_DURATION.pattern}$"
+
+
+def parse_size(text: object) -> int:
+    """Bytes of `128MB` (powers of 1000), `128MiB` (powers of 1024), or of a plain whole number. ValueError otherwise."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    found = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not found:
+        raise ValueError("expected a size such as 128MiB, 500MB or 1GiB")
+    return int(float(found[1]) * _SIZE_UNITS[found[2]])
+
+
+def parse_duration(text: object) -> float:
+    """Seconds of `500ms`, `60s`, `5m`, `1h`, `1d`. ValueError otherwise, also for a number without a unit."""
+    found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not found:
+        raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2]]
