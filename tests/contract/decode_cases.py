@@ -346,3 +346,7 @@ MESSAGE_CASES: list[tuple[bytes, Any]] = [
     (b'{"a":1,"b":"' + b"[" * 500 + b'"}', 1),
     (b'{"a":1,"b":"' + b'\\"[' * 500 + b'"}', 1),
 ]
+
+CASES_OF_TYPE: dict[str, list[tuple[str, Any]]] = {}
+for _dtype, _text, _expected in KIND_CASES + VALUE_CASES:
+    CASES_OF_TYPE.setdefault(_dtype, []).append((_text, _expected))

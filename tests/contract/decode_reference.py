@@ -1,0 +1,191 @@
+"""The acceptance table once more, by other means: exact fractions and plain recursion, one message at a time.
+
+Shares no code with the decoders. Returns what a row's columns hold, or None where the message is refused; reasons
+are the table tests' business.
+"""
+
+import base64
+import binascii
+import json
+import re
+import struct
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+
+class No(Exception):
+    """Refused."""
+
+
+class Number(str):
+    """The text of a number, to tell it from a string."""
+
+
+def _refuse(_: str) -> Any:
+    raise No
+
+
+def reference(message: bytes, schema: pa.Schema, zone: str) -> dict[str, Any] | None:
+    """One message by the acceptance table."""
+    try:
+        text = message.decode("utf-8")
+        if text.startswith("\ufeff"):
+            raise No
+        document = json.loads(
+            text, object_pairs_hook=tuple, parse_int=Number, parse_float=Number, parse_constant=_refuse
+        )
+        if not _is_object(document, text):
+            raise No
+        _walk(document, 1)
+        return _members(document, {field.name: field.type for field in schema}, zone)
+    except (No, ValueError, RecursionError):
+        return None
+
+
+def _is_object(document: Any, text: str) -> bool:
+    return isinstance(document, tuple) and text.lstrip(" \t\r\n").startswith("{")
+
+
+def _walk(value: Any, depth: int) -> None:
+    """Depth and lone surrogates, everywhere."""
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, tuple | list):
+        if depth > 64:
+            raise No
+        for inner in value:
+            if isinstance(value, tuple):
+                key, inner = inner
+                key.encode("utf-8")
+            _walk(inner, depth + 1)
+
+
+def _members(pairs: Any, types: dict[str, pa.DataType], zone: str) -> dict[str, Any]:
+    if not isinstance(pairs, tuple):
+        raise No
+    row: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in types:
+            if name in row:
+                raise No
+            row[name] = _value(value, types[name], zone)
+    return {name: row.get(name) for name in types}
+
+
+def _value(value: Any, dtype: pa.DataType, zone: str) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_list(dtype):
+        if not isinstance(value, list):
+            raise No
+        return [_value(inner, dtype.value_type, zone) for inner in value]
+    if pa.types.is_struct(dtype):
+        return _members(value, {field.name: field.type for field in dtype}, zone)
+    if pa.types.is_map(dtype):
+        if not isinstance(value, tuple) or len({key for key, _ in value}) < len(value):
+            raise No
+        return [(key, _value(inner, dtype.item_type, zone)) for key, inner in value]
+    if pa.types.is_boolean(dtype):
+        if not isinstance(value, bool):
+            raise No
+        return value
+    if pa.types.is_integer(dtype):
+        if not isinstance(value, Number) or not re.fullmatch(r"-?\d{1,19}", value):
+            raise No
+        number = int(value)
+        if not -(2 ** (dtype.bit_width - 1)) <= number < 2 ** (dtype.bit_width - 1):
+            raise No
+        return number
+    if pa.types.is_floating(dtype):
+        return _nearest(value, dtype)
+    if pa.types.is_decimal(dtype):
+        return _decimal(value, dtype)
+    if not isinstance(value, str) or isinstance(value, Number):
+        raise No
+    if pa.types.is_string(dtype):
+        return value
+    if pa.types.is_binary(dtype):
+        try:
+            found = base64.b64decode(value, validate=True)
+        except binascii.Error as error:
+            raise No from error
+        if base64.b64encode(found).decode() != value:
+            raise No
+        return found
+    if pa.types.is_date(dtype):
+        if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+            raise No
+        return date.fromisoformat(value)
+    return _timestamp(value, zone)
+
+
+def _nearest(value: Any, dtype: pa.DataType) -> float:
+    """Of the floats around the text's exact value the nearest, ties to the even one (IEEE 754)."""
+    if not isinstance(value, Number):
+        raise No
+    if pa.types.is_float64(dtype):
+        number = float(value)
+    else:
+        if abs(float(value)) > 1e300:
+            raise No
+        exact, middle = (
+            Fraction(value),
+            struct.pack("<f", min(max(float(value), -3.4028234663852886e38), 3.4028234663852886e38)),
+        )
+        bits = struct.unpack("<I", middle)[0]
+        near = [
+            struct.unpack("<f", struct.pack("<I", b))[0] for b in (bits - 1, bits, bits + 1) if 0 <= b < 2**32
+        ]
+        around = [f for f in near if f == f and abs(f) != float("inf")]
+        number = min(
+            around, key=lambda f: (abs(Fraction(f) - exact), struct.unpack("<I", struct.pack("<f", f))[0] & 1)
+        )
+        if abs(exact) >= Fraction(2) ** 128 - Fraction(2) ** 103:  # half a step above the greatest float32
+            raise No
+    if abs(number) == float("inf"):
+        raise No
+    if not set(value) & set(".eE") and Fraction(number) != Fraction(value):
+        raise No
+    return number
+
+
+def _decimal(value: Any, dtype: pa.DataType) -> Decimal:
+    if not isinstance(value, str) or not re.fullmatch(
+        r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value
+    ):
+        raise No
+    exponent = re.search(r"[eE]([+-]?[0-9]+)$", value)
+    if exponent and abs(int(exponent[1])) > 100_000:
+        if set(re.split("[eE]", value)[0]) <= set("+-.0"):
+            return Decimal(0)
+        raise No
+    scaled = Fraction(value) * 10**dtype.scale
+    if scaled.denominator != 1 or abs(scaled) >= 10**dtype.precision:
+        raise No
+    return Decimal(f"{scaled.numerator}e-{dtype.scale}")
+
+
+def _timestamp(value: str, zone: str) -> datetime:
+    shape = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
+    if not re.fullmatch(shape, value):
+        raise No
+    fraction = re.search(r"\.([0-9]{6})([0-9]+)", value)
+    if fraction:
+        if fraction[2].strip("0"):
+            raise No
+        value = value.replace(fraction[0], "." + fraction[1])
+    if (
+        re.search(r"[+-][0-9]{2}:?[6-9][0-9]$", value)
+        and "T" in value.replace(" ", "T")[:11]
+        and value.count(":") > 1
+    ):
+        raise No
+    found = datetime.fromisoformat(value)
+    if found.tzinfo is None:
+        return found
+    return found.astimezone(UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
