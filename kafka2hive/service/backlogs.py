@@ -1,0 +1,85 @@
+"""What waits for each table: ledger positions against Kafka's watermarks, decided table by table."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import assert_never
+
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
+from kafka2hive.kafka.problems import stop
+from kafka2hive.ledger.draft import Change
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.pipeline.plan import TableBacklog
+from kafka2hive.service.table import Table
+
+log = logging.getLogger(__name__)
+
+Publish = Callable[[Table, Change], None]
+
+
+def ranges_to_read(
+    table: Table, logs: Logs, born_later: Collection[str], now: str, publish: Publish
+) -> tuple[OffsetRange, ...]:
+    """[position, log end) of every topic partition of a table that holds its ledger.
+
+    New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
+    and the first data must not move the start. Raises Stop (Kafka and the ledger do not fit), what `publish` raises.
+    """
+    assert table.tenure is not None
+    wishes = Wishes(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
+    decision = decide(table.tenure.state, logs, wishes)
+    if isinstance(decision, FirstPositions):
+        publish(table, first_positions_change(decision, logs, table, now))
+        decision = decide(table.tenure.state, logs, wishes)
+    for warning in decision.warnings:
+        if warning not in table.warned:
+            table.warned.add(warning)
+            log.warning("%s: %s", table.name, warning)
+    match decision:
+        case Resume(ranges):
+            return ranges
+        case Halt(problems):
+            raise stop(table.name, problems)
+        case FirstPositions():
+            return ()
+        case _:
+            assert_never(decision)
+
+
+def first_positions_change(decision: FirstPositions, logs: Logs, table: Table, now: str) -> Change:
+    """The change without files that commits first positions and what a person accepted."""
+    assert table.tenure is not None
+    epoch = table.tenure.next_epoch
+    return Change(
+        first=decision.positions,
+        gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in decision.gaps),
+        open_debts=table.open_debts,
+        cluster_id=logs.cluster.cluster_id,
+        location=table.location,
+    )
+
+
+def backlog(
+    table: Table,
+    ranges: Collection[OffsetRange],
+    now: float,
+    target: Mapping[TopicPartition, int] | None,
+) -> TableBacklog:
+    """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned."""
+    assert table.tenure is not None
+    if target is not None:
+        ranges = [
+            OffsetRange(r.topic_partition, r.start, max(r.start, min(r.end, target.get(r.topic_partition, r.start))))
+            for r in ranges
+        ]
+    table.lag_records = sum(map(len, ranges))
+    return TableBacklog(
+        table=table.name,
+        ledger_id=table.tenure.state.ledger_id,
+        generation=table.tenure.generation.number,
+        epoch=table.tenure.next_epoch,
+        ranges=tuple(ranges),
+        bytes_per_record=table.bytes_per_record,
+        seconds_since_epoch=now - table.planned_at,
+        flush=table.rule.flush,
+    )

@@ -1,0 +1,87 @@
+"""From the manifests of an epoch to a table's change: judged before the commit, pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka2hive.ledger.draft import Change
+from kafka2hive.model.account import Account, AccountMismatch
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.values import TableManifest
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One table's epoch, ready to be committed. Times are record timestamps in epoch milliseconds."""
+
+    change: Change
+    total: Account
+    newest_ms: int | None
+    oldest_ms: int | None
+
+
+def judge_manifests(
+    table: str,
+    planned: Sequence[OffsetRange],
+    manifests: Sequence[TableManifest],
+    dead_letter_share: float,
+    open_debts: frozenset[HivePartition],
+    cluster_id: str,
+    location: str,
+) -> Outcome:
+    """All or nothing: every planned range read and accounted for, every file's rows explained, few dead letters.
+
+    Raises TableError (a task's failure, too many dead letters) and AccountMismatch (a bug: the run must end).
+    """
+    for manifest in manifests:
+        if manifest.failure:
+            raise TableError(manifest.failure.code, f"{table}: {manifest.failure.message}")
+        for account in manifest.accounts:
+            account.check()
+    accounts = tuple(a for m in manifests for a in m.accounts)
+    if sorted(a.range for a in accounts) != sorted(planned):
+        raise AccountMismatch(
+            f"{table}: planned {_texts(planned)}, accounted {_texts([a.range for a in accounts])}"
+        )
+    files = tuple(f for m in manifests for f in m.files)
+    total = sum((a.account for a in accounts), Account())
+    _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.written)
+    dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
+    _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
+    if total.dead_lettered > dead_letter_share * total.read:
+        raise TableError(
+            "dead_letters.too_many",
+            f"{table}: {total.dead_lettered} of {total.read} records of {_texts(planned)} cannot be decoded or bucketed,"
+            f" more than the map's dead_letter_share {dead_letter_share}",
+            "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
+        )
+    change = Change(
+        files=files,
+        accounts=accounts,
+        leader_epochs=_leader_epochs(manifests),
+        open_debts=open_debts,
+        cluster_id=cluster_id,
+        location=location,
+    )
+    newest = [m.newest_ms for m in manifests if m.newest_ms is not None]
+    oldest = [m.oldest_ms for m in manifests if m.oldest_ms is not None]
+    return Outcome(change, total, max(newest, default=None), min(oldest, default=None))
+
+
+def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
+    if rows != accounted:
+        raise AccountMismatch(f"{table}: {kind.value} files hold {rows} rows, the accounts say {accounted}")
+
+
+def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, int]:
+    """The newest leader epoch read of each topic partition; several tasks may have read parts of one."""
+    newest: dict[TopicPartition, int] = {}
+    for manifest in manifests:
+        for topic_partition, epoch in manifest.leader_epochs:
+            newest[topic_partition] = max(epoch, newest.get(topic_partition, -1))
+    return newest
+
+
+def _texts(ranges: Sequence[OffsetRange]) -> str:
+    return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")

@@ -1,0 +1,120 @@
+"""Hive in the background: rule R8 of docs/protocol.md. The metastore being down stops neither dump nor commit.
+
+One thread takes what the dump hands over, makes sure the tables are there, registers partitions, and reports back. What
+fails stays a debt of the table, and so stands in its next snapshot.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.publish.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.publish.register import register
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 10.0
+
+
+class EnsureTable(Protocol):
+    """Creates or checks one Hive table; cheap when it was done before."""
+
+    def __call__(self, table: str) -> None:
+        """Raises MetastoreUnavailable, MetastoreRefused, TableError."""
+        ...
+
+
+class Registrar:
+    """`paid` is called with partitions now registered, `refused` with a table's error; both from this thread."""
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        ensure: EnsureTable,
+        paid: Callable[[frozenset[HivePartition]], None],
+        refused: Callable[[str, TableError], None],
+    ) -> None:
+        self._metastore = metastore
+        self._ensure = ensure
+        self._paid = paid
+        self._refused = refused
+        self._debts: set[HivePartition] = set()
+        self._condition = threading.Condition()
+        self._ending = False
+        self._busy = False
+        self._thread = threading.Thread(target=self._work, name="registrar", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def owe(self, debts: frozenset[HivePartition]) -> None:
+        """Hand over partitions to register; returns at once."""
+        with self._condition:
+            self._debts |= debts
+            self._condition.notify_all()
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until nothing is owed, at most that long; True when nothing is."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._debts and not self._busy, seconds)
+
+    def end(self) -> None:
+        """Finish the statement that runs and stop; what is still owed stands in the ledgers."""
+        with self._condition:
+            self._ending = True
+            self._condition.notify_all()
+        self._thread.join(RETRY_SECONDS)
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._busy = False
+                self._condition.notify_all()
+                self._condition.wait_for(lambda: bool(self._debts) or self._ending)
+                if self._ending:
+                    return
+                debts, self._busy = frozenset(self._debts), True
+            left = self.pay(debts)
+            with self._condition:
+                self._debts -= debts - left
+                if left:
+                    self._busy = False
+                    self._condition.notify_all()
+                    self._condition.wait_for(lambda: self._ending, RETRY_SECONDS)
+
+    def pay(self, debts: frozenset[HivePartition]) -> frozenset[HivePartition]:
+        """Register now, in the caller's thread; what could not be done for now comes back."""
+        ready = {table for table in sorted({d.table for d in debts}) if self._table_is_ready(table)}
+        result = register(self._metastore, frozenset(d for d in debts if d.table in ready))
+        for partition, reason in sorted(result.refused.items()):
+            self._refused(partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}"))
+        for partition, where in sorted(result.misplaced.items()):
+            self._refused(
+                partition.table,
+                TableError(
+                    "hive.misplaced",
+                    f"{partition.table} partition {partition.path} is registered at {where}, its rows are at"
+                    f" {partition.location}: readers would not see them",
+                    "drop that partition in Hive, or correct the table's location in the map",
+                ),
+            )
+        if result.paid:
+            self._paid(frozenset(result.paid))
+        return debts - frozenset(result.paid)
+
+    def _table_is_ready(self, table: str) -> bool:
+        try:
+            self._ensure(table)
+        except MetastoreUnavailable as error:
+            log.warning("Hive is not there, %s keeps its debts: %s", table, error)
+            return False
+        except MetastoreRefused as error:
+            self._refused(table, TableError("hive.refused", f"{table}: {error}"))
+            return False
+        except TableError as error:
+            self._refused(table, error)
+            return False
+        return True

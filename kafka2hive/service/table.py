@@ -1,0 +1,84 @@
+"""One table of a run: what the driver remembers of it between epochs. Everything here can be forgotten at any moment."""
+
+import math
+from dataclasses import dataclass, field
+
+from kafka2hive.config.values import TableRule
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Kafka2HiveError, Stop
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.pipeline.values import TableSettings
+
+FIRST_GUESS_BYTES = 500.0
+_FIRST_WAIT = 5.0
+_LONGEST_WAIT = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Why and until when (monotonic seconds, infinity for a Stop) a table is left alone; `times` in a row."""
+
+    error: Kafka2HiveError
+    until: float
+    times: int
+
+    @property
+    def needs_a_person(self) -> bool:
+        return isinstance(self.error, Stop)
+
+
+@dataclass(slots=True)
+class Table:
+    """`tenure` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
+
+    `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
+    epochs; `planned_at` monotonic seconds of the last epoch's planning.
+    """
+
+    rule: TableRule
+    paths: LedgerPaths
+    topics: tuple[str, ...]
+    location: str
+    settings: TableSettings | None = None
+    tenure: Tenure | None = None
+    open_debts: frozenset[HivePartition] = frozenset()
+    aside: SetAside | None = None
+    bytes_per_record: float = FIRST_GUESS_BYTES
+    planned_at: float = -math.inf
+    lag_records: int = 0
+    oldest_unread_since: float | None = None
+    checked_epochs: bool = False
+    warned: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return self.paths.table
+
+    def set_aside(self, error: Kafka2HiveError, now: float, keep_tenure: bool = False) -> SetAside:
+        """Leave the table alone: for ever after a Stop, otherwise with doubling waits from 5 s to 5 min."""
+        times = self.aside.times + 1 if self.aside else 1
+        wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), _LONGEST_WAIT)
+        self.aside = SetAside(error, now + wait, times)
+        if not keep_tenure:
+            self.forget()
+        return self.aside
+
+    def forget(self) -> None:
+        """Drop all memory of the ledger; the next start reads it afresh (rule R0)."""
+        self.tenure = None
+        self.open_debts = frozenset()
+        self.checked_epochs = False
+
+    def is_waiting(self, now: float) -> bool:
+        """Set aside, and not to be tried yet."""
+        return self.aside is not None and now < self.aside.until
+
+    def serves(self, now: float) -> bool:
+        """Ready to be planned."""
+        return self.tenure is not None and self.settings is not None and not self.is_waiting(now)
+
+    def learn_record_size(self, records: int, size: int) -> None:
+        """Move the estimate half-way to what an epoch showed (`size` bytes in `records`)."""
+        if records > 0:
+            self.bytes_per_record = (self.bytes_per_record + max(size / records, 1.0)) / 2
