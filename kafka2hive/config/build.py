@@ -76,13 +76,17 @@ def dead_letters_of(
     return DeadLetters(table, location_of(template, table).rstrip("/"))
 
 
-def _kafka(
-    kafka: schema.Kafka, service: str, referenced: frozenset[str]
-) -> tuple[KafkaOptions, frozenset[str]]:
+def _kafka(kafka: schema.Kafka, service: str) -> KafkaOptions:
     properties = {"bootstrap.servers": kafka.bootstrap_servers, **(kafka.model_extra or {})}
-    secrets = frozenset(name for name in properties if name in referenced - NOT_SECRET or is_sensitive(name))
-    group = kafka.group_id or f"kafka2hive-{service}"
-    return KafkaOptions(tuple(properties.items()), group, kafka.commit_group), secrets
+    return KafkaOptions(
+        tuple(properties.items()), kafka.group_id or f"kafka2hive-{service}", kafka.commit_group
+    )
+
+
+def _secret_keys(whole: schema.Map, referenced: frozenset[str]) -> frozenset[str]:
+    """Properties whose value was not in the map's text, or whose name says that it is a secret."""
+    names = {*(whole.kafka.model_extra or {}), *whole.storage.properties, *whole.spark.conf}
+    return frozenset(name for name in names if name in referenced - NOT_SECRET or is_sensitive(name))
 
 
 def _hive(hive: schema.Hive | None, environ: Mapping[str, str]) -> HiveOptions | None:
@@ -178,13 +182,12 @@ def build(
     path: str,
     fingerprint: str,
 ) -> ServiceMap:
-    """The map's values. `referenced`: Kafka properties whose value was not in the text; `lines`: of each table."""
-    kafka, secrets = _kafka(whole.kafka, whole.service, frozenset(referenced))
+    """The map's values. `referenced`: properties whose value was not in the text; `lines`: of each table."""
     storage = storage_options(whole.storage)
     tables = [with_defaults(table, whole.defaults) for table in whole.tables]
     return ServiceMap(
         service=whole.service,
-        kafka=kafka,
+        kafka=_kafka(whole.kafka, whole.service),
         storage=storage,
         hive=_hive(whole.hive, environ),
         spark=SparkOptions(whole.spark.master, tuple(whole.spark.conf.items())),
@@ -196,5 +199,5 @@ def build(
         run_directory=_run_directory(whole.run_directory, whole.service, environ),
         path=path,
         fingerprint=fingerprint,
-        secret_keys=secrets,
+        secret_keys=_secret_keys(whole, frozenset(referenced)),
     )

@@ -176,8 +176,11 @@ class TableCheck:
         try:
             parse_hive_type(text)
         except ConfigError as error:
-            tail = f" ({error.remedy})" if error.remedy else ""
-            self._problems.add(path, f"{error.message}{tail}")
+            near = error.remedy.removeprefix("did you mean ").removesuffix("?")
+            if near != error.remedy:
+                self._problems.add(path, error.message, near)
+            else:
+                self._problems.add(path, f"{error.message}{'; ' if near else ''}{near}")
 
     def _check_metadata(self) -> None:
         columns = {name.lower() for name in columns_of(self._table)}

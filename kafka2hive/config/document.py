@@ -112,7 +112,7 @@ class _Walk:
                 return float(text.replace("_", ""))
             case "bool":
                 meaning = "true" if text.lower() in ("yes", "on", "y") else "false"
-                message = f"YAML reads {shown} as {meaning}: write true or false, or put the text in quotes"
+                message = f"YAML reads {shown} as {meaning}: put it in quotes, or write true or false"
             case "int" | "float":
                 message = f"YAML reads {shown} as a number in another notation: write it in plain digits or in quotes"
             case _:

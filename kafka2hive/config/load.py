@@ -20,6 +20,8 @@ from kafka2hive.config.structure import Sound, check_shape, sound_parts
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ConfigError
 
+PROPERTY_SECTIONS = (("kafka",), ("storage", "properties"), ("spark", "conf"))
+
 
 def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
     """Read and check the map at `path`. MapInvalid with every mistake; ConfigError when the file cannot be read."""
@@ -50,14 +52,14 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     whole = check_shape(data, problems)
     sound = sound_parts(data)
     check_service(sound, problems)
-    _check_tables(sound, isinstance(data, dict) and "hive" in data, problems)
+    _check_tables(sound, isinstance(data, dict) and data.get("hive") is not None, problems)
     found = problems.all()
     if found or whole is None:
         raise MapInvalid(name, tuple(references.scrub(problem) for problem in found))
     return build(
         whole,
         environ,
-        referenced=[str(path[1]) for path in references.resolved if path[0] == "kafka"],
+        referenced=[str(path[-1]) for path in references.resolved if path[:-1] in PROPERTY_SECTIONS],
         lines=[problems.places["tables", index].line for index in range(len(whole.tables))],
         path=name,
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),

@@ -121,7 +121,7 @@ def _report(
     elif kind == "value_error":
         problems.add(path, str(context["error"]))
     elif kind == "string_pattern_mismatch":
-        problems.add(path, f"expected a text of the form {context['pattern']}")
+        problems.add(path, "expected letters, digits, _ and -, at most 64, beginning with a letter or digit")
     elif kind == "missing" and path == ("tables",):
         problems.add(path, "is required: at least one table")
     elif kind == "string_type" and value_at(data, path) is None:

@@ -192,7 +192,11 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class ServiceMap:
-    """One map = one service = one Spark query."""
+    """One map = one service = one Spark query.
+
+    `fingerprint` is the SHA-256 of the map's text as written; `secret_keys` are the names of properties (of Kafka,
+    storage and Spark) whose values must not be shown.
+    """
 
     service: str
     kafka: KafkaOptions
