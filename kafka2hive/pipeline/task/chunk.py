@@ -1,0 +1,128 @@
+"""Messages of one table on their way through a task, with the ranges they came from."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from confluent_kafka import Message
+
+from kafka2hive.model.offsets import OffsetRange
+
+Positions = npt.NDArray[np.int64]
+"""Positions of messages within a chunk, from 0, ascending."""
+
+_second: Callable[[tuple[int, int]], int] = itemgetter(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """`count` consecutive messages of one range; `bytes` the size of their values; `leader_epoch` of the last, -1 unknown."""
+
+    range: OffsetRange
+    count: int
+    bytes: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive messages of one table's ranges; what a message holds is taken out of it only when asked for."""
+
+    table: str
+    segments: tuple[Segment, ...]
+    messages: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def bytes(self) -> int:
+        return sum(segment.bytes for segment in self.segments)
+
+    def bounds(self) -> npt.NDArray[np.int64]:
+        """Where each segment ends, as positions; the last is the chunk's length."""
+        return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
+
+    def _chosen(self, positions: Positions | None) -> Sequence[Any]:
+        if positions is None or len(positions) == len(self.messages):
+            return self.messages
+        return [self.messages[position] for position in positions.tolist()]
+
+    def values(self, positions: Positions | None = None) -> pa.BinaryArray:
+        """The values, null for tombstones."""
+        return pa.array(list(map(Message.value, self._chosen(positions))), pa.binary())
+
+    def keys(self, positions: Positions | None = None) -> pa.BinaryArray:
+        return pa.array(list(map(Message.key, self._chosen(positions))), pa.binary())
+
+    def offsets(self, positions: Positions | None = None) -> pa.Int64Array:
+        return pa.array(list(map(Message.offset, self._chosen(positions))), pa.int64())
+
+    def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
+        """Epoch milliseconds; null where the record has none (the protocol's -1)."""
+        chosen = self._chosen(positions)
+        times = np.fromiter(map(_second, map(Message.timestamp, chosen)), np.int64, len(chosen))
+        missing = times < 0
+        return pa.array(times, mask=missing if missing.any() else None)
+
+    def headers(self, positions: Positions | None = None) -> pa.ListArray:
+        """`list<struct<key: string, value: binary>>`, null for a record without headers."""
+        lists = list(map(Message.headers, self._chosen(positions)))
+        structs = [
+            None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
+            for pairs in lists
+        ]
+        return pa.array(structs, HEADERS)
+
+    def topics(self, positions: Positions | None = None) -> pa.StringArray:
+        names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())
+        return names.take(self._segment_of(positions))
+
+    def numbers(self, positions: Positions | None = None) -> pa.Int32Array:
+        """Kafka's partition numbers."""
+        numbers = pa.array([segment.range.topic_partition.number for segment in self.segments], pa.int32())
+        return numbers.take(self._segment_of(positions))
+
+    def _segment_of(self, positions: Positions | None) -> pa.Int64Array:
+        if positions is None:
+            counts = [segment.count for segment in self.segments]
+            return pa.array(np.repeat(np.arange(len(counts)), counts))
+        return pa.array(np.searchsorted(self.bounds(), positions, side="right"))
+
+    def count_by_segment(self, positions: Positions) -> list[int]:
+        """How many of `positions` lie in each segment."""
+        if not len(positions):
+            return [0] * len(self.segments)
+        where = np.searchsorted(self.bounds(), positions, side="right")
+        counts: list[int] = np.bincount(where, minlength=len(self.segments)).tolist()
+        return counts
+
+    def split(self, most_bytes: int) -> Iterator["Chunk"]:
+        """The same messages in chunks whose values sum to `most_bytes` at most; a larger message stands alone."""
+        if self.bytes <= most_bytes:
+            yield self
+            return
+        start = 0
+        for segment in self.segments:
+            held: list[Any] = []
+            size = 0
+            for message in self.messages[start : start + segment.count]:
+                if held and size + len(message) > most_bytes:
+                    yield self._piece(segment, held, size)
+                    held, size = [], 0
+                held.append(message)
+                size += len(message)
+            yield self._piece(segment, held, size)
+            start += segment.count
+
+    def _piece(self, segment: Segment, messages: list[Any], size: int) -> "Chunk":
+        return Chunk(
+            self.table, (Segment(segment.range, len(messages), size, segment.leader_epoch),), messages
+        )
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -1,0 +1,72 @@
+"""One Kafka consumer per worker process, kept between tasks: connecting costs more than a small range."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as Assignment
+
+# What the reading of exact ranges rests on; the map cannot change it.
+_FIXED: dict[str, str | int | bool] = {
+    "auto.offset.reset": "error",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+}
+# What the map's Kafka properties may change.
+_DEFAULTS: dict[str, str | int | bool] = {
+    "group.id": "kafka2hive-task",
+    "check.crcs": True,
+    "fetch.queue.backoff.ms": 10,
+    "fetch.wait.max.ms": 20,  # what is wanted is there already; waiting delays only the end of a compacted range
+    "queued.max.messages.kbytes": 32 * 1024,
+    "topic.metadata.propagation.max.ms": 5_000,
+}
+
+
+class TaskConsumer:
+    """A confluent-kafka consumer that is told what to read; `last_error` is the client's last global complaint."""
+
+    def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
+        self.last_error = ""
+        self._consumer = Consumer({**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain})
+
+    def _complain(self, error: KafkaError) -> None:
+        self.last_error = str(error)
+
+    def assign(self, assignments: list[Assignment]) -> None:
+        self._consumer.assign(assignments)
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None:
+        self._consumer.incremental_unassign(assignments)
+
+    def unassign(self) -> None:
+        self._consumer.unassign()
+
+    def consume(self, count: int, seconds: float) -> list[Any]:
+        """Messages, and events as messages with an error; at most `count`, waiting `seconds` at most."""
+        messages: list[Any] = self._consumer.consume(count, seconds)
+        return messages
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+_kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
+
+
+def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
+    """This process's consumer for these properties. A forked child makes its own: librdkafka does not survive a fork."""
+    key = (os.getpid(), properties)
+    if key not in _kept:
+        _kept[key] = TaskConsumer(properties)
+    return _kept[key]
+
+
+def forget_consumer(properties: tuple[tuple[str, str], ...]) -> None:
+    """Close this process's consumer after an error, so that the next task starts with a fresh one."""
+    consumer = _kept.pop((os.getpid(), properties), None)
+    if consumer is not None:
+        consumer.close()

@@ -1,0 +1,294 @@
+"""Read planned ranges from Kafka: every record of `[start, end)` once, in offset order per range, nothing else.
+
+All ranges that a consumer can read at once are assigned together (`waves`), so a task of many small ranges waits
+for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
+(`enable.partition.eof`) when compaction, aborted transactions or their markers leave no record before `end`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.values import TableFailure
+
+CHUNK_RECORDS = 10_000
+CHUNK_BYTES = 8 * 1024 * 1024
+_HELD_BYTES = 4 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
+_POLL_SECONDS = 0.05
+_LOG_END_PATIENCE_SECONDS = (
+    10.0  # a new leader may know less for a moment than the one that was asked for `end`
+)
+
+_GONE = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+)
+_PASSING = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+    }
+)
+
+
+class FetchBug(Exception):
+    """Kafka's client handed out a record it was not asked for: nothing of this attempt may be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One range for one table."""
+
+    table: str
+    range: OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """All of a table's ranges of this fetch have been read to their ends; its last chunk came before."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableUnreadable:
+    """A range of the table cannot be read; no more chunks of the table come."""
+
+    table: str
+    failure: TableFailure
+
+
+Event = Chunk | TableRead | TableUnreadable
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A range being read; `position` is the lowest offset that may come next."""
+
+    table: str
+    range: OffsetRange
+    position: int
+    log_end_since: float | None = None
+
+
+@dataclass(slots=True)
+class _Held:
+    """Messages of a table that wait for a chunk to fill."""
+
+    segments: list[Segment] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    bytes: int = 0
+
+
+def waves(wanted: Sequence[Wanted]) -> list[list[Wanted]]:
+    """What can be assigned at once: a consumer reads a topic partition from one place only. Empty ranges are left out."""
+    result: list[list[Wanted]] = []
+    used: list[set[TopicPartition]] = []
+    for item in wanted:
+        if not len(item.range):
+            continue
+        at = next((n for n, seen in enumerate(used) if item.range.topic_partition not in seen), len(used))
+        if at == len(used):
+            result.append([])
+            used.append(set())
+        result[at].append(item)
+        used[at].add(item.range.topic_partition)
+    return result
+
+
+class Fetch:
+    """One wave, being read. Iterate over it for events; `drop` a table whose records are of no use any more."""
+
+    def __init__(
+        self,
+        consumer: TaskConsumer,
+        wave: Sequence[Wanted],
+        stall_seconds: float,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`alive` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
+        self._consumer = consumer
+        self._stall_seconds = stall_seconds
+        self._alive = alive
+        self._readings = {
+            (w.range.topic_partition.topic, w.range.topic_partition.number): _Reading(
+                w.table, w.range, w.range.start
+            )
+            for w in wave
+        }
+        self._open: dict[str, int] = {}
+        for item in wave:
+            self._open[item.table] = self._open.get(item.table, 0) + 1
+        self._held: dict[str, _Held] = {table: _Held() for table in self._open}
+        self._mean_bytes = 4096.0
+
+    def drop(self, table: str) -> None:
+        """Read no more of this table."""
+        ended = [key for key, reading in self._readings.items() if reading.table == table]
+        for key in ended:
+            del self._readings[key]
+        self._open.pop(table, None)
+        self._held.pop(table, None)
+        self._release(ended)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record nobody asked for."""
+        self._consumer.assign(
+            [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
+        )
+        last = time.monotonic()
+        while self._readings:
+            messages = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            self._alive()
+            now = time.monotonic()
+            if not messages:
+                yield from self._judge_log_ends(now)
+                if now - last > self._stall_seconds:
+                    raise ServiceUnavailable(
+                        "kafka.stalled",
+                        f"no record for {self._stall_seconds:.0f} s; still wanted: "
+                        + ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+                        + f"; last word of the client: {self._consumer.last_error or 'none'}",
+                        "look at the brokers that lead these topic partitions",
+                    )
+                continue
+            yield from self._sort(messages, now)
+            last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
+        self._consumer.unassign()
+
+    def _batch(self) -> int:
+        """How many messages to ask for: never more than can come, or the client waits for the rest in vain."""
+        left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
+        return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
+
+    def _sort(self, messages: list[Any], now: float) -> Iterator[Event]:
+        errors: list[Any] = []
+        if any(map(Message.error, messages)):
+            errors = [m for m in messages if m.error() is not None]
+            messages = [m for m in messages if m.error() is None]
+        for key, run in _runs(messages):
+            yield from self._take(key, run)
+        for message in errors:
+            yield from self._hear(message, now)
+
+    def _take(self, key: tuple[str, int], run: list[Any]) -> Iterator[Event]:
+        reading = self._readings.get(key)
+        if reading is None:
+            return  # beyond the end of a range that is read, or of a table that was dropped
+        first, last = run[0].offset(), run[-1].offset()
+        if first < reading.position or last - first + 1 < len(run):
+            raise FetchBug(
+                f"{reading.range}: expected offset {reading.position} or later, got {first}..{last} ({len(run)} records)"
+            )
+        end = reading.range.end
+        reading.position = last + 1
+        reading.log_end_since = None
+        if last >= end:
+            run = [message for message in run if message.offset() < end]
+        if run:
+            size = sum(map(len, run))
+            self._mean_bytes = max(1.0, size / len(run))
+            epoch = run[-1].leader_epoch()
+            held = self._held[reading.table]
+            held.segments.append(Segment(reading.range, len(run), size, -1 if epoch is None else epoch))
+            held.messages.extend(run)
+            held.bytes += size
+            if len(held.messages) >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
+                yield from self._emit(reading.table)
+            elif sum(h.bytes for h in self._held.values()) >= _HELD_BYTES:
+                yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
+        if reading.position >= end and key in self._readings:
+            yield from self._end(key)
+
+    def _end(self, key: tuple[str, int]) -> Iterator[Event]:
+        table = self._readings.pop(key).table
+        self._release([key])
+        self._open[table] -= 1
+        if self._open[table] == 0:
+            yield from self._emit(table)
+            if table in self._open:
+                del self._open[table], self._held[table]
+                yield TableRead(table)
+
+    def _emit(self, table: str) -> Iterator[Event]:
+        held = self._held[table]
+        self._held[table] = _Held()
+        if held.messages:
+            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
+
+    def _release(self, keys: Sequence[tuple[str, int]]) -> None:
+        if keys and self._readings:  # the last ones are given up by `unassign`
+            self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
+
+    def _hear(self, message: Any, now: float) -> Iterator[Event]:
+        """Judge one error or event of the client."""
+        error = message.error()
+        if message.topic() is None or error.code() in _PASSING:
+            self._consumer.last_error = str(error)
+            return
+        key = (message.topic(), message.partition())
+        reading = self._readings.get(key)
+        if reading is None:
+            return
+        if error.code() == KafkaError._PARTITION_EOF:
+            if message.offset() >= reading.range.end:
+                yield from self._end(key)
+            else:
+                reading.log_end_since = now
+            return
+        where = f"{reading.range}, at offset {reading.position}: {error.str()}"
+        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            failure = TableFailure("kafka.offset_out_of_range", where)
+        elif error.code() in _GONE:
+            failure = TableFailure("kafka.unknown_topic_partition", where)
+        elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            failure = TableFailure("kafka.denied", where)
+        else:
+            failure = TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)
+        self.drop(reading.table)
+        yield TableUnreadable(reading.table, failure)
+
+    def _judge_log_ends(self, now: float) -> Iterator[Event]:
+        patience = min(_LOG_END_PATIENCE_SECONDS, self._stall_seconds / 2)
+        for reading in list(self._readings.values()):
+            since = reading.log_end_since
+            if since is not None and now - since > patience and reading.table in self._open:
+                self.drop(reading.table)
+                yield TableUnreadable(
+                    reading.table,
+                    TableFailure(
+                        "kafka.beyond_log_end",
+                        f"{reading.range}: the log of {reading.range.topic_partition} ends before the range does"
+                        f" (read up to {reading.position}); truncated, or a transaction is still open",
+                    ),
+                )
+
+
+def _runs(messages: list[Any]) -> Iterator[tuple[tuple[str, int], list[Any]]]:
+    """Consecutive messages of one topic partition."""
+    if not messages:
+        return
+    topics = set(map(Message.topic, messages))
+    if len(topics) > 1:
+        for key, group in groupby(messages, key=lambda m: (m.topic(), m.partition())):
+            yield key, list(group)
+        return
+    topic = topics.pop()
+    numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
+    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(messages)]
+    for start, stop in pairwise(starts):
+        yield (topic, int(numbers[start])), messages[start:stop]

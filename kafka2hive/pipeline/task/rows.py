@@ -1,0 +1,67 @@
+"""Rows beside what the decoder makes: metadata columns of the record, rows of nulls for tombstones, dead letters."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.values import MetadataColumn
+from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
+
+METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
+    MetadataColumn.TOPIC: pa.string(),
+    MetadataColumn.PARTITION: pa.int32(),
+    MetadataColumn.OFFSET: pa.int64(),
+    MetadataColumn.TIMESTAMP: pa.timestamp("us"),
+    MetadataColumn.KEY: pa.binary(),
+    MetadataColumn.HEADERS: HEADERS,
+}
+
+Metadata = Sequence[tuple[MetadataColumn, str]]
+
+
+def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
+    """The value's columns, then the metadata columns."""
+    return pa.schema([*values, *(pa.field(name, METADATA_TYPES[column]) for column, name in metadata)])
+
+
+def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
+    """One metadata column of the chosen messages; None chooses all. Timestamps are the wall clock of `zone`, naive."""
+    match column:
+        case MetadataColumn.TOPIC:
+            return chunk.topics(positions)
+        case MetadataColumn.PARTITION:
+            return chunk.numbers(positions)
+        case MetadataColumn.OFFSET:
+            return chunk.offsets(positions)
+        case MetadataColumn.KEY:
+            return chunk.keys(positions)
+        case MetadataColumn.HEADERS:
+            return chunk.headers(positions)
+        case MetadataColumn.TIMESTAMP:
+            instants = pc.multiply(chunk.timestamps(positions), 1_000)
+            if zone == "UTC":
+                return instants.cast(pa.timestamp("us"))
+            return pc.local_timestamp(instants.cast(pa.timestamp("us", tz=zone)))
+
+
+def with_metadata(
+    values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, positions: Positions | None
+) -> pa.RecordBatch:
+    """`values` holds one row per chosen message, in message order."""
+    if not metadata:
+        return values
+    columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]
+    return pa.RecordBatch.from_arrays([*values.columns, *columns], schema=row_schema(values.schema, metadata))
+
+
+def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
+    """What a tombstone writes into the value's columns."""
+    return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)
+
+
+def positions_of(mask: pa.BooleanArray) -> Positions:
+    """Where the mask is true."""
+    found: Positions = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+    return found

@@ -1,0 +1,185 @@
+"""A task from plan to manifests: fetch, decode, bucket, write, all in this process, one manifest per table.
+
+Runs in a Spark Python worker, or in any process. What concerns one table becomes a manifest with a failure while the
+other tables go on; what cannot be attributed to a table is raised, and Spark tries the task again.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from kafka2hive.config.values import StorageOptions
+from kafka2hive.model.account import AccountMismatch
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.pipeline.task.chunk import Chunk
+from kafka2hive.pipeline.task.consumer import TaskConsumer, forget_consumer, process_consumer
+from kafka2hive.pipeline.task.fetch import Fetch, FetchBug, TableRead, TableUnreadable, Wanted, waves
+from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.table import TableRun, failed_manifest
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.storage.port import (
+    Denied,
+    FileSystem,
+    NoRoom,
+    OutcomeUnknown,
+    StorageError,
+    Unavailable,
+)
+
+TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountMismatch, pa.ArrowException)
+"""Errors that one table's data, schema or place can cause; everything else ends the task."""
+
+_STORAGE_CODES: dict[type[StorageError], str] = {
+    Denied: "storage.denied",
+    NoRoom: "storage.no_room",
+    Unavailable: "storage.unavailable",
+    OutcomeUnknown: "storage.outcome_unknown",
+}
+
+_connected: dict[tuple[int, StorageOptions], FileSystem] = {}
+
+
+def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
+    """One manifest per table of the plan, in the order in which the tables end.
+
+    Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`; ends the process (exit 70) when anything
+    else makes no progress for as long. A second run of the same plan writes other files under other names.
+    """
+    with Watchdog(settings.stall_seconds) as watchdog:
+        files = process_files(settings.storage)
+        consumer = process_consumer(settings.kafka)
+        try:
+            for manifest in Task(plan, settings, files, consumer, watchdog).run():
+                with watchdog.idle():
+                    yield manifest
+        except (ServiceUnavailable, FetchBug):
+            forget_consumer(settings.kafka)
+            raise
+
+
+def process_files(options: StorageOptions) -> FileSystem:
+    """This process's file system: clients do not survive a fork, and connecting costs time."""
+    from kafka2hive.storage.connect import connect
+
+    key = (os.getpid(), options)
+    if key not in _connected:
+        _connected[key] = connect(options)
+    return _connected[key]
+
+
+class Task:
+    """The tables of one plan, running."""
+
+    def __init__(
+        self,
+        plan: TaskPlan,
+        settings: TaskSettings,
+        files: FileSystem,
+        consumer: TaskConsumer,
+        watchdog: Watchdog,
+    ) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._files = files
+        self._consumer = consumer
+        self._watchdog = watchdog
+        self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
+        self._running: dict[str, TableRun] = {}
+        self._closing: list[TableRun] = []
+
+    def run(self) -> Iterator[TableManifest]:
+        try:
+            for table in self._plan.tables:
+                yield from self._begin(table)
+            wanted = [
+                Wanted(name, source) for name, run in self._running.items() for source in run.task.ranges
+            ]
+            left = dict.fromkeys(self._running, 0)
+            planned = waves(wanted)
+            for wave in planned:
+                for name in {item.table for item in wave}:
+                    left[name] += 1
+            for name in [name for name, count in left.items() if count == 0]:
+                yield from self._complete(name)
+            for wave in planned:
+                yield from self._read([item for item in wave if item.table in self._running], left)
+            while self._closing:
+                yield self._manifest(self._closing.pop(0))
+        finally:
+            for run in (*self._running.values(), *self._closing):
+                run.abandon()  # nothing where all went well
+            self._limits.closer.stop()
+
+    def _begin(self, task: TableTask) -> Iterator[TableManifest]:
+        try:
+            self._running[task.table] = TableRun(
+                self._plan.index,
+                task,
+                self._settings.tables[task.table],
+                self._settings,
+                self._files,
+                self._limits,
+                self._watchdog.touch,
+            )
+        except TABLE_ERRORS as error:
+            yield failed_manifest(self._plan.index, task, as_failure(error))
+
+    def _read(self, wave: list[Wanted], left: dict[str, int]) -> Iterator[TableManifest]:
+        fetch = Fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
+        asked = time.perf_counter()
+        for event in fetch:
+            run = self._running.get(event.table)
+            if run is None:
+                continue
+            run.waited(time.perf_counter() - asked)
+            match event:
+                case Chunk():
+                    try:
+                        run.take(event)
+                    except TABLE_ERRORS as error:
+                        fetch.drop(event.table)
+                        yield self._fail(event.table, as_failure(error))
+                case TableUnreadable(table, failure):
+                    yield self._fail(table, failure)
+                case TableRead(table):
+                    left[table] -= 1
+                    if left[table] == 0:
+                        yield from self._complete(table)
+            asked = time.perf_counter()
+
+    def _complete(self, name: str) -> Iterator[TableManifest]:
+        """Begin to close the table's files; its manifest comes when they are closed."""
+        try:
+            self._running[name].complete()
+        except TABLE_ERRORS as error:
+            yield self._fail(name, as_failure(error))
+        else:
+            self._closing.append(self._running.pop(name))
+
+    def _manifest(self, run: TableRun) -> TableManifest:
+        try:
+            return run.manifest()
+        except TABLE_ERRORS as error:
+            return run.fail(as_failure(error))
+
+    def _fail(self, name: str, failure: TableFailure) -> TableManifest:
+        return self._running.pop(name).fail(failure)
+
+
+def as_failure(error: Exception) -> TableFailure:
+    """The stable code and the text of an error of one table."""
+    match error:
+        case StorageError():
+            code = next(
+                (c for kind, c in _STORAGE_CODES.items() if isinstance(error, kind)), "storage.surprise"
+            )
+            return TableFailure(code, str(error))
+        case TableError() | ConfigError():
+            return TableFailure(error.code, error.message)
+        case AccountMismatch():
+            return TableFailure("task.account_mismatch", str(error))
+        case _:
+            return TableFailure("task.rows", f"{type(error).__name__}: {error}")

@@ -1,0 +1,280 @@
+"""One table within a task: its chunks become rows, buckets, files and dead letters, and everything is counted."""
+
+import functools
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.values import Tombstones
+from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.task.bucket import NO_BUCKET, Bucketer, BucketIds
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
+from kafka2hive.pipeline.task.dead_letters import (
+    DEAD_LETTER_SCHEMA,
+    dead_letter_path,
+    dead_letters,
+)
+from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.rows import positions_of, row_schema, rows_of_nulls, with_metadata
+from kafka2hive.pipeline.task.write import Destination, TableWriter
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
+from kafka2hive.storage.port import FileSystem
+
+LARGEST_VALUE = 64 * 1024 * 1024  # what a decoder takes; a larger value is a dead letter
+
+
+class TableRun:
+    """A table's share of a task while it runs: `take` chunks, then `complete`, then `manifest`; `fail` at any time.
+
+    `take`, `complete` and `manifest` raise what belongs to this table alone (see `TABLE_ERRORS` in run); the
+    caller then calls `fail`, and only that.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        task: TableTask,
+        table: TableSettings,
+        settings: TaskSettings,
+        files: FileSystem,
+        limits: TaskLimits,
+        progress: Callable[[], None],
+    ) -> None:
+        self.task = task
+        self._index = index
+        self._table = table
+        self._progress = progress
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._accounts: dict[OffsetRange, Account] = {r: Account() for r in task.ranges}
+        self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
+        self._oldest_ms: int | None = None
+        self._newest_ms: int | None = None
+        values = pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+        try:
+            self._decoder = make_decoder(table.format, values, table.zone)
+        except ValueError as error:
+            raise TableError("decode.schema", f"{task.table}: {error}") from error
+        whole = row_schema(values, table.metadata)
+        self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
+        # a Hive partition column takes its values from the path, never from the file
+        in_path = {name.lower() for name in self._bucketer.template.partition_columns}
+        self._written_columns = [name for name in whole.names if name.lower() not in in_path]
+        self._only = task.only_bucket
+
+        def destination(kind: FileKind, hive_table: str, location: str) -> Destination:
+            return Destination(
+                kind,
+                task.table,
+                hive_table,
+                location,
+                staging_directory(table.location),
+                task.ledger_id,
+                task.generation,
+                task.epoch,
+                index,
+                tuple(r for r in task.ranges if len(r)),
+            )
+
+        data = destination(FileKind.DATA, task.table, table.location)
+        letters = destination(FileKind.DEAD_LETTER, settings.dead_letter_table, settings.dead_letter_location)
+        written = pa.schema([whole.field(name) for name in self._written_columns])
+        self._data = TableWriter(data, files, written, table.writer, limits, progress)
+        self._letters = TableWriter(letters, files, DEAD_LETTER_SCHEMA, table.writer, limits, progress)
+        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Count the time spent inside for a phase of the manifest."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[phase] += time.perf_counter() - begun
+
+    def waited(self, seconds: float) -> None:
+        """Time spent waiting for this table's records."""
+        self._seconds["fetch"] += seconds
+
+    def take(self, chunk: Chunk) -> None:
+        """Every message of the chunk becomes a row, a dead letter, a filtered one or a counted tombstone."""
+        refused: list[tuple[Positions, list[str]]] = []
+        filtered: list[Positions] = []
+        skipped: Positions = np.array([], dtype=np.int64)
+
+        with self.timed("decode"):
+            values = chunk.values()
+            self._note_times(chunk)
+            if chunk.bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
+                positions: Positions = np.arange(len(chunk))
+                refused.append((positions, [_oversized(chunk.bytes)] * len(chunk)))
+                batches: list[tuple[pa.RecordBatch, Positions | None]] = []
+            else:
+                tombstones = positions_of(values.is_null()) if values.null_count else skipped
+                batches = [self._decode(values, chunk, tombstones, refused)]
+                if self._table.tombstones is Tombstones.SKIP:
+                    skipped = tombstones
+                elif len(tombstones):
+                    nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
+                    batches.append((self._with_metadata(nulls, chunk, tombstones), tombstones))
+
+        for rows, chosen in batches:
+            with self.timed("bucket"):
+                assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, chosen))
+                every = np.arange(len(chunk)) if chosen is None else chosen
+                kept = assigned.ids != NO_BUCKET
+                if len(assigned.refused):
+                    refused.append((every[assigned.refused], assigned.reasons))
+                if self._only is not None:
+                    wanted = self._in_only_bucket(assigned.ids)
+                    filtered.append(every[kept & ~wanted])
+                    kept &= wanted
+                ids = assigned.ids
+                if not kept.all():
+                    rows, ids = rows.filter(pa.array(kept)), ids[kept]
+                if len(self._written_columns) != rows.num_columns:
+                    rows = rows.select(self._written_columns)
+            with self.timed("write"):
+                self._data.add(rows, ids, self._bucketer.paths)
+
+        if self._only is not None:  # a refetch dumps one bucket's rows again; its dead letters are in place
+            filtered.extend(positions for positions, _ in refused)
+            refused = []
+        for positions, reasons in refused:
+            with self.timed("write"):
+                letters = dead_letters(chunk, positions, reasons, self.task.epoch)
+                self._letters.add(letters, np.zeros(len(letters), np.int32), self._letter_paths)
+        self._count(chunk, [p for p, _ in refused], filtered, skipped)
+        self._progress()
+
+    def _decode(
+        self,
+        values: pa.BinaryArray,
+        chunk: Chunk,
+        tombstones: Positions,
+        refused: list[tuple[Positions, list[str]]],
+    ) -> tuple[pa.RecordBatch, Positions | None]:
+        """Rows of the accepted messages with metadata columns, and their positions (None: all messages)."""
+        alive: Positions | None = None
+        if len(tombstones):
+            alive = positions_of(values.is_valid())
+            values = values.drop_null()
+        decoded = self._decoder.decode(values)
+        if len(decoded.rejected):
+            rejected = decoded.rejected.to_numpy().astype(np.int64)
+            accepted = decoded.accepted.to_numpy().astype(np.int64)
+            refused.append((rejected if alive is None else alive[rejected], decoded.reasons.to_pylist()))
+            chosen: Positions | None = accepted if alive is None else alive[accepted]
+        else:
+            chosen = alive
+        return self._with_metadata(decoded.rows, chunk, chosen), chosen
+
+    def _with_metadata(self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None) -> pa.RecordBatch:
+        return with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
+
+    def _in_only_bucket(self, ids: BucketIds) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        wanted = [number for number, path in enumerate(self._bucketer.paths) if path == self._only]
+        return np.isin(ids, wanted)
+
+    def _note_times(self, chunk: Chunk) -> None:
+        times = chunk.timestamps()
+        bounds = pc.min_max(times).as_py()
+        if bounds["min"] is not None:
+            low, high = bounds["min"], bounds["max"]
+            self._oldest_ms = low if self._oldest_ms is None else min(low, self._oldest_ms)
+            self._newest_ms = high if self._newest_ms is None else max(high, self._newest_ms)
+
+    def _count(
+        self, chunk: Chunk, refused: list[Positions], filtered: list[Positions], skipped: Positions
+    ) -> None:
+        letters = _sums(chunk, refused)
+        dropped = _sums(chunk, filtered)
+        tombstones = chunk.count_by_segment(skipped)
+        for number, segment in enumerate(chunk.segments):
+            gone = letters[number] + dropped[number] + tombstones[number]
+            self._accounts[segment.range] += Account(
+                read=segment.count,
+                written=segment.count - gone,
+                filtered=dropped[number],
+                tombstones=tombstones[number],
+                dead_lettered=letters[number],
+                bytes=segment.bytes,
+            )
+            self._note_leader(segment.range, segment.leader_epoch)
+
+    def _note_leader(self, source: OffsetRange, leader_epoch: int) -> None:
+        """Of several ranges of one topic partition the furthest counts."""
+        known = self._leader_epochs.get(source.topic_partition)
+        if known is None or source.start >= known[0]:
+            self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
+
+    def complete(self) -> None:
+        """All chunks were taken: write what waits, begin to close the files."""
+        with self.timed("write"):
+            self._data.finish()
+            self._letters.finish()
+
+    def manifest(self) -> TableManifest:
+        """Wait for the files. Raises AccountMismatch when the numbers of ranges and files do not add up."""
+        with self.timed("close"):
+            files = (*self._data.results(), *self._letters.results())
+        accounts = tuple(
+            RangeAccount(self._index, source, self._closed(source, account))
+            for source, account in self._accounts.items()
+        )
+        for account in accounts:
+            account.check()
+        _check_rows("data", self._data.rows, sum(a.account.written for a in accounts))
+        _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))
+        return TableManifest(
+            table=self.task.table,
+            task=self._index,
+            epoch=self.task.epoch,
+            files=files,
+            accounts=accounts,
+            leader_epochs=tuple((tp, epoch) for tp, (_, epoch) in self._leader_epochs.items()),
+            newest_ms=self._newest_ms,
+            oldest_ms=self._oldest_ms,
+            seconds=tuple(self._seconds.items()),
+        )
+
+    def _closed(self, source: OffsetRange, account: Account) -> Account:
+        return account + Account(absent=len(source) - account.read)
+
+    def fail(self, failure: TableFailure) -> TableManifest:
+        """Give up all files; what was closed already becomes an orphan that the ledger's owner sweeps."""
+        self.abandon()
+        return failed_manifest(self._index, self.task, failure)
+
+    def abandon(self) -> None:
+        """Give up all files without a manifest; never raises."""
+        self._data.abandon()
+        self._letters.abandon()
+
+
+def failed_manifest(index: int, task: TableTask, failure: TableFailure) -> TableManifest:
+    return TableManifest(task.table, index, task.epoch, failure=failure)
+
+
+def _sums(chunk: Chunk, several: list[Positions]) -> list[int]:
+    counts = [chunk.count_by_segment(positions) for positions in several]
+    return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * len(chunk.segments)
+
+
+def _oversized(size: int) -> str:
+    return f"decode.oversized: {size} bytes, {LARGEST_VALUE} are allowed"
+
+
+def _check_rows(kind: str, in_files: int, in_accounts: int) -> None:
+    if in_files != in_accounts:
+        raise AccountMismatch(f"{in_files} rows in {kind} files, {in_accounts} in the accounts of the ranges")

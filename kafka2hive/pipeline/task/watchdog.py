@@ -1,0 +1,54 @@
+"""Ends a worker that makes no progress: some calls (a stopped NameNode) have no time limit of their own."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+STALLED = 70  # Spark sees a dead worker and tries the task again
+
+
+def _end_process() -> None:
+    os._exit(STALLED)
+
+
+class Watchdog:
+    """Calls `expired` when `touch` was not called for `seconds`. Use as a context manager."""
+
+    def __init__(self, seconds: float, expired: Callable[[], None] = _end_process) -> None:
+        self._seconds = seconds
+        self._expired = expired
+        self._touched = time.monotonic()
+        self._idle = False
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def touch(self) -> None:
+        """Progress was made: a record came, bytes were written, a file was closed."""
+        self._touched = time.monotonic()
+
+    @contextmanager
+    def idle(self) -> Iterator[None]:
+        """While somebody else has the thread (a generator that has yielded), nothing is expected."""
+        self._idle = True
+        try:
+            yield
+        finally:
+            self.touch()
+            self._idle = False
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(min(1.0, self._seconds / 4)):
+            if not self._idle and time.monotonic() - self._touched > self._seconds:
+                self._expired()
+                return
+
+    def __enter__(self) -> "Watchdog":
+        self.touch()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
