@@ -25,13 +25,17 @@ ATTEMPTS = 4
 
 def coordinates(gav: Path) -> list[tuple[str, str, str]]:
     """Read `group version artifact...` lines into (group, artifact, version); `#` begins a comment line."""
-    lines = (line.split() for line in gav.read_text().splitlines() if line.strip() and not line.startswith("#"))
+    lines = (
+        line.split() for line in gav.read_text().splitlines() if line.strip() and not line.startswith("#")
+    )
     return [(group, artifact, version) for group, version, *artifacts in lines for artifact in artifacts]
 
 
 def pom(name: str, wanted: list[tuple[str, str, str]]) -> str:
     """Build a Maven project that depends on exactly these artifacts and on nothing they ask for."""
-    exclusion = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    exclusion = (
+        "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    )
     dependencies = "\n".join(
         f"<dependency><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
         f"<version>{escape(version)}</version>{exclusion}</dependency>"
@@ -63,7 +67,9 @@ def fetch(gav: Path) -> None:
         answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode == 0 and len(list((work / "lib").glob("*.jar"))) == len(wanted):
             break
-        reason = next((line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived")
+        reason = next(
+            (line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived"
+        )
         print(f"setup: Maven failed (attempt {attempt} of {ATTEMPTS}): {reason}", flush=True)
         command = [part for part in command if part != "-U"] + ["-U"]  # ask again for what was not found
         time.sleep(3 * attempt)
@@ -75,7 +81,10 @@ def fetch(gav: Path) -> None:
     (work / "lib").rename(CACHE / gav.stem)
     shutil.rmtree(work)
     size = sum(jar.stat().st_size for jar in (CACHE / gav.stem).glob("*.jar")) / 1e6
-    print(f"setup: {gav.stem}: {len(wanted)} jars, {size:.0f} MB, in {time.monotonic() - started:.0f} s", flush=True)
+    print(
+        f"setup: {gav.stem}: {len(wanted)} jars, {size:.0f} MB, in {time.monotonic() - started:.0f} s",
+        flush=True,
+    )
 
 
 def _checksum(gav: Path) -> str:

@@ -10,7 +10,12 @@ log4j.appender.C.target=System.err
 log4j.appender.C.layout=org.apache.log4j.PatternLayout
 log4j.appender.C.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+log4j.logger.org.apache.hadoop.hdfs.server.datanode.DataNode=INFO
 """
+
+# What a DataNode then says when a NameNode has taken it in. (The NameNode itself counts a dead one as live for
+# another 14 s, so that it cannot tell a DataNode that was just started again from its predecessor.)
+DATANODE_REGISTERED = "successfully registered with NN"
 
 
 def write_site(path: Path, properties: Mapping[str, str]) -> None:

@@ -7,7 +7,13 @@ from types import TracebackType
 from hdfs_native import Client
 
 from tests.services import namenode_state
-from tests.services.hadoop_files import CLIENT_PROPERTIES, DAEMON_PROPERTIES, write_daemon_files, write_site
+from tests.services.hadoop_files import (
+    CLIENT_PROPERTIES,
+    DAEMON_PROPERTIES,
+    DATANODE_REGISTERED,
+    write_daemon_files,
+    write_site,
+)
 from tests.services.jars import jars, java, java_options
 from tests.services.java_service import JavaService, run_to_end, start_on_free_ports
 from tests.services.ports import free_ports
@@ -66,15 +72,15 @@ class Hdfs:
         self.namenode.terminate()
 
     def start_namenode(self, wait: bool = True) -> None:
-        """Start the NameNode; with `wait`, until it is out of safe mode with its DataNode."""
+        """Start the NameNode; with `wait`, until it is out of safe mode (it needs its DataNode for that)."""
         self.namenode.start()
         if wait:
-            self._wait_for(self.namenode)
+            self.namenode.wait_until(lambda: namenode_state.is_operational(self._http_port))
 
     def start_datanode(self) -> None:
-        """Start the DataNode and wait until the NameNode counts it as live."""
+        """Start the DataNode and wait until it has registered with a NameNode that is out of safe mode."""
         self.datanode.start()
-        self._wait_for(self.datanode)
+        self.datanode.wait_until(self._is_ready)
 
     def set_quota(self, path: str, names: int | None = None, space_bytes: int | None = None) -> None:
         """Limit a directory: count of names below it (and itself), and bytes of its files times replication."""
@@ -111,7 +117,9 @@ class Hdfs:
         self.namenode.command = [*self._java(), _NAMENODE]
         self.datanode.command = [*self._java(), _DATANODE]
         if not (self.folder / "data" / "nn" / "current").exists():
-            run_to_end("namenode format", [*self._java(), _NAMENODE, "-format", "-nonInteractive"], self.folder)
+            run_to_end(
+                "namenode format", [*self._java(), _NAMENODE, "-format", "-nonInteractive"], self.folder
+            )
         try:
             self.start_namenode(wait=False)
             self.start_datanode()
@@ -121,15 +129,11 @@ class Hdfs:
             self._rpc_port = 0
             raise
 
-    def _wait_for(self, started: JavaService) -> None:
-        other = self.datanode if started is self.namenode else self.namenode
-
-        def ready() -> bool:
-            if not other.is_running:
-                other.wait_until(lambda: False)  # raises with its output
-            return namenode_state.is_operational(self._http_port, live_datanodes=1)
-
-        started.wait_until(ready)
+    def _is_ready(self) -> bool:
+        if not self.namenode.is_running:
+            self.namenode.wait_until(lambda: False)  # raises with its output
+        live = namenode_state.is_operational(self._http_port, live_datanodes=1)
+        return live and self.datanode.said(DATANODE_REGISTERED)
 
     def _write_configuration(self) -> None:
         self._rpc_port, self._http_port, data, ipc, http = free_ports(5)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.services import reaper
 
-READY_SECONDS = 120.0  # generous: the machine may be busy with other tests
+READY_SECONDS = 60.0  # generous: the machine may be busy with other tests
 _POLL_SECONDS = 0.05
 
 
@@ -62,7 +62,9 @@ class JavaService:
             )
         reaper.watch(self._process.pid)
 
-    def wait_until(self, ready: Callable[[], bool], what: str = "ready", seconds: float = READY_SECONDS) -> None:
+    def wait_until(
+        self, ready: Callable[[], bool], what: str = "ready", seconds: float = READY_SECONDS
+    ) -> None:
         """Wait until `ready()`. Raises `PortTaken` or `ServiceFailed` when it ends before, or takes too long."""
         deadline = time.monotonic() + seconds
         while not ready():
@@ -122,10 +124,14 @@ class JavaService:
         output = self._output_bytes().decode(errors="replace")
         self.kill()
         taken = "Address already in use" in output or "BindException" in output
-        raise (PortTaken if taken else ServiceFailed)(f"{self.name} {reason}; its output ends:\n{output[-3000:]}")
+        raise (PortTaken if taken else ServiceFailed)(
+            f"{self.name} {reason}; its output ends:\n{output[-3000:]}"
+        )
 
 
-def run_to_end(name: str, command: Sequence[str], folder: Path, answer: str = "", seconds: float = 120.0) -> str:
+def run_to_end(
+    name: str, command: Sequence[str], folder: Path, answer: str = "", seconds: float = 120.0
+) -> str:
     """Run a short Java command and give its output. `answer` is what it reads. Raises `ServiceFailed`."""
     done = subprocess.run(
         list(command), cwd=folder, input=answer, text=True, capture_output=True, timeout=seconds, check=False

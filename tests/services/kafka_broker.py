@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.services.jars import jars, java, java_options
 from tests.services.java_service import JavaService, run_to_end, start_on_free_ports
@@ -71,17 +71,18 @@ class KafkaBroker:
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
         """Create a topic with one replica and wait for it."""
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
-        self.admin().create_topics([topic])[name].result(30)
+        admin = self.admin()  # must outlive the answer
+        admin.create_topics([topic])[name].result(30)
 
     def add_partitions(self, name: str, total: int) -> None:
         """Make a topic have `total` partitions."""
-        from confluent_kafka.admin import NewPartitions
-
-        self.admin().create_partitions([NewPartitions(name, total)])[name].result(30)
+        admin = self.admin()
+        admin.create_partitions([NewPartitions(name, total)])[name].result(30)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait for it."""
-        self.admin().delete_topics([name])[name].result(30)
+        admin = self.admin()
+        admin.delete_topics([name])[name].result(30)
 
     def __enter__(self) -> "KafkaBroker":
         self.start()
@@ -96,11 +97,26 @@ class KafkaBroker:
         self.folder.mkdir(parents=True, exist_ok=True)
         port, controller_port = free_ports(2)
         (self.folder / "log4j2.xml").write_text(_LOGGING)
-        (self.folder / "server.properties").write_text(_server_properties(port, controller_port, self._properties))
+        (self.folder / "server.properties").write_text(
+            _server_properties(port, controller_port, self._properties)
+        )
         options = java_options(heap_mb=512)
-        run = [java(), *options, f"-Dlog4j2.configurationFile=file:{self.folder}/log4j2.xml", "-cp", jars("kafka")]
+        run = [
+            java(),
+            *options,
+            f"-Dlog4j2.configurationFile=file:{self.folder}/log4j2.xml",
+            "-cp",
+            jars("kafka"),
+        ]
         if not (self.folder / "data" / "meta.properties").exists():
-            format_storage = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", "server.properties"]
+            format_storage = [
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                _CLUSTER_ID,
+                "-c",
+                "server.properties",
+            ]
             run_to_end("kafka format", [*run, *format_storage], self.folder)
         self._service.command = [*run, "kafka.Kafka", "server.properties"]
         self.port = port

@@ -1,0 +1,239 @@
+"""The real services that the other tests stand on do what those tests take for granted."""
+
+import io
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer
+from hdfs_native import WriteOptions
+
+from tests.services.flights import COUNT, flights
+from tests.services.hdfs import Hdfs
+from tests.services.hdfs_ha import Failover, HdfsHa
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import Place, produce
+from tests.services.spark_standalone import SparkStandalone
+
+
+def _consume(bootstrap: str, topic: str, count: int) -> dict[Place, bytes | None]:
+    """Read `count` records from the beginning, without a group's commits."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    seen: dict[Place, bytes | None] = {}
+    deadline = time.monotonic() + 60
+    try:
+        while len(seen) < count and time.monotonic() < deadline:
+            for message in consumer.consume(10_000, 0.2):
+                assert message.error() is None, message.error()
+                seen[message.topic(), message.partition(), message.offset()] = message.value()
+    finally:
+        consumer.close()
+    return seen
+
+
+def test_every_flight_that_was_acknowledged_is_read_back_from_its_place(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique, partitions=8)
+    stored = produce(kafka.bootstrap, unique, flights(), partitions=8)
+    assert len(stored) == COUNT
+    assert {partition for _, partition, _ in stored} == set(range(8))
+    assert _consume(kafka.bootstrap, unique, COUNT) == stored
+
+
+def test_a_killed_broker_comes_back_with_its_records_at_the_same_address(tmp_path: Path, unique: str) -> None:
+    with KafkaBroker(tmp_path) as broker:
+        address = broker.bootstrap
+        broker.create_topic(unique, partitions=2)
+        stored = produce(address, unique, [b"a", b"b", None, b"c"], partitions=2)
+        broker.kill()
+        assert not broker.service.is_running
+        broker.start()
+        assert broker.bootstrap == address
+        assert _consume(address, unique, 4) == stored
+
+
+def test_hdfs_keeps_what_was_written_and_renamed(hdfs: Hdfs, unique: str) -> None:
+    client = hdfs.client()
+    payload = os.urandom(300_000)
+    client.mkdirs(f"/{unique}/a", create_parent=True)
+    writer = client.create(f"/{unique}/a/x.pending", WriteOptions(create_parent=False))
+    writer.write(payload)
+    writer.close()
+    client.rename(f"/{unique}/a/x.pending", f"/{unique}/a/x.final")
+    assert [Path(entry.path).name for entry in client.list_status(f"/{unique}/a")] == ["x.final"]
+    with client.read(f"/{unique}/a/x.final") as reader:
+        assert reader.read() == payload
+    with pytest.raises(FileExistsError):
+        client.create(f"/{unique}/a/x.final", WriteOptions(create_parent=False))
+
+
+def test_a_suspended_and_a_killed_namenode_come_back_with_their_files(tmp_path: Path) -> None:
+    with Hdfs(tmp_path) as hdfs:
+        client = hdfs.client()
+        client.mkdirs("/kept")
+        hdfs.namenode.suspend()
+        hdfs.namenode.resume()
+        assert client.get_file_info("/kept").isdir
+        hdfs.namenode.kill()
+        hdfs.start_namenode()
+        assert hdfs.client().get_file_info("/kept").isdir
+        hdfs.datanode.kill()
+        hdfs.start_datanode()
+        writer = hdfs.client().create("/kept/file", WriteOptions())
+        writer.write(b"after the restart")
+        writer.close()
+        assert hdfs.client().get_file_info("/kept/file").length == 17
+
+
+def test_a_quota_and_permissions_are_enforced(tmp_path: Path) -> None:
+    with Hdfs(tmp_path, permissions=True) as hdfs:
+        client = hdfs.client()
+        client.mkdirs("/small")
+        hdfs.set_quota("/small", names=2)
+        client.mkdirs("/small/one")
+        with pytest.raises(RuntimeError, match="NSQuotaExceeded"):
+            client.mkdirs("/small/two")
+        hdfs.clear_quota("/small")
+        client.mkdirs("/small/two")
+        program = f"import hdfs_native; hdfs_native.Client({hdfs.namenode_url!r}).mkdirs('/small/three')"
+        stranger = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "HADOOP_USER_NAME": "stranger"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "AccessControlException" in stranger.stderr or "PermissionError" in stranger.stderr
+
+
+@pytest.mark.parametrize("how", Failover)
+def test_files_survive_a_failover(hdfs_ha: HdfsHa, how: Failover, unique: str) -> None:
+    client = hdfs_ha.client()
+    client.mkdirs(f"/{unique}")
+    old = hdfs_ha.active
+    new = hdfs_ha.failover(how)
+    assert new != old
+    # A suspended NameNode answers nothing for ever, so after STOP only a client without a connection to it
+    # that asks the active one first would go on; the tests bring the old one back before they look.
+    if how is not Failover.GRACEFUL:
+        hdfs_ha.revive(old)
+    assert hdfs_ha.active == new
+    writer = hdfs_ha.client().create(f"/{unique}/after", WriteOptions(create_parent=False))
+    writer.write(b"x" * 1000)
+    writer.close()
+    assert hdfs_ha.client().get_file_info(f"/{unique}/after").length == 1000
+
+
+def test_hive_answers(hive: HiveServer) -> None:
+    assert hive.query("select 1") == [(1,)]
+
+
+def test_hive_reads_final_parquet_files_of_the_partitions_it_was_told_about(
+    hive: HiveServer, hdfs: Hdfs, hive_database: str
+) -> None:
+    client = hdfs.client()
+    root = f"/warehouse-test/{hive_database}/flights"
+    for day, numbers in (("2013-01-01", [1, 2, 3]), ("2013-01-02", [4])):
+        folder = f"{root}/dt={day}"
+        client.mkdirs(folder, create_parent=True)
+        for name, rows in ((f"{day}.parquet.final", numbers), ("_unseen.parquet", [99])):
+            sink = io.BytesIO()
+            pq.write_table(pa.table({"number": pa.array(rows, pa.int64())}), sink, compression="zstd")
+            writer = client.create(f"{folder}/{name}", WriteOptions())
+            writer.write(sink.getvalue())
+            writer.close()
+    table = f"{hive_database}.flights"
+    hive.query(
+        f"create external table {table} (number bigint) partitioned by (dt string) stored as parquet "
+        f"location '{hdfs.namenode_url}{root}'",
+        f"alter table {table} add if not exists partition (dt='2013-01-01') location "
+        f"'{hdfs.namenode_url}{root}/dt=2013-01-01' partition (dt='2013-01-02') location "
+        f"'{hdfs.namenode_url}{root}/dt=2013-01-02'",
+    )
+    assert hive.query(f"select dt, count(*), sum(number) from {table} group by dt order by dt") == [
+        ("2013-01-01", 3, 6),
+        ("2013-01-02", 1, 4),
+    ]
+
+
+def test_a_killed_hive_server_remembers_its_tables(hdfs: Hdfs, tmp_path: Path) -> None:
+    with HiveServer(tmp_path, hdfs.site_properties) as server:
+        server.query("create external table kept (a int) stored as parquet")
+        server.kill()
+        server.start()
+        assert server.query("show tables") == [("kept",)]
+
+
+def test_spark_standalone_runs_a_job_on_both_workers(
+    spark_standalone: SparkStandalone, tmp_path: Path
+) -> None:
+    program = textwrap.dedent(
+        """
+        import os, sys, time
+        from pyspark.sql import SparkSession
+        spark = (SparkSession.builder.master(sys.argv[1]).config("spark.driver.host", "127.0.0.1")
+                 .config("spark.executor.memory", "512m").config("spark.ui.enabled", "false").getOrCreate())
+        def where(_):
+            time.sleep(1)
+            return [os.environ["SPARK_EXECUTOR_DIRS"]]
+        while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
+            time.sleep(0.1)
+        print(len(set(spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect())), "executors")
+        spark.stop()
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, spark_standalone.url],
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "2 executors" in done.stdout, done.stdout + done.stderr
+
+
+def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from tests.services.java_service import JavaService
+        service = JavaService("sleeper", ["sleep", "600"], Path(sys.argv[1]))
+        service.start()
+        print(service.pid, flush=True)
+        sys.stdin.read()
+        """
+    )
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        pid = int(run.stdout.readline())
+        os.kill(pid, 0)  # it lives
+        run.kill()
+    deadline = time.monotonic() + 10
+    while _is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_alive(pid)
+
+
+def _is_alive(pid: int) -> bool:
+    """A process that has ended but was not waited for (by init) does not count."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip() != "" and not done.stdout.startswith("Z")

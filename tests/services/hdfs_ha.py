@@ -1,0 +1,239 @@
+"""A real HDFS with two NameNodes: one JournalNode, no ZooKeeper; the test decides who is active."""
+
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+
+from hdfs_native import Client
+
+from tests.services import namenode_state
+from tests.services.hadoop_files import (
+    CLIENT_PROPERTIES,
+    DAEMON_PROPERTIES,
+    DATANODE_REGISTERED,
+    write_daemon_files,
+    write_site,
+)
+from tests.services.jars import jars, java, java_options
+from tests.services.java_service import JavaService, run_to_end, start_on_free_ports
+from tests.services.ports import free_ports
+
+_NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+_DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_JOURNALNODE = "org.apache.hadoop.hdfs.qjournal.server.JournalNode"
+_PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+_NAMESERVICE = "ha1"
+
+
+class Failover(Enum):
+    """How the active NameNode loses its role."""
+
+    GRACEFUL = "asked to hand over"
+    KILL9 = "killed"
+    STOP = "suspended: it keeps its connections and believes that it is active"
+
+
+class HdfsHa:
+    """Nameservice `ha1` on 127.0.0.1 with its data in `folder`; NameNodes are numbered 1 and 2, 1 begins as active."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.journalnode = JavaService("journalnode", [], folder)
+        self.datanode = JavaService("datanode", [], folder)
+        self.namenodes = {number: JavaService(f"namenode{number}", [], folder) for number in (1, 2)}
+        self._rpc_ports: dict[int, int] = {}
+        self._http_ports: dict[int, int] = {}
+        self._journal_http_port = 0
+
+    @property
+    def namenode_url(self) -> str:
+        """`hdfs://ha1`."""
+        return f"hdfs://{_NAMESERVICE}"
+
+    @property
+    def client_properties(self) -> dict[str, str]:
+        """What hdfs-native is given beside the URL."""
+        return {**self._nameservice_properties(), **CLIENT_PROPERTIES}
+
+    @property
+    def site_properties(self) -> dict[str, str]:
+        """What a Java client (Hive, Spark) needs in its site files."""
+        return {"fs.defaultFS": self.namenode_url, "dfs.replication": "1", **self._nameservice_properties()}
+
+    def client(self) -> Client:
+        """A new hdfs-native client."""
+        return Client(self.namenode_url, self.client_properties)
+
+    @property
+    def active(self) -> int:
+        """The number of the active NameNode. Raises `LookupError` when there is none."""
+        for number, port in self._http_ports.items():
+            if self.namenodes[number].is_running and namenode_state.ha_state(port) == "active":
+                return number
+        raise LookupError("no NameNode is active")
+
+    def failover(self, how: Failover) -> int:
+        """Make the other NameNode active and wait until it is out of safe mode; gives its number.
+
+        The old one is a standby (`GRACEFUL`), dead (`KILL9`: see `revive`), or suspended (`STOP`: after `resume`
+        the JournalNode's epoch fences it and it exits by itself).
+        """
+        old = self.active
+        new = 3 - old
+        if how is Failover.GRACEFUL:
+            self._haadmin("-failover", f"nn{old}", f"nn{new}")
+        else:
+            if how is Failover.KILL9:
+                self.namenodes[old].kill()
+            else:
+                self.namenodes[old].suspend()
+            self._haadmin("-transitionToActive", "--forceactive", f"nn{new}")
+        self._wait_for(new, "active")
+        return new
+
+    def revive(self, number: int) -> None:
+        """Bring a dead or suspended NameNode back as standby, and wait until it could become active."""
+        self.namenodes[number].kill()
+        self.namenodes[number].start()
+        self._wait_for(number, "standby")
+
+    def start(self) -> None:
+        """Start all four and wait until blocks can be written; formats the first time."""
+        if self._rpc_ports:
+            self._start_all()
+        else:
+            start_on_free_ports(self._start_somewhere)
+
+    def stop(self) -> None:
+        """End all cleanly; the data stays."""
+        for service in (self.datanode, *self.namenodes.values(), self.journalnode):
+            service.terminate()
+
+    def __enter__(self) -> "HdfsHa":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _start_somewhere(self) -> None:
+        self._write_configuration()
+        for number, service in self.namenodes.items():
+            service.command = self._namenode(number)
+        self.datanode.command = [*self._java(), _DATANODE]
+        self.journalnode.command = [*self._java(), _JOURNALNODE]
+        try:
+            self._start_all()
+        except Exception:
+            for service in (self.datanode, *self.namenodes.values(), self.journalnode):
+                service.kill()
+            self._rpc_ports = {}
+            raise
+
+    def _start_all(self) -> None:
+        self.journalnode.start()
+        self.journalnode.wait_until(lambda: namenode_state.answers(self._journal_http_port))
+        if not self._is_formatted(1):
+            run_to_end("namenode format", self._namenode(1, "-format", "-nonInteractive"), self.folder)
+        self.namenodes[1].start()
+        self.datanode.start()
+        self._wait_for_state(1, "standby")
+        if not self._is_formatted(2):
+            run_to_end("bootstrap", self._namenode(2, "-bootstrapStandby", "-nonInteractive"), self.folder)
+        self.namenodes[2].start()
+        self._wait_for_state(2, "standby")
+        self._haadmin("-transitionToActive", "nn1")
+        self._wait_for(1, "active")
+        self._wait_for(2, "standby")
+        self.datanode.wait_until(lambda: self.datanode.said(DATANODE_REGISTERED))
+
+    def _is_formatted(self, number: int) -> bool:
+        return (self.folder / "data" / f"nn{number}" / "current").exists()
+
+    def _wait_for_state(self, number: int, state: str) -> None:
+        port = self._http_ports[number]
+        self.namenodes[number].wait_until(lambda: namenode_state.ha_state(port) == state, state)
+
+    def _wait_for(self, number: int, state: str) -> None:
+        """Wait for the state and, because a failover to a NameNode in safe mode is refused, the end of safe mode."""
+        self._wait_for_state(number, state)
+        port = self._http_ports[number]
+        live = 1 if state == "active" else 0
+        self.namenodes[number].wait_until(
+            lambda: namenode_state.is_operational(port, live), "out of safe mode"
+        )
+
+    def _haadmin(self, *arguments: str) -> None:
+        launcher, *options = self._java()
+        command = [
+            launcher,
+            "-Ddfs.ha.namenode.id=nn1",
+            *options,
+            "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
+            *arguments,
+        ]
+        run_to_end("haadmin", command, self.folder, answer="Y\n")  # it asks whether one is sure
+
+    def _java(self) -> list[str]:
+        options = java_options(heap_mb=256)
+        return [java(), *options, f"-Dhadoop.home.dir={self.folder}", "-cp", f"conf:{jars('hdfs')}"]
+
+    def _namenode(self, number: int, *arguments: str) -> list[str]:
+        # Both share host and configuration, so each must be told who it is: nn.id names its directory.
+        launcher, *options = self._java()
+        me = f"nn{number}"
+        return [launcher, f"-Dnn.id={me}", *options, _NAMENODE, f"-Ddfs.ha.namenode.id={me}", *arguments]
+
+    def _nameservice_properties(self) -> dict[str, str]:
+        addresses = {
+            f"dfs.namenode.rpc-address.{_NAMESERVICE}.nn{number}": f"127.0.0.1:{port}"
+            for number, port in self._rpc_ports.items()
+        }
+        return {
+            "dfs.nameservices": _NAMESERVICE,
+            f"dfs.ha.namenodes.{_NAMESERVICE}": "nn1,nn2",
+            f"dfs.client.failover.proxy.provider.{_NAMESERVICE}": _PROXY,
+            **addresses,
+        }
+
+    def _write_configuration(self) -> None:
+        rpc1, rpc2, http1, http2, journal, journal_http, data, ipc, datanode_http = free_ports(9)
+        self._rpc_ports = {1: rpc1, 2: rpc2}
+        self._http_ports = {1: http1, 2: http2}
+        self._journal_http_port = journal_http
+        conf = self.folder / "conf"
+        write_daemon_files(conf)
+        write_site(
+            conf / "core-site.xml",
+            {
+                "fs.defaultFS": self.namenode_url,
+                "hadoop.tmp.dir": f"{self.folder}/data",
+                "hadoop.http.filter.initializers": "",
+            },
+        )
+        write_site(
+            conf / "hdfs-site.xml",
+            {
+                **self._nameservice_properties(),
+                f"dfs.namenode.http-address.{_NAMESERVICE}.nn1": f"127.0.0.1:{http1}",
+                f"dfs.namenode.http-address.{_NAMESERVICE}.nn2": f"127.0.0.1:{http2}",
+                "dfs.namenode.name.dir": f"file://{self.folder}/data/${{nn.id}}",
+                "dfs.namenode.shared.edits.dir": f"qjournal://127.0.0.1:{journal}/{_NAMESERVICE}",
+                "dfs.journalnode.rpc-address": f"127.0.0.1:{journal}",
+                "dfs.journalnode.http-address": f"127.0.0.1:{journal_http}",
+                "dfs.journalnode.edits.dir": f"{self.folder}/data/journal",
+                "dfs.ha.automatic-failover.enabled": "false",
+                "dfs.ha.fencing.methods": "shell(/bin/true)",
+                "dfs.ha.tail-edits.period": "1s",
+                "dfs.ha.tail-edits.in-progress": "true",
+                "dfs.ha.log-roll.period": "10s",
+                "dfs.datanode.data.dir": f"file://{self.folder}/data/dn",
+                "dfs.datanode.address": f"127.0.0.1:{data}",
+                "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
+                "dfs.datanode.http.address": f"127.0.0.1:{datanode_http}",
+                "dfs.permissions.enabled": "false",
+                **DAEMON_PROPERTIES,
+            },
+        )

@@ -1,0 +1,111 @@
+"""A real Spark standalone cluster from the pyspark wheel: one Master, two Workers."""
+
+import json
+import os
+import sys
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import pyspark
+
+from tests.services.jars import java
+from tests.services.java_service import JavaService, start_on_free_ports
+from tests.services.ports import free_ports
+
+_HOME = Path(pyspark.__file__).parent
+
+
+class SparkStandalone:
+    """Master and Workers on 127.0.0.1, `cores` cores and `memory_mb` of executors for each Worker.
+
+    `env` is added to the environment of the Workers, thus of executors and their Python processes.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workers: int = 2,
+        cores: int = 1,
+        memory_mb: int = 1024,
+        env: Mapping[str, str] | None = None,
+    ):
+        self.folder = folder
+        self._cores = cores
+        self._memory_mb = memory_mb
+        self._port = self._web_port = 0
+        environment = {
+            "SPARK_HOME": str(_HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_CONF_DIR": str(folder / "conf"),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            **(env or {}),
+        }
+        self.master = JavaService("spark-master", [], folder, environment)
+        self.workers = [
+            JavaService(f"spark-worker{number}", [], folder, environment) for number in range(1, workers + 1)
+        ]
+
+    @property
+    def url(self) -> str:
+        """`spark://127.0.0.1:port`."""
+        return f"spark://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start all and wait until the Master counts every Worker as alive."""
+        java()  # says what to type when there is none
+        (self.folder / "conf").mkdir(parents=True, exist_ok=True)
+        start_on_free_ports(self._start_somewhere)
+
+    def stop(self) -> None:
+        """End Workers (and their executors), then the Master."""
+        for worker in self.workers:
+            worker.kill()
+        self.master.kill()
+
+    def alive_workers(self) -> int:
+        """How many Workers the Master counts as alive; 0 while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._web_port}/json/", timeout=2) as answer:
+                return int(json.load(answer)["aliveworkers"])
+        except (OSError, ValueError, KeyError):
+            return 0
+
+    def __enter__(self) -> "SparkStandalone":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _start_somewhere(self) -> None:
+        self._port, self._web_port, *worker_ports = free_ports(2 + 2 * len(self.workers))
+        launch = [str(_HOME / "bin" / "spark-class")]
+        address = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._web_port)]
+        self.master.command = [*launch, "org.apache.spark.deploy.master.Master", *address]
+        try:
+            self.master.start()
+            self.master.wait_until(lambda: self.master.said("New state: ALIVE"))
+            for worker in self.workers:
+                port, web_port = worker_ports.pop(), worker_ports.pop()
+                worker.command = [
+                    *launch,
+                    "org.apache.spark.deploy.worker.Worker",
+                    *self._worker(port, web_port),
+                ]
+                worker.start()
+            for worker in self.workers:
+                worker.wait_until(lambda: self.alive_workers() == len(self.workers))
+        except Exception:
+            self.stop()
+            raise
+
+    def _worker(self, port: int, web_port: int) -> list[str]:
+        size = ["--cores", str(self._cores), "--memory", f"{self._memory_mb}m"]
+        address = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web_port)]
+        return [*size, *address, "--work-dir", str(self.folder / "work"), self.url]
