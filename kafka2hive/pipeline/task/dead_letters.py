@@ -4,26 +4,10 @@ import datetime
 
 import pyarrow as pa
 
-from kafka2hive.config.values import Column, MetadataColumn
+from kafka2hive.config.values import MetadataColumn
 from kafka2hive.model.layout import partition_path
 from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
 from kafka2hive.pipeline.task.rows import metadata_column
-
-DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
-    Column("topic", "string"),
-    Column("partition", "int"),
-    Column("offset", "bigint"),
-    Column("timestamp", "timestamp"),  # of the record, UTC
-    Column("reason", "string"),  # stable code, e.g. `bucket.no_time`
-    Column("detail", "string"),
-    Column("key", "binary"),
-    Column("value", "binary"),
-    Column("headers", "array<struct<key:string,value:binary>>"),
-    Column("epoch", "bigint"),
-)
-"""Columns of the dead-letter table, for whoever creates it; it is partitioned by `source_table` and `dt`, both string."""
-
-DEAD_LETTER_PARTITIONS = ("source_table", "dt")
 
 DEAD_LETTER_SCHEMA = pa.schema(
     [
