@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
-
-class MetastoreUnavailable(Exception):
-    """HiveServer2 or its metastore does not answer, or the statement may or may not have been done: try again later."""
-
-
-class MetastoreRefused(Exception):
-    """The statement itself is refused (no such table, permission, wrong schema): trying again changes nothing."""
+__all__ = ["Metastore", "MetastoreRefused", "MetastoreUnavailable"]
 
 
 class Metastore(Protocol):

@@ -1,0 +1,103 @@
+"""Whether a table in Hive is the one the map describes. Pure."""
+
+import re
+
+from kafka2hive.hive.description import TableDescription, TableKind
+from kafka2hive.hive.locations import same_location
+from kafka2hive.hive.tables import TableWish
+from kafka2hive.model.errors import TableError
+
+_ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
+
+
+def check_table(wish: TableWish, found: TableDescription) -> None:
+    """Raises TableError with every difference; its code is the first one's (`hive.*`).
+
+    More columns in Hive than in the map are fine: they read as null. `wish.columns` empty: the schema is Hive's.
+    """
+    differences = [
+        *_kind(found),
+        *_location(wish, found),
+        *_format(found),
+        *_partition_columns(wish, found),
+        *_columns(wish, found),
+    ]
+    if differences:
+        code = differences[0][0]
+        text = "; ".join(message for _, message in differences)
+        raise TableError(code, f"{wish.table}: {text}", _REMEDIES[code])
+
+
+_REMEDIES = {
+    "hive.not_a_table": "give the map another table name",
+    "hive.transactional": "recreate it as an external Parquet table, or give the map another table name",
+    "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
+    "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
+    "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order",
+    "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns",
+}
+
+Difference = tuple[str, str]
+
+
+def _kind(found: TableDescription) -> list[Difference]:
+    if found.kind in (TableKind.VIEW, TableKind.OTHER):
+        return [("hive.not_a_table", f"it is a {found.kind.value}")]
+    if found.transactional:
+        return [
+            (
+                "hive.transactional",
+                "it is transactional (ACID): Hive reads only files that its own transactions wrote, so it would not"
+                " see ours",
+            )
+        ]
+    return []
+
+
+def _location(wish: TableWish, found: TableDescription) -> list[Difference]:
+    if found.location is None or same_location(found.location, wish.location):
+        return []
+    return [("hive.location", f"Hive has it at {found.location}, the map at {wish.location}")]
+
+
+def _format(found: TableDescription) -> list[Difference]:
+    if not found.input_format or "parquet" in found.input_format.lower() or found.kind is TableKind.VIEW:
+        return []
+    return [("hive.format", f"it does not hold Parquet files but is read by {found.input_format}")]
+
+
+def _partition_columns(wish: TableWish, found: TableDescription) -> list[Difference]:
+    wanted = [column.name.lower() for column in wish.partition_columns]
+    there = [column.name.lower() for column in found.partition_columns]
+    if wanted == there:
+        return []
+    return [
+        (
+            "hive.partition_columns",
+            f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})",
+        )
+    ]
+
+
+def _columns(wish: TableWish, found: TableDescription) -> list[Difference]:
+    there = {column.name.lower(): column for column in found.columns}
+    differences = []
+    for column in wish.columns:
+        other = there.get(column.name.lower())
+        if other is None:
+            differences.append(f"Hive has no column {column.name} {column.type}")
+        elif not same_type(column.type, other.type):
+            differences.append(f"column {column.name} is {column.type} in the map, {other.type} in Hive")
+    return [("hive.columns", difference) for difference in differences]
+
+
+def same_type(a: str, b: str) -> bool:
+    """Whether two Hive type texts mean one type: blanks, case and Hive's aliases do not matter."""
+    return _normalised(a) == _normalised(b)
+
+
+def _normalised(text: str) -> str:
+    words = re.split(r"([<>(),:])", text.replace("`", "").lower())
+    type_text = "".join(_ALIASES.get(word.strip(), word.strip()) for word in words)
+    type_text = re.sub(r"decimal\((\d+)\)", r"decimal(\1,0)", type_text)
+    return re.sub(r"decimal(?!\()", "decimal(10,0)", type_text)

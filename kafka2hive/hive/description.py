@@ -1,0 +1,92 @@
+"""Reading DESCRIBE FORMATTED, as Hive 1 to 4 and the Spark Thrift Server print it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kafka2hive.config.values import Column
+
+LEDGER_PROPERTY = "kafka2hive.ledger"
+
+
+class TableKind(Enum):
+    """What a name in Hive stands for."""
+
+    EXTERNAL = "external table"
+    MANAGED = "managed table"
+    VIEW = "view"
+    OTHER = "neither table nor view"
+
+
+_KINDS = {
+    "EXTERNAL_TABLE": TableKind.EXTERNAL,
+    "EXTERNAL": TableKind.EXTERNAL,
+    "MANAGED_TABLE": TableKind.MANAGED,
+    "MANAGED": TableKind.MANAGED,
+    "VIRTUAL_VIEW": TableKind.VIEW,
+    "MATERIALIZED_VIEW": TableKind.VIEW,
+    "VIEW": TableKind.VIEW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """A table or partition as Hive knows it. `ledger` is the id of the ledger that made the table, None: made elsewhere.
+
+    `columns` are without the partition columns; `location` is None for views.
+    """
+
+    columns: tuple[Column, ...]
+    partition_columns: tuple[Column, ...]
+    location: str | None
+    kind: TableKind
+    transactional: bool
+    input_format: str
+    ledger: str | None = None
+
+
+def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
+    """The rows (name, type or value, comment) of `DESCRIBE FORMATTED table [PARTITION ..]`."""
+    columns: list[Column] = []
+    partition_columns: list[Column] = []
+    values: dict[str, str] = {}
+    parameters: dict[str, str] = {}
+    section = ""
+    for row in rows:
+        name, value, comment = (
+            str(cell).strip() if cell is not None else "" for cell in (*row, None, None)[:3]
+        )
+        if name == "# col_name":
+            continue
+        if name.startswith("# "):
+            section = name[2:]
+        elif section == "" and name:
+            columns.append(Column(name, value))
+        elif section == "Partition Information" and name:
+            partition_columns.append(Column(name, value))
+        elif section.startswith("Detailed"):
+            if name:
+                # the first wins: Spark's partitions say the table's location further down
+                values.setdefault(name.removesuffix(":"), value)
+            elif value:
+                parameters[value] = comment
+        elif section == "Storage Information" and name:
+            values.setdefault(name.removesuffix(":"), value)
+    parameters.update(_spark_properties(values.get("Table Properties", "")))
+    taken = {column.name for column in partition_columns}  # Spark lists them among the columns, too
+    return TableDescription(
+        columns=tuple(column for column in columns if column.name not in taken),
+        partition_columns=tuple(partition_columns),
+        location=values.get("Location"),
+        kind=_KINDS.get(values.get("Table Type") or values.get("Type") or "", TableKind.OTHER),
+        transactional=parameters.get("transactional", "").lower() == "true",
+        input_format=values.get("InputFormat", ""),
+        ledger=parameters.get(LEDGER_PROPERTY),
+    )
+
+
+def _spark_properties(text: str) -> dict[str, str]:
+    """`[a=b, c=d]`, as Spark prints a table's properties."""
+    return dict(re.findall(r"[\[ ]([^=,\[\]]+)=([^,\]]*)", text))

@@ -1,0 +1,81 @@
+"""The Metastore port over HiveServer2."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.hive import text
+from kafka2hive.hive.add import Batch, batches
+from kafka2hive.hive.description import parse_description
+from kafka2hive.hive.session import HiveSession, NoSuchPartition
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreRefused
+
+log = logging.getLogger(__name__)
+
+
+class HiveMetastore:
+    """Registers partitions and says where they lie. Any thread may use it; one statement at a time."""
+
+    def __init__(self, options: HiveOptions) -> None:
+        self._session = HiveSession(options)
+        self._exist: set[HivePartition] = (
+            set()
+        )  # registered in this process's life, at the location we gave or not
+        self._just_added: set[HivePartition] = set()  # at the location we gave: nobody has asked yet
+
+    @property
+    def session(self) -> HiveSession:
+        """The session, for tables.py."""
+        return self._session
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+        """`ADD IF NOT EXISTS PARTITION .. LOCATION` in statements of bounded size; doing it twice changes nothing.
+
+        Partitions not seen before are first added without IF NOT EXISTS: where that succeeds, they are new and lie
+        where we said, and `location` need not ask (45 ms each). Unpartitioned tables (path '') need nothing.
+        A crash or an error in the middle leaves some registered. Raises MetastoreUnavailable, MetastoreRefused.
+        """
+        for batch in batches(partitions):
+            if self._exist.isdisjoint(batch.partitions):
+                try:
+                    self._run(batch, if_not_exists=False)
+                except MetastoreRefused as refused:
+                    log.debug("not all are new: %s", refused)
+                else:
+                    self._just_added.update(batch.partitions)
+                    self._exist.update(batch.partitions)
+                    continue
+            self._run(batch, if_not_exists=True)
+            self._exist.update(batch.partitions)
+
+    def location(self, partition: HivePartition) -> str | None:
+        """Where Hive thinks the partition lies, None when it is not registered; of an unpartitioned table: the table.
+
+        Raises MetastoreUnavailable, MetastoreRefused.
+        """
+        if partition in self._just_added:
+            self._just_added.discard(partition)
+            return partition.location
+        spec = f" {text.partition_spec(partition.path)}" if partition.path else ""
+        try:
+            rows = self._session.run(f"DESCRIBE FORMATTED {text.table_name(partition.table)}{spec}")
+        except NoSuchPartition:
+            return None
+        return parse_description(rows).location
+
+    def locations(self, partitions: Iterable[HivePartition]) -> dict[HivePartition, str | None]:
+        """`location` of many. HiveQL has no one statement for it, so this is a statement for each that is not new."""
+        return {partition: self.location(partition) for partition in partitions}
+
+    def close(self) -> None:
+        """End the session. Never fails."""
+        self._session.close()
+
+    def _run(self, batch: Batch, if_not_exists: bool) -> None:
+        try:
+            self._session.run(*batch.statements(if_not_exists))
+        except MetastoreRefused:
+            if batch.with_default:
+                self._session.close()  # it would keep the other name of the default partition
+            raise

@@ -1,0 +1,179 @@
+"""One HiveServer2 session over PyHive, with the time limit that PyHive lacks."""
+
+import logging
+import threading
+from typing import Any
+
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.hive import errors
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+
+log = logging.getLogger(__name__)
+
+Row = tuple[Any, ...]
+
+
+class NoSuchTable(MetastoreRefused):
+    """The table or its database does not exist."""
+
+
+class NoSuchPartition(MetastoreRefused):
+    """The table has no such partition."""
+
+
+class HiveSession:
+    """A session that is opened at the first statement and again after a failure. Threads take turns.
+
+    Every statement given to it must be safe to run twice: one that meets a session which died while idle (a restarted
+    server, an idle time-out) is run again in a new one. `timeout_seconds` of the options bounds each network read.
+    """
+
+    def __init__(self, options: HiveOptions) -> None:
+        self._options = options
+        self._lock = threading.RLock()
+        self._connection: Any = None
+        self._transport: Any = None
+
+    @property
+    def address(self) -> str:
+        """`host:port`, for messages."""
+        return f"{self._options.host}:{self._options.port}"
+
+    def run(self, *statements: str) -> list[Row]:
+        """Run statements one after the other in one session; the rows of the last one, `[]` when it has none.
+
+        Raises MetastoreUnavailable, MetastoreRefused (NoSuchTable, NoSuchPartition). After MetastoreUnavailable
+        any of the statements may or may not have been done.
+        """
+        with self._lock:
+            reused = self._connection is not None
+            try:
+                return self._run(statements)
+            except _SessionDied as died:
+                if not reused:
+                    raise MetastoreUnavailable(str(died)) from died
+                log.info("the session at %s died while idle (%s), opening another", self.address, died)
+            try:
+                return self._run(statements)
+            except _SessionDied as died:
+                raise MetastoreUnavailable(str(died)) from died
+
+    def close(self) -> None:
+        """End the session; a next statement opens another. Never fails."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            try:
+                connection.close()
+            except _network_errors() as error:
+                log.debug("closing the session at %s: %s", self.address, error)
+                self._transport.close()
+
+    def _run(self, statements: tuple[str, ...]) -> list[Row]:
+        from pyhive import exc
+
+        rows: list[Row] = []
+        statement = "open a session"
+        try:
+            connection = self._open()
+            for statement in statements:
+                rows = _execute(connection, statement)
+        except exc.Error as error:
+            status = _status(error)
+            if status is None:
+                self._drop()
+                raise MetastoreUnavailable(f"HiveServer2 at {self.address}: {error}") from error
+            if "Invalid SessionHandle" in (status.errorMessage or ""):
+                self._drop()
+                raise _SessionDied(f"HiveServer2 at {self.address}: {status.errorMessage}") from error
+            if errors.is_missing_partition(status):
+                raise NoSuchPartition(str(errors.from_status(status, statement))) from None
+            if errors.is_missing_table(status):
+                raise NoSuchTable(str(errors.from_status(status, statement))) from None
+            found = errors.from_status(status, statement)
+            if isinstance(found, MetastoreUnavailable):
+                self._drop()
+            raise found from None  # the text says it all; PyHive's holds the whole Java stack
+        except _network_errors() as error:
+            self._drop()
+            if _timed_out(error):
+                seconds = self._options.timeout_seconds
+                raise MetastoreUnavailable(
+                    f"HiveServer2 at {self.address} did not answer within {seconds:g} s: {statement[:200]}"
+                ) from error
+            raise _SessionDied(f"HiveServer2 at {self.address}: {error}") from error
+        return rows
+
+    def _open(self) -> Any:
+        """The open connection; `USE default` has run in it, so server and metastore have both answered."""
+        if self._connection is None:
+            from pyhive import hive
+
+            self._transport = _transport(self._options)
+            self._connection = hive.Connection(
+                thrift_transport=self._transport, username=self._options.user, database="default"
+            )
+        return self._connection
+
+    def _drop(self) -> None:
+        """Forget the connection without asking the server, which may not answer."""
+        if self._transport is not None:
+            self._transport.close()
+        self._connection = self._transport = None
+
+
+class _SessionDied(Exception):
+    """The session is gone; the statement may be run again in another one."""
+
+
+def _execute(connection: Any, statement: str) -> list[Row]:
+    cursor = connection.cursor()
+    cursor.execute(statement)
+    rows = [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+    cursor.close()
+    return rows
+
+
+def _network_errors() -> tuple[type[Exception], ...]:
+    from thrift.Thrift import TException
+
+    # AssertionError: PyHive asserts the protocol version; EOFError and OSError: sockets below thrift
+    return (TException, OSError, EOFError, AssertionError)
+
+
+def _timed_out(error: BaseException) -> bool:
+    inner = getattr(error, "inner", None)
+    return isinstance(error, TimeoutError) or isinstance(inner, TimeoutError)
+
+
+def _status(error: BaseException) -> Any:
+    """The TStatus in a PyHive error, None when it holds none."""
+    response = error.args[0] if error.args else None
+    return getattr(response, "status", None)
+
+
+def _transport(options: HiveOptions) -> Any:
+    """A thrift transport with a time limit. Auth: NONE, LDAP and CUSTOM are SASL PLAIN, NOSASL is plain thrift."""
+    from thrift.transport.TSocket import TSocket
+    from thrift.transport.TTransport import TBufferedTransport
+
+    socket = TSocket(options.host, options.port, socket_keepalive=True)
+    socket.setTimeout(options.timeout_seconds * 1000)
+    if options.auth == "NOSASL":
+        return TBufferedTransport(socket)
+    if options.auth not in ("NONE", "LDAP", "CUSTOM"):
+        raise ConfigError(
+            "hive.auth",
+            f"hive auth {options.auth} is not supported",
+            "use NONE, NOSASL, LDAP or CUSTOM, as hive.server2.authentication of the server says",
+        )
+    from pyhive.sasl_compat import PureSASLClient
+    from thrift_sasl import TSaslClientTransport
+
+    def client() -> Any:
+        # with NONE any password but an empty one will do
+        return PureSASLClient(options.host, username=options.user, password=options.password or "x")
+
+    return TSaslClientTransport(client, "PLAIN", socket)

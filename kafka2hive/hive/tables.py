@@ -1,0 +1,72 @@
+"""Databases and tables: made when the map asks for it, looked at, and checked against the map."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka2hive.config.bucket_path import read_bucket_path
+from kafka2hive.config.values import Column
+from kafka2hive.hive import text
+from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
+from kafka2hive.hive.session import HiveSession, NoSuchTable
+
+
+@dataclass(frozen=True, slots=True)
+class TableWish:
+    """A table as the map wants it. `columns` without partition columns, metadata columns among them.
+
+    `location` is the full path of the table's directory; `comment` is for people.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[Column, ...]
+    location: str
+    comment: str = ""
+
+
+def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:
+    """The partition columns of a bucket path template; string unless `types` has another type for the name."""
+    given = {column.name: column.type for column in types}
+    return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
+
+
+def ensure_database(session: HiveSession, database: str) -> None:
+    """The database exists afterwards; its own location is Hive's default. Raises MetastoreUnavailable/Refused."""
+    session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}")
+
+
+def create_table(session: HiveSession, wish: TableWish, ledger_id: str) -> None:
+    """An external Parquet table exists afterwards; one of that name is left as it is (check it with `describe`).
+
+    Dropping the table leaves the files. Raises MetastoreUnavailable, MetastoreRefused.
+    """
+    session.run(create_statement(wish, ledger_id))
+
+
+def create_statement(wish: TableWish, ledger_id: str) -> str:
+    """`CREATE EXTERNAL TABLE IF NOT EXISTS ..` for `wish`."""
+    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(wish.table)} ({_columns(wish.columns)})"]
+    if wish.comment:
+        parts.append(f"COMMENT {text.literal(wish.comment)}")
+    if wish.partition_columns:
+        parts.append(f"PARTITIONED BY ({_columns(wish.partition_columns)})")
+    parts.append(f"STORED AS PARQUET LOCATION {text.literal(wish.location)}")
+    properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
+    pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
+    parts.append(f"TBLPROPERTIES ({pairs})")
+    return " ".join(parts)
+
+
+def describe(session: HiveSession, table: str) -> TableDescription | None:
+    """The table as Hive knows it, None when it or its database does not exist.
+
+    Raises MetastoreUnavailable, MetastoreRefused.
+    """
+    try:
+        return parse_description(session.run(f"DESCRIBE FORMATTED {text.table_name(table)}"))
+    except NoSuchTable:
+        return None
+
+
+def _columns(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{text.identifier(column.name)} {column.type}" for column in columns)

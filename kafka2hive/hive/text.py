@@ -1,0 +1,37 @@
+"""HiveQL text: names and literals, quoted so that both Hive and Spark read them back unchanged."""
+
+from kafka2hive.model import layout
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\b": "\\b"}
+
+
+def identifier(name: str) -> str:
+    """One name in back-quotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def table_name(table: str) -> str:
+    """`db.table` with each part in back-quotes."""
+    return ".".join(identifier(part) for part in table.split(".", 1))
+
+
+def literal(value: str) -> str:
+    """A string literal with backslash escapes; doubled quotes would not do: Hive reads `'it''s'` as `its`."""
+    return "'" + "".join(_ESCAPES.get(character, character) for character in value) + "'"
+
+
+def partition_spec(path: str) -> str:
+    """`dt=2013-01-01/hr=05` -> "PARTITION (`dt`='2013-01-01',`hr`='05')".
+
+    Quoted strings do for partition columns of every type. The empty value is Hive's default partition by name.
+    """
+    pairs = layout.parse_partition_path(path)
+    spec = ",".join(
+        f"{identifier(name)}={literal(value or layout.HIVE_DEFAULT_PARTITION)}" for name, value in pairs
+    )
+    return f"PARTITION ({spec})"
+
+
+def has_default_value(path: str) -> bool:
+    """Whether a partition path holds the default partition (the bucket of null)."""
+    return any(value == "" for _, value in layout.parse_partition_path(path))
