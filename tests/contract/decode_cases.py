@@ -167,6 +167,7 @@ VALUE_CASES: list[tuple[str, str, Any]] = [
     ),
     ("decimal(38,0)", "9" * 38, Decimal("9" * 38)),
     ("decimal(38,0)", "9" * 39, RANGE),
+    ("decimal(38,10)", str(pow(5**10, -1, 2**246)), RANGE),  # times 10**10 it wraps to 1024 modulo 2**256
     ("decimal(38,38)", "0." + "1" * 38, Decimal("0." + "1" * 38)),
     ("decimal(38,38)", "1", RANGE),
     ("decimal(2,1)", "1." + "0" * 50, Decimal("1.0")),
