@@ -1,4 +1,12 @@
-"""The two ways Hive can fail a caller; in the model because both the port (publish) and its adapter (hive) name them."""
+"""The Metastore port: what publishing needs from Hive.
+
+It stands in the model because both sides name it: publish, which uses it, and hive below, which carries it out.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kafka2hive.model.files import HivePartition
 
 
 class MetastoreUnavailable(Exception):
@@ -7,3 +15,18 @@ class MetastoreUnavailable(Exception):
 
 class MetastoreRefused(Exception):
     """The statement itself is refused (no such table, permission, wrong schema): trying again changes nothing."""
+
+
+class Metastore(Protocol):
+    """Registers partitions. Implemented by kafka2hive.hive over PyHive, and by a fake in the simulation."""
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+        """`ADD IF NOT EXISTS PARTITION .. LOCATION`, one table at a time; doing it twice changes nothing.
+
+        Raises MetastoreUnavailable, MetastoreRefused.
+        """
+        ...
+
+    def location(self, partition: HivePartition) -> str | None:
+        """Where Hive thinks the partition lies, None when it is not registered."""
+        ...

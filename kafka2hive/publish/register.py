@@ -7,7 +7,7 @@ from itertools import groupby
 
 from kafka2hive.hive.locations import same_location
 from kafka2hive.model.files import HivePartition
-from kafka2hive.publish.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 
 log = logging.getLogger(__name__)
 
