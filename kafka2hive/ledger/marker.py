@@ -60,14 +60,28 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
 
 
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
-    """Before init: no ledger where the table's location names one is a Stop, never a silent new beginning (R1)."""
+    """Before init: no ledger where the table's location names one is a Stop, never a silent new beginning (R1).
+
+    The marker is read first, the ledger looked for again after it: another start may have made both since this one
+    found none, and a ledger directory that was ever there stays (simulation, seed 0 of the first run: a false Stop).
+    """
     try:
         owner = read_marker(files, location)
     except StorageError as error:
         raise Surprise("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
-    if owner is not None:
+    if owner is not None and not _is_there(files, table_directory):
         raise Stop(
             "ledger.vanished",
             f"{table_directory} is not there, but {owner_marker(location)} names ledger {owner}",
             "restore the ledger directory; it was moved or deleted by someone else",
         )
+
+
+def _is_there(files: FileSystem, directory: str) -> bool:
+    try:
+        files.stat(directory)
+    except NotFound:
+        return False
+    except StorageError as error:
+        raise Surprise("ledger.no_answer", f"looking at {directory}: {error}") from error
+    return True

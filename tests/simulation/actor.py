@@ -1,0 +1,36 @@
+"""Actors: drivers and task attempts, each in a greenlet that hands control back at every port call.
+
+One hand-over per call is enough: between the reply of a call and the request of the next an actor only computes, so
+"killed before the next effect" and "killed before the last reply" leave the same world.
+"""
+
+from collections.abc import Callable
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+
+class Actor:
+    """`owner` is the generation's owner an actor last claimed to be, for messages only."""
+
+    __slots__ = ("dead", "greenlet", "hub", "name", "wakes_at")
+
+    def __init__(self, name: str, run: Callable[["Actor"], None]) -> None:
+        self.name = name
+        self.hub = getcurrent()
+        self.greenlet = greenlet(lambda: run(self), self.hub)
+        self.dead = False
+        self.wakes_at = 0
+
+    def hand_over(self) -> None:
+        """Let others go on. Never returns to a crashed actor, whatever its `finally` clauses try."""
+        if self.dead:
+            raise GreenletExit
+        self.hub.switch()
+        if self.dead:
+            raise GreenletExit
+
+    def crash(self) -> None:
+        """`kill -9`: it is gone between two effects; what it sent is done or queued, what it knew is lost."""
+        self.dead = True
+        if self.greenlet:  # started and not ended
+            self.greenlet.throw(GreenletExit)

@@ -1,0 +1,176 @@
+"""A simulated service driver: start, then epochs, each through the production code; any surprise is a fresh start.
+
+What is simulated here is only what surrounds the ledger: planning, tasks, the loop that registers debts.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka2hive.ledger.ports import Patience, Ports
+from kafka2hive.model.account import RangeAccount
+from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.layout import Generation, staging_directory
+from kafka2hive.model.offsets import OffsetRange, Position
+from tests.simulation.clock import AnyOrder, SimulatedClock
+from tests.simulation.code import Production
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.metastore import Hive, SimulatedMetastore
+from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, LOCATION, SERVICE
+from tests.simulation.tasks import Share, TaskFailed, run_task
+from tests.simulation.topic import TOPIC_PARTITIONS, account_of
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+KEEP = 2
+
+
+class Driver:
+    """One process of the service. Its memory dies with it; `code` is the production code, or a mutant of it."""
+
+    def __init__(
+        self,
+        world: World,
+        hive: Hive,
+        code: Production,
+        name: str,
+        hand_over: Callable[[], None] = lambda: None,
+        spawn_twin: Callable[[Share], None] = lambda share: None,
+    ) -> None:
+        self.world = world
+        self.code = code
+        self.name = name
+        self.spawn_twin = spawn_twin
+        self.files = SimulatedFileSystem(world, name, hand_over)
+        self.clock = SimulatedClock(hand_over)
+        self.metastore = SimulatedMetastore(world, hive, name, hand_over)
+        patience = Patience(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, patience)
+        self.tenure: Any = None
+        self.debts: frozenset[HivePartition] = frozenset()
+
+    def serve(self) -> None:
+        """Until fenced, lost or out of patience. Raises Violation for a Stop: nothing here needs a person."""
+        try:
+            while True:
+                try:
+                    self.start()
+                    while True:
+                        self.epoch()
+                except (Surprise, TableError, TaskFailed) as surprise:
+                    self.world.tell(self.name, f"R0 after {surprise}")
+                    self.world.count["fresh starts (R0)"] += 1
+                    self.clock.sleep(1.0)
+                    if self.world.below(8) == 0:
+                        return
+        except TakeOverLost:
+            self.world.count["take-over lost"] += 1
+            self.world.tell(self.name, "LOST")
+        except Fenced:
+            self._count_fenced()
+        except Stop as stop:
+            raise Violation(f"a person would be needed: {stop}") from stop
+
+    def start(self) -> None:
+        """R1 when there is no ledger, then R2 to R5 and R9."""
+        self.tenure = None
+        code, world = self.code, self.world
+        order = code.start.StartOrder(LEDGER, self._judge, self._new_owner, LOCATION, KEEP)
+        try:
+            started = code.start.start(self.ports, order)
+        except code.take_over.NoLedger:
+            self._init()
+            started = code.start.start(self.ports, order)
+        self.tenure = started.tenure
+        self.debts = frozenset(started.tenure.state.debts)
+        self._check_visible()
+        if self.debts:
+            world.count["debts carried"] += 1
+        world.tell(
+            self.name, f"started g{self.tenure.generation.number} after epoch {self.tenure.state.epoch}"
+        )
+        self._sweep_dead_letters()
+
+    def epoch(self) -> None:
+        """One epoch: first positions, data, or nothing but debts; then Hive, before the next epoch."""
+        change = self._plan()
+        snapshot = self.code.draft.draft(self.tenure, SERVICE, self.clock.now(), change)
+        published = self.code.epoch.publish_epoch(self.ports, self.tenure, snapshot)
+        self.tenure = published.tenure
+        self._check_visible()
+        self.debts = self.code.register.register(self.metastore, snapshot.debts).open_debts
+        if self.world.below(4) == 0:
+            self._hygiene()
+
+    def _check_visible(self) -> None:
+        """Whoever goes on has everything visible that was committed before."""
+        missing = [f.final for f in self.tenure.state.files if f.final not in self.world.namenode.promoted]
+        if missing:
+            raise Violation(f"{self.name} goes on although these are not visible: {missing}")
+
+    def _plan(self) -> Any:
+        change = self.code.draft.Change
+        positions = {p.topic_partition: p.end for p in self.tenure.state.positions}
+        if not positions:
+            return change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
+        if self.debts and self.world.below(3) == 0:
+            return change(open_debts=self.debts)
+        shares: list[tuple[OffsetRange, ...]] = []
+        for topic_partition, start in positions.items():
+            if end := self.world.below(5):
+                shares.append((OffsetRange(topic_partition, start, start + end),))
+        if len(shares) == 2 and self.world.below(2):
+            shares = [shares[0] + shares[1]]
+        files: list[DataFile] = []
+        for index, ranges in enumerate(shares):
+            files += self._run(index, ranges)
+        accounts = tuple(
+            RangeAccount(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
+        )
+        return change(files=tuple(files), accounts=accounts, open_debts=self.debts)
+
+    def _run(self, index: int, ranges: tuple[OffsetRange, ...]) -> tuple[DataFile, ...]:
+        state, tenure = self.tenure.state, self.tenure
+        share = Share(index, state.ledger_id, tenure.generation.number, tenure.next_epoch, ranges)
+        if self.world.random() < self.world.rates.twin:
+            self.world.count["twins"] += 1
+            self.spawn_twin(share)
+        return run_task(self.world, self.files, share)
+
+    def _hygiene(self) -> None:
+        self.code.hygiene.sweep_own_directory(self.ports, self.tenure)
+        self.code.hygiene.sweep_staging(self.ports, self.tenure, staging_directory(LOCATION))
+        self._sweep_dead_letters()
+        self.code.hygiene.purge(self.ports, self.tenure, KEEP)
+
+    def _sweep_dead_letters(self) -> None:
+        self.code.hygiene.sweep_staging(self.ports, self.tenure, staging_directory(DEAD_LETTER_LOCATION))
+
+    def _init(self) -> None:
+        self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
+        self.code.init.init(self.ports, LEDGER, SERVICE, LOCATION)
+
+    def _judge(self) -> Generation | None:
+        if self.world.below(2):
+            return None
+        judged: Generation = self.code.look.look(self.files, LEDGER).generation
+        return judged
+
+    def _new_owner(self) -> str:
+        return f"sim-{1 + self.world.below(9)}-{self.world.uuid()}"
+
+    def _count_fenced(self) -> None:
+        last, count = self.files.last, self.world.count
+        self.world.tell(self.name, "FENCED")
+        if self.tenure is not None and self.tenure.generation.number + 2 <= len(
+            self.world.namenode.generations
+        ):
+            count["zombie two generations late"] += 1
+        if last.operation == "create":
+            count["fenced at C1"] += 1
+        elif last.operation == "rename" and last.target.endswith(".pending"):
+            count["fenced at C2"] += 1
+        elif last.operation == "rename" and last.path.endswith(".parquet.pending"):
+            count["fenced at R6"] += 1
+        elif last.operation == "rename":
+            count["fenced at R7"] += 1

@@ -1,0 +1,49 @@
+"""Hive as the simulation sees it: outages, refusals of the moment, statements whose answer is lost."""
+
+from collections.abc import Callable, Sequence
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.publish.metastore import MetastoreUnavailable
+from tests.simulation.world import World
+
+
+class Hive:
+    """What is registered: location by (table, partition path). Shared by all actors; `down` begins and ends by events."""
+
+    def __init__(self) -> None:
+        self.registered: dict[tuple[str, str], str] = {}
+        self.down = False
+
+
+class SimulatedMetastore:
+    """The Metastore port of one actor."""
+
+    def __init__(
+        self, world: World, hive: Hive, who: str = "-", hand_over: Callable[[], None] = lambda: None
+    ) -> None:
+        self._world = world
+        self._hive = hive
+        self._who = who
+        self._hand_over = hand_over
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+        self._hand_over()
+        unclear = self._world.random() < self._world.rates.lost_reply
+        if self._hive.down:
+            self._failed("add_partitions")
+        for partition in partitions:
+            self._hive.registered.setdefault((partition.table, partition.path), partition.location)
+            if unclear and self._world.below(2):
+                self._failed("add_partitions (some done)")
+        self._world.tell(self._who, f"hive: add {', '.join(p.path for p in partitions)}")
+
+    def location(self, partition: HivePartition) -> str | None:
+        self._hand_over()
+        if self._hive.down:
+            self._failed("location")
+        return self._hive.registered.get((partition.table, partition.path))
+
+    def _failed(self, what: str) -> None:
+        self._world.count["Hive failed"] += 1
+        self._world.tell(self._who, f"hive: {what} = MetastoreUnavailable")
+        raise MetastoreUnavailable(what)

@@ -1,0 +1,163 @@
+"""The oracle: after a schedule, faults off, clean starts; then every promise is checked against the bare tree.
+
+It knows the topic (which records must be visible) and the tree; of the production code it uses the snapshot codec.
+"""
+
+from collections import Counter
+
+from kafka2hive.ledger.codec import decode
+from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.layout import (
+    DataFileName,
+    Generation,
+    join,
+    parse_snapshot_name,
+    staging_directory,
+)
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import Snapshot
+from tests.simulation.code import Production
+from tests.simulation.driver import KEEP, Driver
+from tests.simulation.metastore import Hive
+from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, LOCATION, WAREHOUSE
+from tests.simulation.topic import records_by_place
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+STAGINGS = (staging_directory(LOCATION), staging_directory(DEAD_LETTER_LOCATION))
+FOREIGN = DataFileName("all", 0, "f" * 8, 0, 0, "0" * 32, "parquet").in_state("pending")
+"""Another ledger's staged file, older by name than anything: nobody here may touch it."""
+
+
+def prepare(world: World) -> None:
+    """The world before the first driver: the tables' directories, and another ledger at work in both."""
+    for staging in STAGINGS:
+        world.namenode.mkdirs(staging)
+        world.namenode.create(join(staging, FOREIGN)).content = b"foreign"
+
+
+def judge(world: World, hive: Hive, code: Production) -> None:
+    """Recover cleanly, let every late RPC arrive, go on for an epoch. Raises Violation."""
+    if world.late and world.below(2):
+        _recover(world, hive, code, "recover1")
+    while world.late:
+        world.execute_late()
+    driver = _recover(world, hive, code, "recover2")
+    _check_tidiness(world)
+    _go_on(driver)
+    history = _history(world)
+    _check_offsets(history)
+    files = [file for snapshot in history for file in snapshot.files]
+    _check_files(world, files)
+    _check_records(world, files, history[-1])
+    _check_hive(hive, files)
+
+
+def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
+    driver = Driver(world, hive, code, name)
+    try:
+        driver.start()
+    except Kafka2HiveError as error:
+        raise Violation(f"a clean recover fails: {error}") from error
+    return driver
+
+
+def _go_on(driver: Driver) -> None:
+    try:
+        driver.epoch()
+        driver.epoch()
+    except Kafka2HiveError as error:
+        raise Violation(f"the service cannot go on: {error}") from error
+    if driver.debts:
+        raise Violation(f"Hive is up, yet debts stay: {sorted(driver.debts)}")
+
+
+def _generation(world: World) -> tuple[str, list[str]]:
+    """Path and child names of the one generation directory."""
+    names = list(world.namenode.directory(LEDGER.table_directory) or ())
+    if len(names) != 1 or Generation.parse(names[0]) is None:
+        raise Violation(f"{LEDGER.table_directory} holds {names}, not one generation directory")
+    path = join(LEDGER.table_directory, names[0])
+    return path, list(world.namenode.directory(path) or ())
+
+
+def _check_tidiness(world: World) -> None:
+    """Right after a clean start: nothing unreferenced is left, nothing of others is gone."""
+    path, children = _generation(world)
+    finals = [n for n in children if (parse_snapshot_name(n) or (0, ""))[1] == "final"]
+    if len(finals) != len(children) or len(finals) > KEEP:
+        raise Violation(f"after a clean start {path} holds {sorted(children)}")
+    for staging in STAGINGS:
+        staged = list(world.namenode.directory(staging) or ())
+        if staged != [FOREIGN]:
+            raise Violation(f"after a clean start {staging} holds {staged or 'nothing'}, not just {FOREIGN}")
+
+
+def _history(world: World) -> list[Snapshot]:
+    """All snapshots of all time by epoch: those archived and those in the generation directory."""
+    found: dict[int, Snapshot] = {}
+    archives = world.namenode.directory(LEDGER.archives) or {}
+    directories = [join(LEDGER.archives, name) for name in archives] + [_generation(world)[0]]
+    for directory in directories:
+        for name in world.namenode.directory(directory) or ():
+            epoch, _ = parse_snapshot_name(name) or (-1, "")
+            if epoch in found or epoch < 0:
+                raise Violation(f"{join(directory, name)} is unexpected")
+            found[epoch] = decode(world.namenode.read(join(directory, name)))
+            if found[epoch].epoch != epoch:
+                raise Violation(f"{join(directory, name)} says epoch {found[epoch].epoch}")
+    if sorted(found) != list(range(len(found))):
+        raise Violation(f"epochs are missing: {sorted(found)}")
+    return [found[epoch] for epoch in sorted(found)]
+
+
+def _check_offsets(history: list[Snapshot]) -> None:
+    """I3: every snapshot begins where the one before it ended."""
+    ends = {p.topic_partition: p.end for p in history[0].positions}
+    for snapshot in history[1:]:
+        starts = {p.topic_partition: p.start for p in snapshot.positions}
+        if ends and starts != ends:
+            raise Violation(f"I3: epoch {snapshot.epoch} starts at {starts}, the one before ended at {ends}")
+        ends = {p.topic_partition: p.end for p in snapshot.positions}
+
+
+def _check_files(world: World, files: list[DataFile]) -> None:
+    """Exactly the committed files lie where readers look."""
+    visible = set()
+    for table in world.namenode.directory(WAREHOUSE) or ():
+        visible |= {path for path in world.namenode.files_below(join(WAREHOUSE, table)) if _is_visible(path)}
+    committed = {file.final for file in files} - world.namenode.retired.keys()
+    if visible != committed:
+        raise Violation(
+            f"missing: {sorted(committed - visible)}, belonging to no epoch: {sorted(visible - committed)}"
+        )
+
+
+def _is_visible(path: str) -> bool:
+    return not any(name.startswith(("_", ".")) for name in path.split("/")[3:])
+
+
+def _check_records(world: World, files: list[DataFile], newest: Snapshot) -> None:
+    """Every record below the newest positions is visible exactly once, whole, in its own bucket."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for file in files:
+        content = world.namenode.retired.get(file.final) or world.namenode.read(file.final)
+        if len(content) != file.length:
+            raise Violation(f"{file.final} has {len(content)} bytes, not {file.length}")
+        seen.update((file.hive_partition.location, record) for record in content.decode().split("\n"))
+    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
+    wanted = Counter(
+        (place.location, record) for place, records in records_by_place(ranges).items() for record in records
+    )
+    if seen != wanted:
+        raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
+
+
+def _check_hive(hive: Hive, files: list[DataFile]) -> None:
+    """I6 at the end: every Hive partition with data is registered where it lies."""
+    for partition in {file.hive_partition for file in files}:
+        if hive.registered.get((partition.table, partition.path)) != partition.location:
+            raise Violation(
+                f"I6: {partition.table} {partition.path} holds data, is not registered and in no debts"
+            )

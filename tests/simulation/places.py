@@ -1,0 +1,12 @@
+"""Where things lie in the simulated world."""
+
+from kafka2hive.model.layout import LedgerPaths, join
+from tests.simulation.namenode import ROOT
+
+TABLE = "db.flights"
+DEAD_LETTER_TABLE = "db.dead"
+SERVICE = "sim"
+WAREHOUSE = join(ROOT, "warehouse")
+LOCATION = join(WAREHOUSE, "flights")
+DEAD_LETTER_LOCATION = join(WAREHOUSE, "dead")
+LEDGER = LedgerPaths(join(ROOT, "kafka2hive"), TABLE)

@@ -1,0 +1,190 @@
+"""One schedule: actors and faults in an order that is a pure function of the seed, then the oracle."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kafka2hive.model.layout import base_name
+from kafka2hive.storage.port import Denied, NoRoom
+from tests.simulation.actor import Actor
+from tests.simulation.code import REAL, Production
+from tests.simulation.driver import Driver
+from tests.simulation.faults import NO_FAULTS, draw_rates
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.metastore import Hive
+from tests.simulation.oracle import judge, prepare
+from tests.simulation.tasks import Share, run_attempt
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+STEPS = 340
+MOST_DRIVERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`violation` is None when every promise held; `count` are the cases that happened."""
+
+    seed: int
+    steps: int
+    count: Counter[str]
+    violation: str | None = None
+
+
+def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Play and judge one schedule. Raises nothing but bugs of the simulation itself."""
+    play = Schedule(seed, code, trace)
+    violation = None
+    try:
+        prepare(play.world)
+        play.run()
+        judge(play.world, play.hive, code)
+    except Violation as broken:
+        violation = str(broken)
+    except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as bug:
+        violation = f"{type(bug).__name__}: {bug}"
+    finally:
+        play.end()
+    return Outcome(seed, play.world.step, play.world.count, violation)
+
+
+@contextmanager
+def without_logs() -> Iterator[None]:
+    """The production code's warnings are expected here and would cost more than the schedule."""
+    log = logging.getLogger("kafka2hive")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+class Schedule:
+    """Who runs, who sleeps, what goes wrong next."""
+
+    def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        self.world = World(seed, trace)
+        self.hive = Hive()
+        self.code = code
+        self.running: list[Actor] = []
+        self.paused: list[Actor] = []
+        self.drivers = 0
+        self.hive_up_at = 0
+        self.untroubled_at = 0
+
+    def run(self) -> None:
+        world = self.world
+        world.use(draw_rates(world.random))
+        random, rates, running = world.random, world.rates, self.running
+        steps = STEPS // 2 + world.below(STEPS)
+        events = rates.events
+        while world.step < steps:
+            world.step += 1
+            if random() < events:
+                self._event(random() * events)
+            if self.paused or world.trouble or self.hive.down:
+                self._time_passes()
+            if not running:
+                self._start_driver()
+            actor = running[int(random() * len(running))]
+            actor.greenlet.switch()
+            if actor.greenlet.dead:
+                running.remove(actor)
+        self.end()
+
+    def end(self) -> None:
+        """Everybody is gone."""
+        for actor in self.running + self.paused:
+            actor.crash()
+        self.running.clear()
+        self.paused.clear()
+        self.world.use(NO_FAULTS)
+        self.world.trouble = None
+        self.hive.down = False
+
+    def _event(self, dice: float) -> None:
+        world, rates = self.world, self.world.rates
+        if (dice := dice - rates.late) < 0:
+            if world.late:
+                world.execute_late()
+        elif (dice := dice - rates.crash) < 0:
+            self._crash()
+        elif (dice := dice - rates.pause) < 0:
+            self._pause()
+        elif (dice := dice - rates.start) < 0:
+            self._start_driver()
+        elif (dice := dice - rates.trouble) < 0:
+            world.trouble = (Denied, NoRoom)[world.below(2)]
+            self.untroubled_at = world.step + world.below(40)
+            world.tell("(event)", f"everything is {world.trouble.__name__} for a while")
+        elif (dice := dice - rates.hive_outage) < 0:
+            self.hive.down = True
+            self.hive_up_at = world.step + world.below(120)
+            world.tell("(event)", "Hive goes down")
+        else:
+            self._retire()
+
+    def _retire(self) -> None:
+        """W3: only files of epochs that are final, and only after longer than any RPC about them can be under way."""
+        finished = self.world.namenode.finished
+        if not finished:
+            return
+        path = finished.pop(self.world.below(len(finished)))
+        stem = base_name(path).removesuffix("final")
+        if not any(stem in request.path for request in self.world.late):
+            self.world.tell("(event)", f"retention takes {path} away")
+            self.world.namenode.retire(path)
+
+    def _crash(self) -> None:
+        everybody = self.running + self.paused
+        if not everybody:
+            return
+        victim = everybody[self.world.below(len(everybody))]
+        self.world.tell("(event)", f"{victim.name} crashes")
+        self.world.count["crashes"] += 1
+        victim.crash()
+        (self.running if victim in self.running else self.paused).remove(victim)
+
+    def _pause(self) -> None:
+        if not self.running:
+            return
+        sleeper = self.running.pop(self.world.below(len(self.running)))
+        sleeper.wakes_at = self.world.step + self.world.below(10 ** (1 + self.world.below(3)))
+        self.world.tell("(event)", f"{sleeper.name} is paused until step {sleeper.wakes_at}")
+        self.world.count["pauses"] += 1
+        self.paused.append(sleeper)
+        if self.world.below(2):
+            self._start_driver()
+
+    def _time_passes(self) -> None:
+        now = self.world.step
+        for sleeper in [a for a in self.paused if a.wakes_at <= now]:
+            self.paused.remove(sleeper)
+            self.running.append(sleeper)
+            self.world.tell("(event)", f"{sleeper.name} wakes up")
+        if self.world.trouble and self.untroubled_at <= now:
+            self.world.trouble = None
+        if self.hive.down and self.hive_up_at <= now:
+            self.hive.down = False
+
+    def _start_driver(self) -> None:
+        if len(self.running) >= MOST_DRIVERS:
+            return
+        self.drivers += 1
+        name = f"driver{self.drivers}"
+
+        def run(actor: Actor) -> None:
+            Driver(self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin).serve()
+
+        self.running.append(Actor(name, run))
+
+    def _spawn_twin(self, share: Share) -> None:
+        name = f"twin{share.epoch}.{share.index}"
+
+        def run(actor: Actor) -> None:
+            run_attempt(self.world, SimulatedFileSystem(self.world, name, actor.hand_over), share)
+
+        self.running.append(Actor(name, run))

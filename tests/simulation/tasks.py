@@ -1,0 +1,94 @@
+"""Simulated Spark tasks: they stage data files through the same port, fail, are retried, and run twice.
+
+The part of a task the protocol depends on (rule T): names used once, an error means a new attempt with new names,
+one attempt's result is taken.
+"""
+
+from binascii import crc32
+from dataclasses import dataclass
+
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag, staging_directory
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.storage.port import ParentMissing, StorageError, write_file
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LOCATION
+from tests.simulation.topic import records_by_place
+from tests.simulation.world import World
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task has to do: its index in the epoch, whose files it names, and its ranges."""
+
+    index: int
+    ledger_id: str
+    generation: int
+    epoch: int
+    ranges: tuple[OffsetRange, ...]
+
+
+class TaskFailed(Exception):
+    """All attempts failed; the driver gives the epoch up and plans it again."""
+
+
+def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...]:
+    """Attempts until one succeeds. Raises TaskFailed."""
+    for _ in range(ATTEMPTS):
+        staged = run_attempt(world, files, share)
+        if staged is not None:
+            return staged
+    raise TaskFailed(str(share))
+
+
+def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...] | None:
+    """Stage one file per bucket; None when anything went wrong. What it left behind are orphans."""
+    staged = []
+    for place, records in records_by_place(share.ranges).items():
+        if world.random() < world.rates.task_fails:
+            world.tell(files.who, f"task {share.index} fails")
+            return None
+        data = "\n".join(records).encode()
+        file = _describe(world, share, place, data, len(records))
+        try:
+            _stage(files, file, data)
+        except StorageError:
+            return None
+        staged.append(file)
+    return tuple(staged)
+
+
+def _describe(world: World, share: Share, place: HivePartition, data: bytes, rows: int) -> DataFile:
+    dead = place.table == DEAD_LETTER_TABLE
+    name = DataFileName(
+        bucket_slug(place.path),
+        share.index,
+        ledger_tag(share.ledger_id),
+        share.generation,
+        share.epoch,
+        world.uuid(),
+        "parquet",
+    )
+    return DataFile(
+        FileKind.DEAD_LETTER if dead else FileKind.DATA,
+        join(staging_directory(DEAD_LETTER_LOCATION if dead else LOCATION), name.in_state("pending")),
+        join(place.location, name.in_state("final")),
+        place,
+        len(data),
+        rows,
+        f"crc32:{crc32(data):08x}",
+        share.index,
+        share.ranges,
+    )
+
+
+def _stage(files: SimulatedFileSystem, file: DataFile, data: bytes) -> None:
+    writing = file.staged.removesuffix("pending") + "in-progress"
+    try:
+        write_file(files, writing, data)
+    except ParentMissing:
+        files.mkdirs(writing.rsplit("/", 1)[0])
+        write_file(files, writing, data)
+    files.rename(writing, file.staged)

@@ -1,0 +1,44 @@
+"""The simulated topic: which records exist, and where each belongs. A record's id is `number:offset`."""
+
+from kafka2hive.model.account import Account
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import join
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LOCATION, TABLE
+
+TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
+
+
+def place_of(number: int, offset: int) -> HivePartition | None:
+    """Where a record must become visible, None for an offset without a record.
+
+    Partitions come and go with the offsets, so a debt that is forgotten is not paid by chance by a later epoch.
+    """
+    if offset % 13 == 5:
+        return None
+    if offset % 11 == 7:
+        path = f"dt={offset // 22}"
+        return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
+    path = f"dt={offset // 6}/hr={(number + offset) % 2}"
+    return HivePartition(TABLE, path, join(LOCATION, path))
+
+
+def records_by_place(ranges: tuple[OffsetRange, ...]) -> dict[HivePartition, list[str]]:
+    """Record ids of the ranges, in order, by place."""
+    places: dict[HivePartition, list[str]] = {}
+    for r in ranges:
+        number = r.topic_partition.number
+        for offset in range(r.start, r.end):
+            place = place_of(number, offset)
+            if place is not None:
+                places.setdefault(place, []).append(f"{number}:{offset}")
+    return places
+
+
+def account_of(r: OffsetRange) -> Account:
+    """What becomes of the offsets of a range."""
+    places = [place_of(r.topic_partition.number, offset) for offset in range(r.start, r.end)]
+    absent = places.count(None)
+    dead = sum(place is not None and place.table == DEAD_LETTER_TABLE for place in places)
+    read = len(places) - absent
+    return Account(read=read, written=read - dead, dead_lettered=dead, absent=absent, bytes=8 * read)

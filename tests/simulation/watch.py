@@ -1,0 +1,119 @@
+"""What must hold at every moment, checked as each rename happens: invariants I1, I3, I4. And what happened, counted."""
+
+from collections import Counter
+
+from kafka2hive.model.layout import Generation, base_name, parse_snapshot_name
+from tests.simulation.namenode import FileNode, NameNode, Node
+from tests.simulation.places import LEDGER, WAREHOUSE
+
+
+class Violation(AssertionError):
+    """The protocol broke a promise."""
+
+
+class WatchedNameNode(NameNode):
+    """Sees every effect, whoever caused it and however late, and needs no production code to judge it."""
+
+    def __init__(self, count: Counter[str]) -> None:
+        super().__init__()
+        self.count = count
+        self.generations: list[str] = []
+        self.committed: set[str] = set()
+        self.promoted: set[str] = set()
+        self.finished: list[str] = []
+        self.retired: dict[str, bytes] = {}
+        self.fruitless = 0
+
+    def rename(self, source: str, target: str) -> Node:
+        node = super().rename(source, target)
+        if type(node) is not FileNode:
+            self._directory_moved(target, node)  # type: ignore[arg-type]
+        elif target.startswith(LEDGER.root):
+            self._snapshot_moved(target, node)
+        elif target.endswith(".final"):
+            self._promoted(target)
+        return node
+
+    def delete(self, path: str) -> bool:
+        done = super().delete(path)
+        if done and "/_tmp/" in path:
+            self.count["sweeps"] += 1
+        if done and path.endswith(".final") and path.startswith((WAREHOUSE, LEDGER.table_directory)):
+            raise Violation(f"{path} was deleted")
+        return done
+
+    def was_late(self, operation: str, path: str, target: str, done: bool) -> None:
+        """A delayed or repeated RPC was executed: count the cases a run must have seen."""
+        if operation == "rename" and target.startswith(LEDGER.root):
+            if Generation.parse(base_name(target)):
+                self.count["late take-over that hit" if done else "late take-over refused"] += 1
+            elif done and target.endswith(".pending"):
+                self.count["late commit that hit"] += 1
+        elif operation == "rename" and done and target.endswith(".final"):
+            self.count["late promote that hit"] += 1
+        elif operation in ("create", "delete") and done:
+            self.count[f"late {operation} that hit"] += 1
+
+    def was_unclear(self, operation: str, target: str, done: bool) -> None:
+        """An answer was lost."""
+        if operation == "rename" and target.startswith(LEDGER.root) and target.endswith(".pending"):
+            self.count["ambiguous commit that was done" if done else "ambiguous commit that was not"] += 1
+
+    def _directory_moved(self, target: str, children: dict[str, Node]) -> None:
+        name = base_name(target)
+        if not Generation.parse(name):
+            return
+        if name in self.generations:
+            raise Violation(f"I1: generation {name} exists for the second time")
+        self.generations.append(name)
+        self.fruitless += 1
+        if self.fruitless == 4:  # the fourth take-over in a row: three starts came to nothing
+            self.count["chain of three fruitless starts"] += 1
+        self._look_inside(name, children)
+
+    def _look_inside(self, name: str, children: dict[str, Node]) -> None:
+        parsed = [p for p in map(parse_snapshot_name, children) if p]
+        newest = max((epoch for epoch, state in parsed if state == "final"), default=-1)
+        above = [epoch for epoch, state in parsed if state == "pending" and epoch > newest]
+        if len(above) > 1 or (above and above[0] != newest + 1):
+            raise Violation(f"I3: {name} holds pending snapshots {above} above final {newest}")
+        if any(state == "pending" and epoch <= newest for epoch, state in parsed):
+            self.count["junk pending ignored"] += 1
+        if above:
+            node = children[f"e{above[0]:06d}.pending"]
+            assert isinstance(node, FileNode)
+            files = _addresses(node.content)
+            moved = sum(self.node(f) is not None for f in files)
+            self.count["roll-forward"] += 1
+            if 0 < moved < len(files):
+                self.count["roll-forward of a half-moved epoch"] += 1
+
+    def _snapshot_moved(self, target: str, node: FileNode) -> None:
+        if target.endswith(".final") and target.startswith(LEDGER.table_directory):
+            self.fruitless = 0
+            self.finished += _addresses(node.content)
+        elif target.endswith(".pending") and node.content:
+            self.committed.update(_addresses(node.content))
+
+    def retire(self, path: str) -> None:
+        """Retention takes a finished epoch's file away; the oracle still asks for what was in it."""
+        node = self.node(path)
+        assert isinstance(node, FileNode)
+        self.retired[path] = node.content
+        super().delete(path)
+        self.count["retention"] += 1
+
+    def _promoted(self, target: str) -> None:
+        if target not in self.committed:
+            raise Violation(f"I4: {target} belongs to no committed snapshot")
+        if target in self.promoted:
+            raise Violation(f"I4: {target} was promoted for the second time")
+        if not target.startswith(WAREHOUSE):
+            raise Violation(f"{target} lies outside the warehouse")
+        self.promoted.add(target)
+
+
+def _addresses(snapshot: bytes) -> list[str]:
+    """Line 1 of a snapshot."""
+    line = snapshot.split(b"\n", 1)[0].decode()
+    return [] if line == "-" else line.split("\t")

@@ -1,0 +1,80 @@
+"""What all actors of one schedule share: the seeded random source, the tree, late RPCs, counters, the trace."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from kafka2hive.storage.port import StorageError
+from tests.simulation.faults import NO_FAULTS, Rates
+from tests.simulation.namenode import FileNode
+from tests.simulation.watch import WatchedNameNode
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A mutation on its way: `create`, `rename` (with `target`), `delete`, `mkdirs`."""
+
+    operation: str
+    path: str
+    target: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.path}" + (f" -> {self.target}" if self.target else "")
+
+
+class World:
+    """One schedule is a pure function of its seed: nothing here reads a clock, an environment or a set's order."""
+
+    def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
+        source = Random(seed)
+        self.seed = seed
+        self.random = source.random
+        self.bits = source.getrandbits
+        self.trace = trace
+        self.count: Counter[str] = Counter()
+        self.namenode = WatchedNameNode(self.count)
+        self.late: list[Request] = []
+        self.use(NO_FAULTS)
+        self.trouble: type[StorageError] | None = None
+        self.step = 0
+
+    def use(self, rates: Rates) -> None:
+        self.rates = rates
+        self.mutation_faults = rates.mutation
+
+    def below(self, limit: int) -> int:
+        """A random integer in `[0, limit)`."""
+        return int(self.random() * limit)
+
+    def uuid(self) -> str:
+        return f"{self.bits(128):032x}"
+
+    def tell(self, who: str, text: str) -> None:
+        """One line of the trace. Callers ask `if world.trace` first where it costs."""
+        if self.trace:
+            self.trace(f"{self.step:5d} {who:<10} {text}")
+
+    def execute(self, request: Request) -> FileNode | bool | None:
+        """The effect of a mutation, now. Raises the port's errors."""
+        if request.operation == "create":
+            return self.namenode.create(request.path)
+        if request.operation == "rename":
+            self.namenode.rename(request.path, request.target)
+            return None
+        if request.operation == "delete":
+            return self.namenode.delete(request.path)
+        self.namenode.mkdirs(request.path)
+        return None
+
+    def execute_late(self) -> None:
+        """One late RPC, whichever, reaches the NameNode by its path; nobody hears the answer."""
+        request = self.late.pop(self.below(len(self.late)))
+        try:
+            done = self.execute(request) is not False
+            outcome = "done" if done else "nothing there"
+        except StorageError as refused:
+            done, outcome = False, type(refused).__name__
+        self.namenode.was_late(request.operation, request.path, request.target, done)
+        if self.trace:
+            self.tell("(late)", f"{request} = {outcome}")
