@@ -1,0 +1,119 @@
+"""Rules and existing topics give concrete tables; names are made legal by one rule, and nothing is merged silently."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka2hive.config.load import load_text
+from kafka2hive.config.route import Routing, route
+from kafka2hive.config.values import TableRule
+
+HEAD = """\
+service: s
+kafka: {bootstrap.servers: "127.0.0.1:9092"}
+storage: {uri: "hdfs://nn:8020"}
+tables:
+"""
+
+
+def rules(*tables: str) -> tuple[TableRule, ...]:
+    lines = "".join(f"  - {{{table}, columns: {{a: int}}}}\n" for table in tables)
+    return load_text(HEAD + lines, "m", {}).tables
+
+
+def flows(routing: Routing) -> dict[str, tuple[str, ...]]:
+    return {name: table.topics for name, table in routing.tables.items()}
+
+
+def test_a_rule_with_topics_gives_its_table_also_before_they_exist() -> None:
+    routing = route(rules("table: a.b, topics: [x, y]"), ["y", "z"])
+    assert flows(routing) == {"a.b": ("y",)}
+    assert routing.tables["a.b"].missing == ("x",)
+
+
+def test_a_pattern_gives_a_table_for_each_name_its_topics_make() -> None:
+    family = rules(r"table: 'shop_{db}.{2}_log', pattern: 'shop\.(?P<db>\w+)\.(.+)'")
+    routing = route(family, ["shop.sales.orders", "shop.hr.people", "shop.sales", "xshop.a.b"])
+    assert flows(routing) == {
+        "shop_hr.people_log": ("shop.hr.people",),
+        "shop_sales.orders_log": ("shop.sales.orders",),
+    }
+    rule = routing.tables["shop_hr.people_log"].rule
+    assert (rule.table, rule.pattern) == ("shop_hr.people_log", family[0].pattern)
+    assert rule.location == "hdfs://nn:8020/warehouse/shop_hr.db/people_log"
+
+
+def test_a_pattern_without_groups_in_the_name_gathers_its_topics_in_one_table() -> None:
+    assert flows(route(rules("table: a.b, pattern: 'x-.*'"), ["x-2", "x-1", "y"])) == {"a.b": ("x-1", "x-2")}
+
+
+def test_a_new_topic_of_a_pattern_appears_without_touching_the_others() -> None:
+    family = rules("table: 'a.{1}', pattern: 't-(.*)'")
+    before, after = (route(family, topics) for topics in (["t-x"], ["t-x", "t-y"]))
+    assert after.tables["a.x"] == before.tables["a.x"]
+    assert after.tables.keys() - before.tables.keys() == {"a.y"}
+
+
+def test_characters_hive_cannot_have_become_underscores() -> None:
+    family = rules("table: 'a.{1}', pattern: 't-(.*)'")
+    assert flows(route(family, ["t-Order.Items-2"])) == {"a.order_items_2": ("t-Order.Items-2",)}
+
+
+def test_two_names_that_become_one_are_a_conflict_not_a_merge() -> None:
+    routing = route(rules("table: 'a.{1}', pattern: 't-(.*)'"), ["t-x.y", "t-x_y"])
+    assert flows(routing) == {"a.x_y": ("t-x.y",)}
+    (conflict,) = routing.conflicts
+    assert (conflict.topic, conflict.table, conflict.line) == ("t-x_y", "a.x_y", 5)
+    assert conflict.message == "a.x.y and a.x_y would both become a.x_y"
+
+
+def test_the_first_rule_of_the_map_keeps_a_name() -> None:
+    family = rules("table: a.x, topics: [one]", "table: 'a.{1}', pattern: 't-(.*)'")
+    routing = route(family, ["one", "t-x", "t-y"])
+    assert flows(routing) == {"a.x": ("one",), "a.y": ("t-y",)}
+    assert [(c.topic, c.message) for c in routing.conflicts] == [
+        ("t-x", "the name a.x belongs to line 5 already")
+    ]
+
+
+def test_the_dead_letter_table_is_reserved() -> None:
+    routing = route(rules("table: 'a.{1}', pattern: 't-(.*)'"), ["t-dl"], frozenset({"a.dl"}))
+    assert routing.tables == {}
+    assert "the dead-letter table" in routing.conflicts[0].message
+
+
+def test_a_name_that_stays_illegal_is_a_conflict() -> None:
+    family = rules("table: 'a.{1}', pattern: 't-?(.*)'")
+    routing = route(family, ["t-", "t" + "x" * 200])
+    assert routing.tables == {}
+    assert [c.topic for c in routing.conflicts] == ["t-", "t" + "x" * 200]
+
+
+def test_one_topic_may_flow_into_several_tables() -> None:
+    routing = route(rules("table: a.x, topics: [t]", "table: a.y, pattern: t"), ["t"])
+    assert flows(routing) == {"a.x": ("t",), "a.y": ("t",)}
+    assert routing.conflicts == ()
+
+
+def test_kafkas_own_topics_flow_only_where_they_are_listed() -> None:
+    names = ["__consumer_offsets", "x"]
+    assert flows(route(rules("table: a.b, pattern: '.*'"), names)) == {"a.b": ("x",)}
+    assert flows(route(rules("table: a.b, topics: [__consumer_offsets]"), names)) == {
+        "a.b": ("__consumer_offsets",)
+    }
+
+
+@given(st.lists(st.text("abAB._-0", min_size=1, max_size=6), max_size=12))
+def test_every_topic_is_in_one_table_or_one_conflict_and_the_order_does_not_matter(topics: list[str]) -> None:
+    family = FAMILY
+    routing = route(family, topics)
+    placed = [t for table in routing.tables.values() for t in table.topics] + [
+        c.topic for c in routing.conflicts
+    ]
+    assert sorted(placed) == sorted({t for t in topics if not t.startswith("__")})
+    assert all(re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", name) for name in routing.tables)
+    assert route(family, reversed(topics)) == routing
+
+
+FAMILY = rules("table: 'a.{1}', pattern: '(.*)'")

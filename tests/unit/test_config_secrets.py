@@ -1,0 +1,93 @@
+"""No secret of the map is ever shown: not in a repr, not in a mistake, not in what `validate` prints."""
+
+import json
+
+import pytest
+
+from kafka2hive.config.librdkafka import is_sensitive
+from kafka2hive.config.load import load_text
+from kafka2hive.config.problems import MapInvalid
+from kafka2hive.config.shown import REDACTED, shown
+
+SECRETS = {"USER_NAME": "alice-4711", "PASSWORD": "hunter2-4711", "HIVE": "hive-4711", "TOKEN": "token-4711"}
+MAP = """\
+service: flights
+kafka:
+  bootstrap.servers: "127.0.0.1:9092"
+  security.protocol: SASL_PLAINTEXT
+  sasl.username: "${USER_NAME}"
+  sasl.password: "${PASSWORD}"
+  ssl.key.password: literal-4711
+storage: {uri: "hdfs://namenode:8020", properties: {fs.client.secret.key: literal-4711}}
+hive: {url: "hive://127.0.0.1:10000?auth=LDAP", password: "${HIVE}"}
+spark: {conf: {spark.hadoop.some.key: "${TOKEN}", spark.ui.port: 4040}}
+tables:
+  - {table: air.flights, topics: [flights], columns: {flight: bigint}}
+"""
+
+
+def test_the_repr_of_a_map_holds_no_secret() -> None:
+    assert "4711" not in repr(load_text(MAP, "m", SECRETS))
+
+
+def test_what_is_shown_holds_every_value_but_the_secrets() -> None:
+    service = load_text(MAP, "m", SECRETS)
+    text = json.dumps(shown(service))
+    assert "4711" not in text
+    assert dict(service.kafka.properties)["sasl.password"] == "hunter2-4711"
+    plain = json.loads(text)
+    assert plain["kafka"]["properties"] == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.username": REDACTED,
+        "sasl.password": REDACTED,
+        "ssl.key.password": REDACTED,
+    }
+    assert plain["spark"]["conf"] == {"spark.hadoop.some.key": REDACTED, "spark.ui.port": "4040"}
+    assert plain["hive"]["password"] == REDACTED
+    assert plain["tables"][0]["bucketing"]["time"] == "record"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ('sasl.password: "${PASSWORD}"', 'sasl.password: ["${PASSWORD}", literal-4711]'),
+        ('sasl.password: "${PASSWORD}"', "sasl.password: 04711"),
+        ('sasl.password: "${PASSWORD}"', "sasl.password: literal-4711: x"),
+        ('hdfs://namenode:8020"', '${PASSWORD}/x"'),
+        ("auth=LDAP", "auth=${PASSWORD}"),
+        ('hive://127.0.0.1:10000?auth=LDAP"', 'hive://bob:literal-4711@h:1"'),
+        ('hive://127.0.0.1:10000?auth=LDAP"', 'jdbc:hive2://bob:literal-4711@h:1"'),
+        ("air.flights", "${TOKEN}.x"),
+        ("topics: [flights]", 'topics: ["${TOKEN}", "${TOKEN}"]'),
+        ("bigint", '"${TOKEN}"'),
+    ],
+)
+def test_no_mistake_tells_a_secret(was: str, becomes: str) -> None:
+    assert was in MAP
+    with pytest.raises(MapInvalid) as caught:
+        load_text(MAP.replace(was, becomes), "m", SECRETS)
+    assert "4711" not in str(caught.value)
+    assert "4711" not in repr(caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "name", ["sasl.password", "ssl.key.pem", "sasl.oauthbearer.client.secret", "fs.s3a.secret.key"]
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert is_sensitive(name)
+
+
+def test_the_names_of_librdkafkas_properties_are_those_of_the_installed_library() -> None:
+    from confluent_kafka import Consumer, KafkaException
+
+    from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED
+
+    unknown = []
+    for name in sorted(NAMES | OWNED.keys() | ONLY.keys()):
+        try:
+            Consumer({"group.id": "names", "log_level": 0, name: "\x01"}).close()
+        except KafkaException as error:
+            if "No such configuration property" in str(error):
+                unknown.append(name)
+    assert not unknown
