@@ -84,7 +84,7 @@ def _already_moved_beside_junk(files: FileSystem, tenure: Tenure, file: DataFile
     if final == file.length:
         return Move.ALREADY_MOVED
     list_own_directory(files, tenure)
-    raise _stop("ledger.length", file, f"staged with {staged} bytes, committed with {file.length}")
+    raise stop_for("ledger.length", file, f"staged with {staged} bytes, committed with {file.length}")
 
 
 def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> Move:
@@ -119,13 +119,13 @@ def _is_moved(files: FileSystem, tenure: Tenure, file: DataFile) -> bool:
     if final == file.length:
         return True
     if final is not None:
-        raise _stop(
+        raise stop_for(
             "ledger.conflict", file, f"a file of {final} bytes is there, committed with {file.length}"
         )
     if staged is not None:
         return False
     list_own_directory(files, tenure)
-    raise _stop("ledger.missing", file, f"neither there nor staged ({base_name(file.staged)})")
+    raise stop_for("ledger.missing", file, f"neither there nor staged ({base_name(file.staged)})")
 
 
 def _length(files: FileSystem, path: str) -> int | None:
@@ -137,7 +137,8 @@ def _length(files: FileSystem, path: str) -> int | None:
         raise Surprise("ledger.no_answer", f"looking at {path}: {error}") from error
 
 
-def _stop(code: str, file: DataFile, what: str) -> Stop:
+def stop_for(code: str, file: DataFile, what: str) -> Stop:
+    """The STOP of one file, with the commands that go on."""
     ranges = ", ".join(map(str, file.ranges))
     return Stop(
         code,

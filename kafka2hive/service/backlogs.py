@@ -69,7 +69,9 @@ def backlog(
     assert table.tenure is not None
     if target is not None:
         ranges = [
-            OffsetRange(r.topic_partition, r.start, max(r.start, min(r.end, target.get(r.topic_partition, r.start))))
+            OffsetRange(
+                r.topic_partition, r.start, max(r.start, min(r.end, target.get(r.topic_partition, r.start)))
+            )
             for r in ranges
         ]
     table.lag_records = sum(map(len, ranges))

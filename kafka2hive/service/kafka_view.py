@@ -9,6 +9,7 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, Watermark
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.table import Table
 from kafka2hive.storage.port import Clock
 
@@ -54,12 +55,14 @@ class KafkaView:
         earliest = self.kafka.earliest(wanted)
         latest = self.kafka.latest(wanted)
         return Logs(
-            cluster, earliest, latest, self._at_start(tables, cluster), self._last_read(tables, earliest, latest)
+            cluster,
+            earliest,
+            latest,
+            self._at_start(tables, cluster),
+            self._last_read(tables, earliest, latest),
         )
 
-    def _at_start(
-        self, tables: Collection[Table], cluster: ClusterView
-    ) -> dict[TopicPartition, Watermark]:
+    def _at_start(self, tables: Collection[Table], cluster: ClusterView) -> dict[TopicPartition, Watermark]:
         """Offsets by time, for the tables that begin at a timestamp and have no positions yet."""
         found: dict[TopicPartition, Watermark] = {}
         for table in tables:
@@ -82,25 +85,37 @@ class KafkaView:
         earliest: Mapping[TopicPartition, Watermark],
         latest: Mapping[TopicPartition, Watermark],
     ) -> dict[TopicPartition, int]:
-        """Once per start: the epoch that the record read last has now, where the log moved to a newer epoch since.
-
-        A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read.
-        """
+        """Once per start of a table."""
         found: dict[TopicPartition, int] = {}
         for table in tables:
-            if table.checked_epochs or table.tenure is None:
-                continue
-            for position in table.tenure.state.positions:
-                tp = position.topic_partition
-                last = position.end - 1
-                if (
-                    tp in latest
-                    and position.leader_epoch != UNKNOWN_EPOCH
-                    and latest[tp].leader_epoch > position.leader_epoch
-                    and earliest[tp].offset <= last < latest[tp].offset
-                ):
-                    epoch = self.kafka.record_epoch(tp, last)
-                    if epoch is not None:
-                        found[tp] = epoch
-            table.checked_epochs = True
+            if not table.checked_epochs and table.tenure is not None:
+                found.update(last_read_epochs(self.kafka, table.tenure.state, earliest, latest))
+                table.checked_epochs = True
         return found
+
+
+def last_read_epochs(
+    kafka: KafkaAdmin,
+    state: Snapshot,
+    earliest: Mapping[TopicPartition, Watermark],
+    latest: Mapping[TopicPartition, Watermark],
+) -> dict[TopicPartition, int]:
+    """The epoch that the record read last has now, where the log moved to a newer epoch since.
+
+    A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
+    """
+    found: dict[TopicPartition, int] = {}
+    for position in state.positions:
+        tp = position.topic_partition
+        last = position.end - 1
+        if (
+            tp in latest
+            and tp in earliest
+            and position.leader_epoch != UNKNOWN_EPOCH
+            and latest[tp].leader_epoch > position.leader_epoch
+            and earliest[tp].offset <= last < latest[tp].offset
+        ):
+            epoch = kafka.record_epoch(tp, last)
+            if epoch is not None:
+                found[tp] = epoch
+    return found

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.publish.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.publish.register import register
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,9 @@ class Registrar:
         ready = {table for table in sorted({d.table for d in debts}) if self._table_is_ready(table)}
         result = register(self._metastore, frozenset(d for d in debts if d.table in ready))
         for partition, reason in sorted(result.refused.items()):
-            self._refused(partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}"))
+            self._refused(
+                partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}")
+            )
         for partition, where in sorted(result.misplaced.items()):
             self._refused(
                 partition.table,

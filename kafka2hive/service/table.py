@@ -55,13 +55,11 @@ class Table:
     def name(self) -> str:
         return self.paths.table
 
-    def set_aside(self, error: Kafka2HiveError, now: float, keep_tenure: bool = False) -> SetAside:
+    def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Leave the table alone: for ever after a Stop, otherwise with doubling waits from 5 s to 5 min."""
         times = self.aside.times + 1 if self.aside else 1
         wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), _LONGEST_WAIT)
         self.aside = SetAside(error, now + wait, times)
-        if not keep_tenure:
-            self.forget()
         return self.aside
 
     def forget(self) -> None:

@@ -10,7 +10,7 @@ from kafka2hive.service.identity import HostProcesses, new_uuid
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.connect import connect
-from kafka2hive.storage.logged import LoggedFileSystem
+from kafka2hive.storage.counting import LoggedFileSystem
 
 PROMOTE_THREADS = 16
 

@@ -1,0 +1,37 @@
+"""Reading a ledger's snapshots back in time: the generation directory, then the archive. Touches nothing."""
+
+from collections.abc import Iterator
+
+from kafka2hive.ledger.take_over import read_snapshot
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import FileSystem, NotFound
+
+
+def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
+    """Every final snapshot, newest first. Raises Stop (damaged), StorageError."""
+    found: dict[int, str] = {}
+    for folder in (directory, *_archives(files, paths)):
+        for child in files.list(folder):
+            parsed = parse_snapshot_name(child.name)
+            if parsed and parsed[1] == SnapshotState.FINAL:
+                found.setdefault(parsed[0], child.path)
+    for epoch in sorted(found, reverse=True):
+        yield read_snapshot(files, found[epoch])
+
+
+def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str) -> DataFile | None:
+    """The file with this final address in the newest snapshot that names it. Raises as final_snapshots."""
+    for snapshot in final_snapshots(files, paths, directory):
+        for file in snapshot.files:
+            if file.final == final:
+                return file
+    return None
+
+
+def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
+    try:
+        return [child.path for child in files.list(paths.archives) if child.is_directory]
+    except NotFound:
+        return []

@@ -1,0 +1,123 @@
+"""What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
+
+import logging
+from dataclasses import replace
+
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
+from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
+from kafka2hive.hive.check import check_table
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.tables import TableWish, create_table, describe, ensure_database, partition_columns
+from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.table import Table
+
+log = logging.getLogger(__name__)
+
+_METADATA_TYPES = {
+    MetadataColumn.TOPIC: "string",
+    MetadataColumn.PARTITION: "int",
+    MetadataColumn.OFFSET: "bigint",
+    MetadataColumn.TIMESTAMP: "timestamp",
+    MetadataColumn.KEY: "binary",
+    MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
+}
+
+
+class Catalogue:
+    """`metastore` None: the map names no Hive; then every table needs columns in the map."""
+
+    def __init__(self, service_map: ServiceMap, metastore: HiveMetastore | None) -> None:
+        self._map = service_map
+        self._metastore = metastore
+        self._wishes: dict[str, tuple[TableWish, bool]] = {
+            service_map.dead_letters.table: (_dead_letter_wish(service_map), True)
+        }
+        self._ledgers: dict[str, str] = {}
+        self._ensured: set[str] = set()
+
+    def resolve(self, table: Table) -> None:
+        """Give the table its settings. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+        rule = table.rule
+        columns = rule.columns or self._columns_in_hive(table)
+        metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
+        partitions = partition_columns(rule.bucketing.path)
+        wish = TableWish(
+            table.name, columns + metadata, partitions, table.location, f"dumped by {self._map.service}"
+        )
+        self._wishes[table.name] = (wish, rule.create)
+        table.settings = TableSettings(
+            table.name,
+            rule.format,
+            columns,
+            rule.metadata,
+            rule.bucketing,
+            rule.zone,
+            rule.tombstones,
+            rule.writer,
+            table.location,
+        )
+
+    def ensure(self, name: str) -> None:
+        """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
+
+        Raises MetastoreUnavailable, MetastoreRefused, TableError. A name the map does not know is left as it is.
+        """
+        if name in self._ensured or self._metastore is None or name not in self._wishes:
+            return
+        wish, create = self._wishes[name]
+        session = self._metastore.session
+        found = describe(session, name)
+        if found is None:
+            if not create:
+                raise TableError(
+                    "hive.no_table",
+                    f"{name} is not in Hive, and the map does not let kafka2hive create it",
+                    "create it, or set create: true",
+                )
+            ensure_database(session, name.partition(".")[0])
+            create_table(session, wish, self._ledgers.get(name, "-"))
+            log.info("created Hive table %s at %s", name, wish.location)
+            found = describe(session, name)
+        if found is not None:
+            check_table(wish, found)
+        self._ensured.add(name)
+
+    def remember_ledger(self, name: str, ledger_id: str) -> None:
+        """The ledger that feeds a table, to be written into the properties of a table that is made."""
+        self._ledgers[name] = ledger_id
+
+    def forget(self, name: str) -> None:
+        """Look at the table in Hive again before the next registration."""
+        self._ensured.discard(name)
+
+    def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:
+        if self._metastore is None:
+            raise TableError(
+                "hive.no_schema",
+                f"{table.name} has no columns in the map, and the map names no Hive",
+                "add columns",
+            )
+        try:
+            found = describe(self._metastore.session, table.name)
+        except MetastoreUnavailable as error:
+            raise ServiceUnavailable("hive.unavailable", f"the schema of {table.name}: {error}") from error
+        except MetastoreRefused as error:
+            raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
+        if found is None:
+            raise TableError(
+                "hive.no_table",
+                f"{table.name} is not in Hive and has no columns in the map",
+                "add columns, or create it",
+            )
+        taken = {name.lower() for _, name in table.rule.metadata}
+        return tuple(column for column in found.columns if column.name.lower() not in taken)
+
+
+def _dead_letter_wish(service_map: ServiceMap) -> TableWish:
+    dead = service_map.dead_letters
+    comment = f"records {service_map.service} could not decode or bucket"
+    return replace(
+        TableWish(dead.table, DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, dead.location), comment=comment
+    )

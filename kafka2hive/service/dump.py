@@ -1,0 +1,258 @@
+"""The dump of one service: plans epochs for Spark, and makes what the tasks bring back visible. One lock for all of it.
+
+Spark calls it from two threads: `plan` and `tasks` through the source's link, `on_epoch` and `on_failed` from the query.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka2hive.ledger.draft import Change, OffsetsDoNotJoin
+from kafka2hive.model.account import AccountMismatch
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
+from kafka2hive.pipeline.suspects import Suspects
+from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.service.backlogs import backlog, ranges_to_read
+from kafka2hive.service.holding import Holding
+from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.publishing import judge_manifests
+from kafka2hive.service.report import EpochReport, Reporter, TableReport
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+ONCE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """The planned epoch that Spark works on. `number` is the run's counter, not a ledger's; `began` monotonic seconds."""
+
+    number: int
+    plans: tuple[TaskPlan, ...]
+    began: float
+
+    def ranges(self, table: str) -> list[OffsetRange]:
+        return [r for plan in self.plans for t in plan.tables if t.table == table for r in t.ranges]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(sorted({t.table for plan in self.plans for t in plan.tables}))
+
+
+class Dump:
+    """Implements the planner that the Spark source asks, and the query's callbacks.
+
+    `slots` is how many tasks an epoch should have at most. With `once`, what Kafka holds at the first plan is dumped,
+    then nothing more is due. `fatal` is the error that ends the run (fenced, a bug).
+    """
+
+    def __init__(
+        self, wiring: Wiring, kafka: KafkaView, holding: Holding, reporter: Reporter, slots: int, once: bool
+    ) -> None:
+        self._wiring = wiring
+        self._clock = wiring.ports.clock
+        self._kafka = kafka
+        self._holding = holding
+        self._reporter = reporter
+        self._slots = slots
+        self._once = once
+        self._target: dict[TopicPartition, int] | None = None
+        self._flight: Flight | None = None
+        self._done = 0
+        self._suspects = Suspects()
+        self._lock = threading.RLock()
+        self.fatal: Exception | None = None
+
+    def position(self) -> int:
+        """The last epoch number that Spark has done."""
+        with self._lock:
+            return self._done
+
+    def plan(self, start: int) -> int:
+        """Plan the next epoch: `start + 1`, or `start` when nothing is due. The same question gets the same answer.
+
+        Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun; with `once` also ServiceUnavailable.
+        """
+        with self._lock:
+            if self._flight is not None:
+                return self._flight.number
+            try:
+                return self._plan(start)
+            except ServiceUnavailable as error:
+                if self._once:
+                    self.fatal = error
+                    raise
+                log.warning("nothing is planned for now: %s", error.message)
+                return start
+            except (Kafka2HiveError, AccountMismatch, OffsetsDoNotJoin) as error:
+                self.fatal = error
+                raise
+
+    def tasks(self, number: int) -> tuple[TaskPlan, ...]:
+        """The planned tasks of an epoch; none when it is not under way."""
+        with self._lock:
+            return self._flight.plans if self._flight and self._flight.number == number else ()
+
+    def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
+        """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
+        with self._lock:
+            flight = self._land(number)
+            if flight is None:
+                return
+            tasks_done = self._clock.monotonic()
+            self._suspects = self._suspects.succeeded(flight.tables)
+            by_table: dict[str, list[TableManifest]] = {name: [] for name in flight.tables}
+            for manifest in manifests:
+                by_table[manifest.table].append(manifest)
+
+            def publish(table: Table) -> TableReport | None:
+                return self._holding.attempt(
+                    table, lambda: self._publish(flight, table, by_table[table.name])
+                )
+
+            try:
+                reports = self._holding.side_by_side(
+                    publish, [self._holding.tables[name] for name in flight.tables]
+                )
+            except (Kafka2HiveError, AccountMismatch, OffsetsDoNotJoin) as error:
+                self.fatal = error
+                raise
+            self._reporter.epoch(
+                EpochReport(
+                    number,
+                    tuple(r for r in reports if r is not None),
+                    tasks_seconds=tasks_done - flight.began,
+                    publish_seconds=self._clock.monotonic() - tasks_done,
+                    tables=tuple(self._holding.tables.values()),
+                )
+            )
+
+    def on_failed(self, number: int, reason: str) -> None:
+        """The epoch's job failed as a whole: nothing is committed, and the search for the culprit goes on."""
+        with self._lock:
+            flight = self._land(number)
+            if flight is None:
+                return
+            log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
+            self._suspects = self._suspects.failed(flight.tables)
+            if self._suspects.everyone_failed():
+                log.error(
+                    "every table's tasks fail: something they share is broken (Kafka, HDFS, the workers)"
+                )
+            for name in sorted(self._suspects.culprits()):
+                error = TableError(
+                    "task.killed",
+                    f"{name}: its tasks die or raise; planned were {flight.ranges(name)[:3]}: {reason}",
+                    "look at the tasks' log of these offsets; the table is tried again by itself",
+                )
+                self._holding.set_aside(self._holding.tables[name], error)
+            self._suspects = self._suspects.forgiven(self._suspects.culprits())
+
+    def debts_paid(self, paid: frozenset[HivePartition]) -> None:
+        """The registrar's report."""
+        with self._lock:
+            for table in self._holding.tables.values():
+                table.open_debts -= paid
+
+    def refused_by_hive(self, name: str, error: TableError) -> None:
+        """The registrar's report: a table that Hive does not take is set aside; what is committed stays right."""
+        with self._lock:
+            table = self._holding.tables.get(name)
+            if table is None:
+                log.error("%s", error)
+            elif table.aside is None:
+                self._holding.set_aside(table, error)
+
+    def write_debts(self) -> None:
+        """An empty snapshot for every table whose debts changed since its newest one."""
+        with self._lock:
+            for table in self._holding.serving():
+                self._holding.attempt(table, lambda table=table: self._write_debts(table))  # type: ignore[misc]
+
+    def _land(self, number: int) -> Flight | None:
+        flight, self._flight = self._flight, None
+        self._done = number
+        return flight if flight is not None and flight.number == number else None
+
+    def _plan(self, start: int) -> int:
+        while True:
+            self._holding.refresh(self._kafka.cluster().topics)
+            self._holding.start_due_tables()
+            backlogs = self._backlogs()
+            if self._take_off(start, backlogs):
+                return start + 1
+            self._write_idle_debts()
+            retry_at = self._holding.next_retry(ONCE_TRIES) if self._once else None
+            if retry_at is None:
+                return start
+            self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
+
+    def _backlogs(self) -> list[TableBacklog]:
+        """Kafka against the ledgers, for every table that serves."""
+        tables = self._holding.serving()
+        logs = self._kafka.logs(tables)
+        if self._once and self._target is None:
+            self._target = {tp: watermark.offset for tp, watermark in logs.latest.items()}
+        now = self._clock.now()
+
+        def read(table: Table) -> TableBacklog | None:
+            ranges = self._holding.attempt(
+                table, lambda: ranges_to_read(table, logs, self._kafka.born_later, now, self._publish_change)
+            )
+            return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), self._target)
+
+        return [b for b in self._holding.side_by_side(read, tables) if b is not None]
+
+    def _take_off(self, start: int, backlogs: Sequence[TableBacklog]) -> bool:
+        only = self._suspects.next_only()
+        plans = plan_epoch(
+            backlogs,
+            self._wiring.map.limits,
+            self._slots,
+            int(time.time() * 1000),
+            drain=self._once,
+            only_tables=only,
+        )
+        if not plans:
+            if only is not None:
+                self._suspects = self._suspects.succeeded(only)
+            return False
+        self._flight = Flight(start + 1, plans, self._clock.monotonic())
+        for name in self._flight.tables:
+            self._holding.tables[name].planned_at = self._flight.began
+        return True
+
+    def _publish(self, flight: Flight, table: Table, manifests: Sequence[TableManifest]) -> TableReport:
+        assert table.tenure is not None
+        outcome = judge_manifests(
+            table.name,
+            flight.ranges(table.name),
+            manifests,
+            table.rule.dead_letter_share,
+            table.open_debts,
+            self._kafka.cluster().cluster_id,
+            table.location,
+        )
+        moves = self._holding.publish(table, outcome.change)
+        table.learn_record_size(outcome.total.read, outcome.total.bytes)
+        table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
+        return TableReport(table.name, outcome, moves, table.tenure.state)
+
+    def _publish_change(self, table: Table, change: Change) -> None:
+        self._holding.publish(table, change)
+
+    def _write_idle_debts(self) -> None:
+        for table in self._holding.serving():
+            if table.lag_records == 0:
+                self._holding.attempt(table, lambda table=table: self._write_debts(table))  # type: ignore[misc]
+
+    def _write_debts(self, table: Table) -> None:
+        if table.tenure is not None and frozenset(table.tenure.state.debts) != table.open_debts:
+            self._holding.publish(table, Change(open_debts=table.open_debts))

@@ -1,0 +1,168 @@
+"""The tables a run holds: found by the map's routes, taken over, set aside and taken up again, each by itself."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeVar
+
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.init import init
+from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.ledger.start import Started, StartOrder, start
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.service.identity import new_owner
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.witness import Witness
+from kafka2hive.storage.concurrency import Threads
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+TABLES_SIDE_BY_SIDE = 8
+
+
+class Holding:
+    """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
+    partitions to the registrar."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        judge: Judge,
+        witness: Witness,
+        resolve: Callable[[Table], None],
+        owe: Callable[[frozenset[HivePartition]], None],
+    ) -> None:
+        self.tables: dict[str, Table] = {}
+        self._wiring = wiring
+        self._judge = judge
+        self._witness = witness
+        self._resolve = resolve
+        self._owe = owe
+        self._side_by_side = Threads(TABLES_SIDE_BY_SIDE)
+        self._topics: frozenset[str] | None = None
+
+    def refresh(self, topics: Collection[str]) -> None:
+        """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet."""
+        if self._topics == frozenset(topics):
+            return
+        self._topics = frozenset(topics)
+        for table in routed_tables(self._wiring, topics):
+            known = self.tables.get(table.name)
+            if known is None:
+                self.tables[table.name] = table
+            else:
+                known.topics = table.topics
+
+    def judge_all(self) -> None:
+        """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""
+
+        def look(table: Table) -> None:
+            try:
+                self._judge.judge(table.paths, table.location)
+            except (NoLedger, Stop, Surprise, TableError) as trouble:
+                log.debug("%s: %s", table.name, trouble)
+
+        self._side_by_side.map(look, self.tables.values())
+
+    def start_due_tables(self) -> list[Started]:
+        """Take over every table that is not held and not waiting. Raises OwnedByLiveRun, TakeOverLost, Fenced."""
+        now = self._now()
+        due = [t for t in self.tables.values() if t.tenure is None and not t.is_waiting(now)]
+        started = self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
+        return [s for s in started if s is not None]
+
+    def serving(self) -> list[Table]:
+        now = self._now()
+        return [t for t in self.tables.values() if t.serves(now)]
+
+    def side_by_side(self, work: Callable[[Table], Result], tables: Iterable[Table]) -> list[Result]:
+        return self._side_by_side.map(work, tables)
+
+    def attempt(self, table: Table, work: Callable[[], Result]) -> Result | None:
+        """Do one table's work; what fails on its own sets the table aside and gives None.
+
+        Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through: they end the run.
+        """
+        try:
+            return work()
+        except (TableError, Stop, Surprise, ServiceUnavailable) as error:
+            self.set_aside(table, error)
+            return None
+
+    def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
+        aside = table.set_aside(error, self._now())
+        until = "until a person decides" if aside.needs_a_person else f"for {aside.until - self._now():.0f} s"
+        log.error("%s is set aside %s: %s", table.name, until, error)
+
+    def publish(self, table: Table, change: Change) -> MoveCounts:
+        """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0)."""
+        assert table.tenure is not None
+        snapshot = draft(table.tenure, self._wiring.map.service, self._wiring.ports.clock.now(), change)
+        try:
+            published = publish_epoch(self._wiring.ports, table.tenure, snapshot)
+        except Kafka2HiveError:
+            table.forget()
+            raise
+        table.tenure = published.tenure
+        table.open_debts = frozenset(snapshot.debts)
+        table.aside = None
+        self._owe(table.open_debts)
+        return published.moves
+
+    def next_retry(self, tries: int) -> float | None:
+        """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none."""
+        waiting = [
+            t.aside.until
+            for t in self.tables.values()
+            if t.aside is not None and not t.aside.needs_a_person and t.aside.times < tries
+        ]
+        return min(waiting, default=None)
+
+    def set_aside_tables(self) -> list[Table]:
+        return [t for t in self.tables.values() if t.aside is not None]
+
+    def _start(self, table: Table) -> Started:
+        self._resolve(table)
+        order = StartOrder(
+            table.paths,
+            judge=lambda: self._judge.judge(table.paths, table.location),
+            new_owner=new_owner,
+            location=table.location,
+            keep=self._wiring.map.limits.keep_snapshots,
+        )
+        try:
+            started = start(self._wiring.ports, order)
+        except NoLedger:
+            self._begin_ledger(table)
+            started = start(self._wiring.ports, order)
+        table.tenure = started.tenure
+        table.open_debts = frozenset(started.tenure.state.debts)
+        table.aside = None
+        self._owe(table.open_debts)
+        log.info(
+            "%s: generation %d, epoch %d, %s",
+            table.name,
+            started.tenure.generation.number,
+            started.tenure.state.epoch,
+            f"rolled {started.moves.created} files forward"
+            if started.rolled_forward is not None
+            else "nothing pending",
+        )
+        return started
+
+    def _begin_ledger(self, table: Table) -> None:
+        """R1: never silently where the table, or Kafka's group offsets, say that there was one."""
+        refuse_vanished_ledger(self._wiring.ports.files, table.location, table.paths.table_directory)
+        self._witness.refuse_lost_positions(table, self.tables.values())
+        init(self._wiring.ports, table.paths, self._wiring.map.service, table.location)
+
+    def _now(self) -> float:
+        return self._wiring.ports.clock.monotonic()

@@ -1,0 +1,119 @@
+"""What a person decides after a STOP: give a file up, dump its records again, accept a gap. All recorded in the ledger."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
+from kafka2hive.kafka.problems import stop
+from kafka2hive.ledger.draft import Change
+from kafka2hive.ledger.history import find_file
+from kafka2hive.ledger.look import View
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.service.kafka_view import last_read_epochs
+from kafka2hive.service.pending import length
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileSystem
+
+ACCEPT_LOSS = "accept-loss"
+REFETCH = "refetch"
+
+Refetch = Callable[[Tenure, DataFile], tuple[DataFile, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The lost files of one table that a person named, with the remedy for each address."""
+
+    files: tuple[DataFile, ...] = ()
+    remedies: tuple[tuple[str, str], ...] = ()
+
+
+class Repairs:
+    """`refetch` dumps one file's records again into staged files (kafka2hive.service.refetch)."""
+
+    def __init__(self, wiring: Wiring, kafka: Callable[[], KafkaAdmin], refetch: Refetch) -> None:
+        self._wiring = wiring
+        self._kafka = kafka
+        self._refetch = refetch
+
+    def wanted(self, view: View, accept_loss: Collection[str], refetch: Collection[str]) -> Wanted:
+        """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.
+
+        Raises ConfigError when a file is named for both remedies.
+        """
+        both = set(accept_loss) & set(refetch)
+        if both:
+            raise ConfigError(
+                "usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch"
+            )
+        remedies = dict.fromkeys(accept_loss, ACCEPT_LOSS) | dict.fromkeys(refetch, REFETCH)
+        recorded = {loss.path for loss in view.state.losses}
+        files = []
+        for path in sorted(set(remedies) - recorded):
+            file = self._find(view, path)
+            if file is not None and not _is_unharmed(self._wiring.ports.files, file):
+                files.append(file)
+        return Wanted(tuple(files), tuple((f.final, remedies[f.final]) for f in files))
+
+    def change(self, tenure: Tenure, wanted: Wanted, gaps: Collection[GapAcceptance]) -> Change:
+        """What the next snapshot records; nothing when nothing was asked. Raises Stop, ServiceUnavailable."""
+        now = self._wiring.ports.clock.now()
+        remedies = dict(wanted.remedies)
+        losses = tuple(
+            AcceptedLoss(f.final, remedies[f.final], f.rows, now, tenure.next_epoch) for f in wanted.files
+        )
+        again = tuple(
+            new for f in wanted.files if remedies[f.final] == REFETCH for new in self._refetch(tenure, f)
+        )
+        return (
+            self._accept(tenure, gaps, Change(files=again, losses=losses))
+            if gaps
+            else Change(again, losses=losses)
+        )
+
+    def _accept(self, tenure: Tenure, gaps: Collection[GapAcceptance], change: Change) -> Change:
+        """`change` with the gaps and new positions of the accepted topics that this table has read."""
+        topics = {gap.topic for gap in gaps} & {p.topic_partition.topic for p in tenure.state.positions}
+        if not topics:
+            return change
+        kafka = self._kafka()
+        cluster = kafka.cluster()
+        wanted = [tp for t in topics if t in cluster.topics for tp in cluster.topics[t].topic_partitions()]
+        earliest = kafka.earliest(wanted)
+        latest = kafka.latest(wanted)
+        logs = Logs(
+            cluster, earliest, latest, last_read=last_read_epochs(kafka, tenure.state, earliest, latest)
+        )
+        decision = decide(
+            tenure.state, logs, Wishes(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps)
+        )
+        match decision:
+            case Halt(problems):
+                raise stop(tenure.paths.table, problems)
+            case FirstPositions(positions, accepted):
+                now, epoch = self._wiring.ports.clock.now(), tenure.next_epoch
+                recorded = tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in accepted)
+                return replace(change, first=positions, gaps=recorded, cluster_id=cluster.cluster_id)
+            case Resume():
+                return change
+            case _:
+                assert_never(decision)
+
+    def _find(self, view: View, path: str) -> DataFile | None:
+        pending = [f for f in view.state.files if f.final == path]
+        return (
+            pending[0] if pending else find_file(self._wiring.ports.files, view.paths, view.directory, path)
+        )
+
+
+def _is_unharmed(files: FileSystem, file: DataFile) -> bool:
+    """There with its committed length; or still staged so, and nothing in the way of its move."""
+    final = length(files, file.final)
+    return final == file.length or (final is None and length(files, file.staged) == file.length)
