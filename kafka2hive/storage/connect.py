@@ -1,0 +1,89 @@
+"""From the map's storage options to a FileSystem: the only place that knows which adapter serves which scheme."""
+
+import re
+from collections.abc import Callable
+
+from kafka2hive.config.values import StorageOptions
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.mounts import refuse_network_mount
+from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, StorageError
+
+_ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
+
+
+def connect(options: StorageOptions) -> FileSystem:
+    """The file system of a service: one adapter for each scheme and authority, made when a path first needs it.
+
+    Connects to nothing yet, and imports hdfs-native only when an `hdfs://` path is used. Raises ConfigError: a URI that
+    is neither `hdfs://authority` nor `file:///`, or a local path on a network mount (`storage.nfs`).
+    """
+    for uri in (options.uri, options.ledger_root, options.warehouse):
+        if root_of(uri) == "file://":
+            refuse_network_mount(uri)
+    return RoutedFileSystem(lambda root: _adapter(root, options))
+
+
+def root_of(path: str) -> str:
+    """`hdfs://host:port` of `hdfs://host:port/a/b`, `file://` of `file:///a/b`. Raises ConfigError for anything else."""
+    found = _ROOT.match(path)
+    if not found or (found["scheme"] == "hdfs") != bool(found["authority"]):
+        raise ConfigError(
+            "storage.uri",
+            f"{path} is not a path of a known file system",
+            "write hdfs://host:port/..., hdfs://nameservice/... or file:///...",
+        )
+    return found[0]
+
+
+def _adapter(root: str, options: StorageOptions) -> FileSystem:
+    if root == "file://":
+        return LocalFileSystem()
+    from kafka2hive.storage.hdfs import HdfsFileSystem
+
+    return HdfsFileSystem(root, options.properties, options.config_dir)
+
+
+class RoutedFileSystem:
+    """Sends each call to the file system of its path; `adapter` makes one from `scheme://authority`."""
+
+    def __init__(self, adapter: Callable[[str], FileSystem]) -> None:
+        self._adapter = adapter
+        self._by_root: dict[str, FileSystem] = {}
+
+    def create(self, path: str) -> FileWriter:
+        """See FileSystem.create."""
+        return self._of(path).create(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """See FileSystem.rename; from one file system to another is refused (StorageError)."""
+        if root_of(source) != root_of(target):
+            raise StorageError(source, f"cannot be renamed to another file system: {target}")
+        self._of(source).rename(source, target)
+
+    def read(self, path: str) -> bytes:
+        """See FileSystem.read."""
+        return self._of(path).read(path)
+
+    def stat(self, path: str) -> FileStatus:
+        """See FileSystem.stat."""
+        return self._of(path).stat(path)
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        """See FileSystem.list."""
+        return self._of(path).list(path)
+
+    def delete(self, path: str) -> bool:
+        """See FileSystem.delete."""
+        return self._of(path).delete(path)
+
+    def mkdirs(self, path: str) -> None:
+        """See FileSystem.mkdirs."""
+        self._of(path).mkdirs(path)
+
+    def _of(self, path: str) -> FileSystem:
+        root = root_of(path)
+        files = self._by_root.get(root)
+        return files or self._by_root.setdefault(
+            root, self._adapter(root)
+        )  # of two made at once the first in stays

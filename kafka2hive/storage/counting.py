@@ -1,0 +1,113 @@
+"""A FileSystem that counts what is asked of another one, and says in the log what was changed.
+
+"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path
+and outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields
+`operation`, `path`, `target`, `outcome` for JSON logs.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, StorageError
+
+Result = TypeVar("Result")
+
+log = logging.getLogger("kafka2hive.storage")
+OK = "ok"
+MISSING = "missing"
+
+
+class LoggedFileSystem:
+    """Wraps `files`; any number of threads. `close` of a writer counts as an operation, `write` does not."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """How often each (operation, outcome) came up; outcome is `ok`, `missing` or an error's name."""
+        with self._lock:
+            return dict(self._counts)
+
+    def create(self, path: str) -> FileWriter:
+        """See FileSystem.create."""
+        return _LoggedWriter(self, path, self.changed("create", path, lambda: self._files.create(path)))
+
+    def rename(self, source: str, target: str) -> None:
+        """See FileSystem.rename."""
+        self.changed("rename", source, lambda: self._files.rename(source, target), target)
+
+    def read(self, path: str) -> bytes:
+        """See FileSystem.read."""
+        return self._asked("read", lambda: self._files.read(path))
+
+    def stat(self, path: str) -> FileStatus:
+        """See FileSystem.stat."""
+        return self._asked("stat", lambda: self._files.stat(path))
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        """See FileSystem.list."""
+        return self._asked("list", lambda: self._files.list(path))
+
+    def delete(self, path: str) -> bool:
+        """See FileSystem.delete."""
+        return self.changed("delete", path, lambda: self._files.delete(path))
+
+    def mkdirs(self, path: str) -> None:
+        """See FileSystem.mkdirs."""
+        self.changed("mkdirs", path, lambda: self._files.mkdirs(path))
+
+    def changed(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
+        """Run a mutation, count it and log it; for the writer too."""
+        try:
+            result = function()
+        except StorageError as error:
+            self._count(operation, type(error).__name__)
+            self.tell(operation, path, f"{type(error).__name__}: {error}", target)
+            raise
+        outcome = MISSING if result is False else OK
+        self._count(operation, outcome)
+        self.tell(operation, path, outcome, target)
+        return result
+
+    @staticmethod
+    def tell(operation: str, path: str, outcome: str, target: str = "") -> None:
+        """One line in the log."""
+        fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
+        log.info("%s %s%s: %s", operation, path, f" -> {target}" if target else "", outcome, extra=fields)
+
+    def _asked(self, operation: str, function: Callable[[], Result]) -> Result:
+        try:
+            result = function()
+        except StorageError as error:
+            self._count(operation, type(error).__name__)
+            raise
+        self._count(operation, OK)
+        return result
+
+    def _count(self, operation: str, outcome: str) -> None:
+        with self._lock:
+            self._counts[operation, outcome] += 1
+
+
+class _LoggedWriter:
+    """See FileWriter."""
+
+    def __init__(self, files: LoggedFileSystem, path: str, writer: FileWriter) -> None:
+        self._files = files
+        self._path = path
+        self._writer = writer
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._writer.write(data)
+
+    def close(self) -> None:
+        self._files.changed("close", self._path, self._writer.close)
+
+    def abandon(self) -> None:
+        self._files.tell("abandon", self._path, OK)
+        self._writer.abandon()

@@ -1,0 +1,147 @@
+"""What hdfs-native's errors mean, in the port's words. Pure: an error and what was asked go in, a StorageError comes out.
+
+hdfs-native 0.14.7 raises FileNotFoundError, FileExistsError, OSError (transport; errno is not set) and RuntimeError (the
+debug text of its own error: `RPCError("java class", "message\\n\\tat ...")`, `DataTransferError("...")`), so the text is
+what there is to go by. Each text below was produced by a real NameNode 3.4.3 (docs/adr/0002-hdfs-native.md).
+An `RPCError` is an answer: the NameNode refused, and nothing happened. Without an answer a mutation may have happened.
+"""
+
+import re
+from enum import Enum
+
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    Denied,
+    NoRoom,
+    NotFound,
+    OutcomeUnknown,
+    ParentMissing,
+    StorageError,
+    Unavailable,
+)
+
+
+class Operation(Enum):
+    """What was asked of the NameNode (or, `write` and `close`, of the DataNodes too)."""
+
+    CREATE = "create"
+    WRITE = "write"
+    CLOSE = "close"
+    RENAME = "rename"
+    DELETE = "delete"
+    MKDIRS = "mkdirs"
+    READ = "read"
+    STAT = "stat"
+    LIST = "list"
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may leave something behind when its answer is lost."""
+        return self not in (Operation.READ, Operation.STAT, Operation.LIST)
+
+
+class SourceOrParent(Exception):
+    """A rename found no source or no parent, and the text does not say which: a look at the source tells."""
+
+
+_RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("(?P<java>[^"]*)", "(?P<text>.*)', re.DOTALL)
+_DATANODES = re.compile(r"There are (\d+) datanode\(s\) running and (\d+|no) node\(s\) are excluded")
+_NOT_NOW = frozenset(
+    {"StandbyException", "SafeModeException", "RetriableException", "ObserverRetryOnActiveException"}
+)
+_NOT_SENT = ("Connection refused", "failed to lookup address information")
+_NOT_ALLOWED = ("SASLError", "GSSAPIError", "NoSASLMechanism")
+_WRONG_REQUEST = frozenset(
+    {"PathIsNotEmptyDirectoryException", "InvalidPathException", "PathComponentTooLongException"}
+)
+
+
+def classify(operation: Operation, path: str, error: OSError | RuntimeError) -> StorageError:
+    """The port's error. Raises SourceOrParent when a rename needs a second look."""
+    text = str(error)
+    rpc = _RPC_ERROR.match(text)
+    if rpc:
+        java = re.split(r"[.$]", rpc["java"])[-1]
+        return _answered(operation, path, java, _first_line(rpc["text"]))
+    line = _first_line(text)
+    if isinstance(error, FileExistsError):
+        return AlreadyExists(path, line)
+    if isinstance(error, FileNotFoundError):
+        return _missing(operation, path, line)
+    if any(sign in line for sign in _NOT_SENT):
+        return Unavailable(path, line)
+    if line.startswith(_NOT_ALLOWED):
+        return Denied(path, line)
+    if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
+        return Unavailable(
+            path, line
+        )  # no DataNode took or gave the bytes; a file being written means nothing yet
+    return unanswered(operation, path, line)
+
+
+def unanswered(operation: Operation, path: str, line: str) -> StorageError:
+    """No answer came: a mutation may have happened, a question can be asked again."""
+    return OutcomeUnknown(path, line) if operation.changes else Unavailable(path, line)
+
+
+def _answered(operation: Operation, path: str, java: str, line: str) -> StorageError:
+    if java in _NOT_NOW:
+        return Unavailable(path, f"{java}: {line}")
+    if "QuotaExceeded" in java or java == "MaxDirectoryItemsExceededException":
+        return NoRoom(path, line)
+    if java == "ParentNotDirectoryException" or "(is not a directory)" in line:
+        return _below_a_file(
+            operation, path, line
+        )  # AccessControlException says so as well, meaning no permission
+    if java in ("AccessControlException", "AuthorizationException", "InvalidToken"):
+        return Denied(path, line)
+    if java == "LeaseExpiredException":
+        return NotFound(path, line)  # the file was removed, or closed by somebody else
+    if java in _WRONG_REQUEST:
+        return StorageError(path, line)
+    if "must both be directories" in line:
+        return AlreadyExists(path, line)
+    if "is a directory or file under source" in line or "cannot be the root" in line:
+        return StorageError(path, line)
+    if "could only be written to" in line:
+        return _no_datanode_took_it(path, line)
+    return unanswered(operation, path, f"{java}: {line}")
+
+
+def _no_datanode_took_it(path: str, line: str) -> StorageError:
+    """The NameNode says the same when DataNodes are dead and when they are full; the counts tell.
+
+    DataNodes that run and were not tried in vain by the client, and still none was chosen: no room (or too busy).
+    """
+    found = _DATANODES.search(line)
+    if found and int(found[1]) > (0 if found[2] == "no" else int(found[2])):
+        return NoRoom(path, line)
+    return Unavailable(path, line)
+
+
+def _missing(operation: Operation, path: str, line: str) -> StorageError:
+    if operation is Operation.RENAME:
+        if line.startswith("rename source"):
+            return NotFound(path, line)
+        if line.startswith("rename destination parent"):
+            return ParentMissing(path, line)
+        raise SourceOrParent(line)
+    if operation in (Operation.CREATE, Operation.MKDIRS):
+        return ParentMissing(path, line)
+    return NotFound(path, line)
+
+
+def _below_a_file(operation: Operation, path: str, line: str) -> StorageError:
+    """Some parent of the path is a file."""
+    if operation is Operation.RENAME:
+        raise SourceOrParent(line)
+    if operation is Operation.CREATE:
+        return ParentMissing(path, line)
+    if operation is Operation.MKDIRS:
+        return AlreadyExists(path, line)
+    return NotFound(path, line)
+
+
+def _first_line(text: str) -> str:
+    """Without the Java stack trace, which follows after a line break, in debug texts an escaped one."""
+    return re.split(r"\n|\\n", text, maxsplit=1)[0].removesuffix('")')

@@ -1,0 +1,191 @@
+"""The FileSystem port on a local disk, for one machine. Paths are `file:///a/b`.
+
+The same answers as a NameNode's, proven by one contract test for both. Every call goes by the full path: a directory handle
+that is kept open would follow a take-over's rename and defeat the fence. A change counts as done when it is on the disk.
+"""
+
+# The port's paths are texts, and every call goes by the full one: no pathlib here.
+# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH116, PTH123
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+from kafka2hive.storage.local_errors import classify
+from kafka2hive.storage.local_rename import rename_without_overwriting
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    FileStatus,
+    NotFound,
+    OutcomeUnknown,
+    ParentMissing,
+    StorageError,
+)
+
+SCHEME = "file://"
+
+
+class LocalFileSystem:
+    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py."""
+
+    def create(self, path: str) -> "LocalWriter":
+        """See FileSystem.create; durable only from `close` on, as a file being written means nothing."""
+        with _errors(path, changes=True, missing=ParentMissing):
+            return LocalWriter(
+                path, os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            )
+
+    def rename(self, source: str, target: str) -> None:
+        """See FileSystem.rename."""
+        old, new = _name(source), _name(target)
+        if new.startswith(old + "/") and os.path.isdir(old):
+            raise StorageError(source, f"cannot move into itself: {target}")
+        try:
+            rename_without_overwriting(old, new)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            self.stat(source)  # raises NotFound when it is the source that is missing
+            raise ParentMissing(source, f"rename to {target}: {error.strerror}") from None
+        except OSError as error:
+            raise classify(source, error, changes=True) from None
+        for parent in {_parent(old), _parent(new)}:
+            _sync_after_change(source, parent)
+
+    def read(self, path: str) -> bytes:
+        """See FileSystem.read."""
+        with _errors(path, changes=False), open(_name(path), "rb") as file:
+            return file.read()
+
+    def stat(self, path: str) -> FileStatus:
+        """See FileSystem.stat."""
+        with _errors(path, changes=False):
+            return _status(path, os.stat(_name(path)))
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        """See FileSystem.list; what vanishes while it is listed is left out."""
+        statuses = []
+        with _errors(path, changes=False), os.scandir(_name(path)) as entries:
+            for entry in entries:
+                try:
+                    statuses.append(_status(f"{path.rstrip('/')}/{entry.name}", entry.stat()))
+                except FileNotFoundError:
+                    continue
+        return tuple(sorted(statuses, key=lambda status: status.name))
+
+    def delete(self, path: str) -> bool:
+        """See FileSystem.delete; a directory that is not empty is refused (StorageError)."""
+        name = _name(path)
+        try:
+            with _errors(path, changes=True):
+                _remove(name)
+        except NotFound:
+            return False
+        _sync_after_change(path, _parent(name))
+        return True
+
+    def mkdirs(self, path: str) -> None:
+        """See FileSystem.mkdirs; AlreadyExists too when one of the parents is a file."""
+        name = _name(path)
+        missing = []
+        while not os.path.isdir(name):
+            if os.path.lexists(name):
+                raise AlreadyExists(path, f"{name} is not a directory")
+            missing.append(name)
+            name = _parent(name)
+        for directory in reversed(missing):
+            with _errors(path, changes=True, missing=ParentMissing):
+                try:
+                    os.mkdir(directory, 0o755)
+                except FileExistsError:
+                    if not os.path.isdir(directory):
+                        raise
+            _sync_after_change(path, _parent(directory))
+
+
+class LocalWriter:
+    """See FileWriter."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+
+    def write(self, data: bytes | memoryview) -> None:
+        """See FileWriter.write."""
+        rest = memoryview(data).cast("B")
+        with _errors(self._path, changes=True):
+            while rest:
+                rest = rest[os.write(self._open(), rest) :]
+
+    def close(self) -> None:
+        """See FileWriter.close. ParentMissing: the directory was moved away, as by a take-over."""
+        descriptor = self._open()
+        with _errors(self._path, changes=True):
+            os.fsync(descriptor)
+            self._descriptor = None
+            os.close(descriptor)
+        with _errors(self._path, changes=True, missing=ParentMissing):
+            _sync(_parent(_name(self._path)))
+
+    def abandon(self) -> None:
+        """See FileWriter.abandon."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):  # the file means nothing, so neither does this error
+                os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.abandon()
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            raise ValueError(f"{self._path} was closed or abandoned")
+        return self._descriptor
+
+
+@contextlib.contextmanager
+def _errors(path: str, changes: bool, missing: type[NotFound] = NotFound) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise classify(path, error, changes, missing) from None
+
+
+def _name(path: str) -> str:
+    """The kernel's name of a port path. Raises StorageError for a path of another file system."""
+    if not path.startswith(SCHEME + "/"):
+        raise StorageError(path, f"is not a {SCHEME}/ path")
+    return path[len(SCHEME) :].rstrip("/") or "/"
+
+
+def _parent(name: str) -> str:
+    return name.rpartition("/")[0] or "/"
+
+
+def _status(path: str, found: os.stat_result) -> FileStatus:
+    is_directory = stat.S_ISDIR(found.st_mode)
+    return FileStatus(
+        path.rstrip("/"), 0 if is_directory else found.st_size, is_directory, found.st_mtime_ns // 1_000_000
+    )
+
+
+def _remove(name: str) -> None:
+    try:
+        os.unlink(name)
+    except IsADirectoryError:
+        os.rmdir(name)
+
+
+def _sync(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_after_change(path: str, directory: str) -> None:
+    """The change is made, but whether it outlives a power cut is not known when the directory cannot be synced."""
+    try:
+        _sync(directory)
+    except OSError as error:
+        raise OutcomeUnknown(path, f"done, but {directory} could not be synced: {error.strerror}") from None
