@@ -1,0 +1,106 @@
+"""Logging: lines for people on a terminal, JSON lines otherwise; what is secret is blotted out of both."""
+
+import json
+import logging
+import sys
+from collections.abc import Collection
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TextIO
+
+
+class LogFormat(Enum):
+    """`--log-format`; auto: human on a terminal, JSON otherwise."""
+
+    AUTO = "auto"
+    HUMAN = "human"
+    JSON = "json"
+
+
+# Loggers of libraries that tell as errors what our own errors tell better, or tell every statement.
+_QUIET = {
+    "thrift": logging.CRITICAL,
+    "pyhive": logging.WARNING,
+    "py4j": logging.WARNING,
+    "TCLIService": logging.WARNING,
+}
+_COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
+_PLAIN = "\033[0m"
+
+
+def configure(
+    log_format: LogFormat = LogFormat.AUTO,
+    level: int = logging.INFO,
+    secrets: Collection[str] = (),
+    stream: TextIO | None = None,
+) -> None:
+    """Send all logging to `stream` (standard error); calling it again replaces what was set before.
+
+    `secrets` are values that must never appear: each is written as `***`.
+    """
+    out = sys.stderr if stream is None else stream
+    human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
+    handler = logging.StreamHandler(out)
+    inner = HumanFormatter(colour=out.isatty()) if human else JsonFormatter()
+    handler.setFormatter(Blotter(inner, secrets))
+    logging.captureWarnings(True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for name, quiet in _QUIET.items():
+        logging.getLogger(name).setLevel(max(quiet, level))
+
+
+class HumanFormatter(logging.Formatter):
+    """`08:31:02 WARNING text`; the level only when it is not INFO, the time in local time."""
+
+    def __init__(self, colour: bool = False) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record; an exception's trace follows on lines of its own."""
+        clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        level = "" if record.levelno == logging.INFO else f"{record.levelname} "
+        text = f"{clock} {level}{record.getMessage()}"
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        colour = _COLOURS.get(record.levelno, "") if self._colour else ""
+        return f"{colour}{text}{_PLAIN}" if colour else text
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: `time` (UTC), `level`, `logger`, `message`, and what `extra={"fields": ..}` holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record on one line; an exception's trace is in `exception`."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, object] = {
+            "time": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            line.update({key: value for key, value in fields.items() if key not in line})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class Blotter(logging.Formatter):
+    """Another formatter's text without the secrets, also where JSON has escaped them."""
+
+    def __init__(self, inner: logging.Formatter, secrets: Collection[str]) -> None:
+        super().__init__()
+        self._inner = inner
+        spellings = {
+            s for secret in secrets if secret for s in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])
+        }
+        self._spellings = sorted(spellings, key=len, reverse=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record."""
+        text = self._inner.format(record)
+        for spelling in self._spellings:
+            text = text.replace(spelling, "***")
+        return text

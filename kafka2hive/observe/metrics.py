@@ -1,0 +1,109 @@
+"""The Prometheus endpoint. Fed by plain calls with numbers; names and alerts: docs/operations.md, Metrics."""
+
+import time
+from http.server import HTTPServer
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
+
+_PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+class ServiceMetrics:
+    """The metrics of one service, in a registry of their own. Any thread may report."""
+
+    def __init__(self, service: str) -> None:
+        self.registry = CollectorRegistry()
+        self._server: HTTPServer | None = None
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"kafka2hive_{name}", text, labels, registry=self.registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"kafka2hive_{name}", text, labels, registry=self.registry)
+
+        gauge("service_info", "Always 1; the label says which service this is", "service").labels(
+            service
+        ).set(1)
+        self._records = counter("records_total", "Records read from Kafka and committed", "table")
+        self._bytes = counter("bytes_total", "Bytes of their values", "table")
+        self._dead_letters = counter(
+            "dead_letters_total", "Records committed to the dead-letter table", "table"
+        )
+        self._files = counter(
+            "files_created_total", "Files created by tasks and named by a snapshot", "table"
+        )
+        self._moves = counter(
+            "moves_total", "What became of them when they were promoted", "table", "outcome"
+        )
+        self._unaccounted = gauge(
+            "unaccounted_files", "Created files of which nothing is known: alert", "table"
+        )
+        self._lag = gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
+        self._freshness = gauge("freshness_seconds", "Age of the newest record the table shows", "table")
+        self._debts = gauge("debts", "Hive partitions with data that are not known to be registered", "table")
+        self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
+        self._aside = gauge("tables_set_aside", "Tables that cannot go on for now: alert")
+        self._epochs = counter("epoch_total", "Epochs of the service that were published")
+        self._last = gauge("last_epoch_timestamp_seconds", "When the last epoch was published, Unix time")
+        self._phases = Histogram(
+            "kafka2hive_epoch_phase_seconds",
+            "Duration of an epoch's phases",
+            ["phase"],
+            registry=self.registry,
+            buckets=_PHASE_BUCKETS,
+        )
+
+    def observe_epoch(self, epoch: EpochNumbers) -> None:
+        """Count a published epoch of the service."""
+        self._epochs.inc()
+        self._last.set(time.time())
+        self._aside.set(epoch.set_aside)
+        for phase, seconds in epoch.phases.items():
+            self._phases.labels(phase).observe(seconds)
+        for table in epoch.tables:
+            self._observe_table(table)
+
+    def observe_moves(self, table: str, moves: Moves) -> None:
+        """Count what became of a table's files: of an epoch, or of what a start rolled forward."""
+        self._files.labels(table).inc(moves.created)
+        for outcome in ("renamed", "already_there", "missing", "failed"):
+            self._moves.labels(table, outcome).inc(getattr(moves, outcome))
+        self._unaccounted.labels(table).inc(moves.unaccounted)
+
+    def observe_lag(self, table: str, lag_records: int, freshness_seconds: float | None) -> None:
+        """Set how far a table is behind, also when it had no epoch."""
+        self._lag.labels(table).set(lag_records)
+        if freshness_seconds is not None:
+            self._freshness.labels(table).set(freshness_seconds)
+
+    def observe_debts(self, table: str, debts: int) -> None:
+        """Set how many of a table's Hive partitions are not known to be registered."""
+        self._debts.labels(table).set(debts)
+
+    def observe_set_aside(self, tables: int) -> None:
+        """Set how many tables are set aside."""
+        self._aside.set(tables)
+
+    def serve(self, host: str, port: int) -> int:
+        """Answer `GET /metrics` in the background; gives the port (`port` 0: any free one). OSError: port taken."""
+        server, _thread = start_http_server(port, addr=host, registry=self.registry)
+        self._server = server
+        return int(server.server_address[1])
+
+    def close(self) -> None:
+        """Stop answering."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+    def _observe_table(self, table: TableNumbers) -> None:
+        self._records.labels(table.table).inc(table.records)
+        self._bytes.labels(table.table).inc(table.bytes)
+        self._dead_letters.labels(table.table).inc(table.dead_letters)
+        self._ledger_epoch.labels(table.table).set(table.epoch)
+        self.observe_moves(table.table, table.moves)
+        self.observe_debts(table.table, table.debts)
+        self.observe_lag(table.table, table.lag_records, table.freshness_seconds)

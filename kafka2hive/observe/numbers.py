@@ -1,0 +1,82 @@
+"""What is counted of an epoch, as values: the upper rooms fill them in, metrics and progress show them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What became of files that were to be promoted.
+
+    `created` are files that tasks staged and a snapshot names: created = renamed + already_there + missing + owed, or
+    alert. `missing` were given up by a person (until then the table is stopped), `owed` are left to the next start.
+    `failed` are attempts, not files: moves that were tried again.
+    """
+
+    created: int = 0
+    renamed: int = 0
+    already_there: int = 0
+    missing: int = 0
+    failed: int = 0
+    owed: int = 0
+
+    @property
+    def unaccounted(self) -> int:
+        """Files of which nobody knows what became; 0 unless something is wrong."""
+        return self.created - self.renamed - self.already_there - self.missing - self.owed
+
+
+@dataclass(frozen=True, slots=True)
+class TableNumbers:
+    """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
+
+    `lag_records` are left in Kafka after it; `freshness_seconds` is the age of the newest record that is visible now,
+    None when there was none.
+    """
+
+    table: str
+    epoch: int
+    records: int
+    bytes: int
+    dead_letters: int = 0
+    moves: Moves = field(default_factory=Moves)
+    debts: int = 0
+    lag_records: int = 0
+    freshness_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochNumbers:
+    """One epoch of the service. `seconds` from plan to visible; `phases` (name -> seconds) may overlap."""
+
+    number: int
+    seconds: float
+    tables: tuple[TableNumbers, ...]
+    phases: Mapping[str, float] = field(default_factory=dict)
+    set_aside: int = 0
+
+    @property
+    def records(self) -> int:
+        """Records read, all tables."""
+        return sum(table.records for table in self.tables)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of values read, all tables."""
+        return sum(table.bytes for table in self.tables)
+
+    @property
+    def files(self) -> int:
+        """Files made visible, all tables."""
+        return sum(table.moves.renamed + table.moves.already_there for table in self.tables)
+
+    @property
+    def lag_records(self) -> int:
+        """Records left in Kafka, all tables."""
+        return sum(table.lag_records for table in self.tables)
+
+    @property
+    def freshness_seconds(self) -> float | None:
+        """The stalest table's freshness, None when no table had a record."""
+        known = [table.freshness_seconds for table in self.tables if table.freshness_seconds is not None]
+        return max(known, default=None)
