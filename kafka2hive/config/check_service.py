@@ -27,7 +27,10 @@ def filesystem_of(uri: str) -> str:
 
 def fault_of_uri(uri: str) -> str:
     """What is wrong with a full path or base uri, empty when nothing is."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # brackets that hold no IPv6 address
+        return "expected a full path, hdfs://host:port/path or file:///path"
     if parts.scheme not in ("hdfs", "file") or not uri.startswith(f"{parts.scheme}://"):
         return "expected a full path, hdfs://host:port/path or file:///path"
     if parts.scheme == "hdfs" and not parts.netloc:
@@ -69,14 +72,13 @@ def check_service(sound: Sound, problems: Problems) -> None:
 def check_location(path: Path, location: str, storage: schema.Storage | None, problems: Problems) -> None:
     """A full path on the same file system as `storage.uri`: a rename between two would be a copy."""
     fault = fault_of_uri(location)
-    if fault and location.startswith("/") and storage:
-        problems.add(path, fault, filesystem_of(storage.uri) + location)
-    elif fault:
-        problems.add(path, fault)
-    elif storage and not fault_of_uri(storage.uri) and filesystem_of(location) != filesystem_of(storage.uri):
+    base = filesystem_of(storage.uri) if storage and not fault_of_uri(storage.uri) else ""
+    if fault:
+        problems.add(path, fault, base + location if base and location.startswith("/") else "")
+    elif base and filesystem_of(location) != base:
         problems.add(
             path,
-            f"must be on {filesystem_of(storage.uri)} (storage.uri), found {filesystem_of(location)}: "
+            f"must be on {base} (storage.uri), found {filesystem_of(location)}: "
             "files become visible by a rename, which cannot cross file systems",
         )
 

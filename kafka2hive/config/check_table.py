@@ -15,6 +15,7 @@ from kafka2hive.model.errors import ConfigError
 
 GROUP = re.compile(r"\{([^{}]*)\}")
 METADATA_PREFIX = "kafka_"
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
@@ -94,8 +95,12 @@ class TableCheck:
             self._problems.add(("tables", self._index), message)
         seen: set[str] = set()
         for position, topic in enumerate(table.topics or []):
-            if topic in seen:
-                self._problems.add(self._path("topics", position), f"the topic {topic} stands here twice")
+            path = self._path("topics", position)
+            if not _TOPIC.fullmatch(topic):
+                message = "a topic's name has letters, digits, ., _ and -, at most 249; regular expressions go to `pattern`"
+                self._problems.add(path, message)
+            elif topic in seen:
+                self._problems.add(path, f"the topic {topic} stands here twice")
             seen.add(topic)
 
     def _pattern(self) -> re.Pattern[str] | None:

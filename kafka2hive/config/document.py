@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from kafka2hive.config.problems import Path, Place, Problems
 
 MOST_VALUES = 200_000
+DEEPEST = 20
 
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _FRACTION = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
@@ -50,6 +51,9 @@ class _Walk:
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
+        if len(path) > DEEPEST:  # by aliases: the text itself was judged before
+            self._problems.add(path[:1], f"is nested more than {DEEPEST} deep")
+            return None
         if id(node) in self._open:
             self._problems.add(path, "an alias stands inside its own anchor")
             return None
@@ -87,13 +91,12 @@ class _Walk:
         return result
 
     def _key(self, node: ScalarNode, path: Path) -> str | int:
-        """Whole numbers (of Kafka's partitions) stay numbers, everything else is a text."""
+        """Numbers of topic partitions stay numbers, every other key is a text."""
         step = node.value
         self._places.setdefault((*path, step), _place(node))
         key = self._scalar(node, (*path, step))
-        if isinstance(key, int) and not isinstance(key, bool):
-            return key
-        return str(step)
+        in_offsets = path[-2:-1] == ("offsets",)
+        return key if in_offsets and isinstance(key, int) and not isinstance(key, bool) else str(step)
 
     def _scalar(self, node: ScalarNode, path: Path) -> object:
         text = str(node.value)
@@ -131,6 +134,9 @@ def read_document(text: str, problems: Problems) -> object:
     None when the text cannot be read at all.
     """
     try:
+        if _is_too_deep(text):
+            problems.add((), f"is nested more than {DEEPEST} deep")
+            return None
         root = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -144,6 +150,19 @@ def read_document(text: str, problems: Problems) -> object:
         problems.add((), "the map is empty")
         return None
     return _Walk(problems).value(root, ())
+
+
+def _is_too_deep(text: str) -> bool:
+    """Judged on the parser's events, which need no recursion: composing nodes does, and ends the process when too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
 
 
 def _harmless(error: yaml.MarkedYAMLError) -> str:
