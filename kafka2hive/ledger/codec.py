@@ -87,6 +87,7 @@ def _decode(text: str) -> Snapshot:
         written_at=header["written_at"],
         cluster_id=header["cluster"],
         location=header["location"],
+        newest_ms=header["newest_ms"],
         files=files,
         positions=tuple(map(_parse_position, rows.pop("position", ()))),
         accounts=tuple(
@@ -119,6 +120,7 @@ def _header(s: Snapshot) -> dict[str, Any]:
         "written_at": s.written_at,
         "cluster": s.cluster_id,
         "location": s.location,
+        "newest_ms": s.newest_ms,
     }
 
 

@@ -10,10 +10,18 @@ from kafka2hive.storage.port import FileSystem, NotFound
 
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    """Every final snapshot, newest first. Raises Stop (damaged), StorageError."""
+    """Every final snapshot, newest first: those in the generation directory are newer than all in the archive.
+
+    The archive is looked at only when it is reached. Raises Stop (damaged), StorageError.
+    """
+    yield from _read(files, [directory])
+    yield from _read(files, _archives(files, paths))
+
+
+def _read(files: FileSystem, directories: list[str]) -> Iterator[Snapshot]:
     found: dict[int, str] = {}
-    for folder in (directory, *_archives(files, paths)):
-        for child in files.list(folder):
+    for directory in directories:
+        for child in files.list(directory):
             parsed = parse_snapshot_name(child.name)
             if parsed and parsed[1] == SnapshotState.FINAL:
                 found.setdefault(parsed[0], child.path)

@@ -34,7 +34,8 @@ class Snapshot:
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
     this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
-    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map.
+    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map;
+    `newest_ms` is the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
     `written_at` is ISO-8601 UTC, for people only: no decision uses it.
     """
 
@@ -47,6 +48,7 @@ class Snapshot:
     written_at: str
     cluster_id: str = "-"
     location: str = ""
+    newest_ms: int | None = None
     files: tuple[DataFile, ...] = ()
     positions: tuple[Position, ...] = ()
     accounts: tuple[RangeAccount, ...] = ()

@@ -71,9 +71,14 @@ class Dump:
         self.fatal: Exception | None = None
 
     def position(self) -> int:
-        """The last epoch number that Spark has done."""
+        """Number of the newest epoch that was planned; 0 before the first."""
         with self._lock:
-            return self._done
+            return self._flight.number if self._flight else self._done
+
+    def target(self) -> None:
+        """`--once`: what Kafka holds at the next plan is all there is to dump."""
+        with self._lock:
+            self._target = None
 
     def plan(self, start: int) -> int:
         """Plan the next epoch: `start + 1`, or `start` when nothing is due. The same question gets the same answer.

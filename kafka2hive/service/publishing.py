@@ -56,6 +56,8 @@ def judge_manifests(
             f" more than the map's dead_letter_share {dead_letter_share}",
             "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
         )
+    newest = max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None)
+    oldest = min((m.oldest_ms for m in manifests if m.oldest_ms is not None), default=None)
     change = Change(
         files=files,
         accounts=accounts,
@@ -63,10 +65,9 @@ def judge_manifests(
         open_debts=open_debts,
         cluster_id=cluster_id,
         location=location,
+        newest_ms=newest,
     )
-    newest = [m.newest_ms for m in manifests if m.newest_ms is not None]
-    oldest = [m.oldest_ms for m in manifests if m.oldest_ms is not None]
-    return Outcome(change, total, max(newest, default=None), min(oldest, default=None))
+    return Outcome(change, total, newest, oldest)
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:

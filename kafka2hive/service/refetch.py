@@ -1,0 +1,50 @@
+"""Dumping one lost file's records again, in this process: `recover --refetch PATH`. No Spark, the task's own code."""
+
+from collections.abc import Callable
+
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.pipeline.values import TableTask, TaskPlan, TaskSettings
+
+
+def refetch_file(
+    tenure: Tenure, lost: DataFile, settings: Callable[[str], TaskSettings], now_ms: int
+) -> tuple[DataFile, ...]:
+    """Staged files with exactly the lost file's records, to be committed by the caller.
+
+    `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write
+    are orphans and swept at the next start. Raises Stop when Kafka has not all of the records any more.
+    """
+    from kafka2hive.pipeline.task import run_task
+
+    table = tenure.paths.table
+    bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
+    task = TableTask(
+        table,
+        tenure.state.ledger_id,
+        tenure.generation.number,
+        tenure.next_epoch,
+        now_ms,
+        lost.ranges,
+        only_bucket=bucket,
+    )
+    (manifest,) = run_task(TaskPlan(0, (task,)), settings(table))
+    if manifest.failure is not None:
+        raise Stop(manifest.failure.code, f"{lost.final}: {manifest.failure.message}", _REMEDY)
+    files = tuple(
+        f
+        for f in manifest.files
+        if f.kind is lost.kind and (f.kind is FileKind.DEAD_LETTER or f.hive_partition == lost.hive_partition)
+    )
+    rows = sum(f.rows for f in files)
+    if rows != lost.rows:
+        raise Stop(
+            "refetch.rows",
+            f"{lost.final} held {lost.rows} rows of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
+            _REMEDY,
+        )
+    return files
+
+
+_REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"
