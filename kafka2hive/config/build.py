@@ -7,7 +7,8 @@ from urllib.parse import parse_qs
 
 from kafka2hive.config import schema
 from kafka2hive.config.check_service import hive_url
-from kafka2hive.config.check_table import (
+from kafka2hive.config.librdkafka import is_sensitive
+from kafka2hive.config.table_options import (
     GROUP,
     bucket_time,
     columns_of,
@@ -15,7 +16,6 @@ from kafka2hive.config.check_table import (
     metadata_names,
     with_defaults,
 )
-from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.values import (
     Bucketing,
     BucketTime,

@@ -1,9 +1,6 @@
 """What must hold between the keys of one table, with the map's defaults in place."""
 
 import re
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config import schema
@@ -11,10 +8,16 @@ from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
 from kafka2hive.config.check_service import check_location, fault_of_table
 from kafka2hive.config.problems import Path, Problems
 from kafka2hive.config.structure import closest
+from kafka2hive.config.table_options import (
+    GROUP,
+    bucket_time,
+    columns_of,
+    epoch_milliseconds,
+    metadata_names,
+    with_defaults,
+)
 from kafka2hive.model.errors import ConfigError
 
-GROUP = re.compile(r"\{([^{}]*)\}")
-METADATA_PREFIX = "kafka_"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
@@ -25,37 +28,6 @@ _FIELD_TYPES = re.compile(
     r"(string|bigint|int|integer|smallint|tinyint|boolean|date|varchar\(.*|char\(.*)", re.IGNORECASE
 )
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
-
-
-def with_defaults(table: schema.Table, defaults: schema.TableOptions) -> schema.Table:
-    """The table with every option it does not name taken from `defaults`, key by key."""
-    missing = [name for name in schema.TableOptions.model_fields if name not in table.model_fields_set]
-    return table.model_copy(update={name: getattr(defaults, name) for name in missing})
-
-
-def metadata_names(setting: list[Any] | dict[Any, str]) -> list[tuple[str, str]]:
-    """`(kind, column name)` of either way to write metadata."""
-    if isinstance(setting, dict):
-        return list(setting.items())
-    return [(kind, METADATA_PREFIX + kind) for kind in setting]
-
-
-def bucket_time(bucket: schema.Bucket) -> str:
-    """`event`, `record` or `processing`."""
-    return bucket.time or ("event" if bucket.field is not None else "record")
-
-
-def columns_of(table: schema.Table) -> dict[str, str]:
-    """The declared columns; a raw table without any has `value binary`."""
-    return table.columns or ({"value": "binary"} if table.format == "raw" else {})
-
-
-def epoch_milliseconds(text: str) -> int:
-    """Milliseconds since 1970 of ISO 8601 with a zone. ValueError otherwise."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("the zone is missing")
-    return round(moment.timestamp() * 1000)
 
 
 class TableCheck:
@@ -291,36 +263,3 @@ class TableCheck:
             ZoneInfo(zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             self._problems.add(path, f"unknown time zone {zone}", closest(zone, available_timezones()))
-
-
-def check_names(
-    tables: Iterable[tuple[int, str, str]],
-    dead_letters: tuple[str, str],
-    ledger_root: str,
-    problems: Problems,
-) -> None:
-    """Tables with literal names (index, name, location): none twice, no directory within another's."""
-    places: list[tuple[str, str, Path]] = [
-        ("the ledgers", ledger_root, ("storage", "ledger_root")),
-        (dead_letters[0], dead_letters[1], ("dead_letters", "location")),
-    ]
-    names = {dead_letters[0]: "the dead-letter table"}
-    for index, name, location in tables:
-        if name in names:
-            problems.add(("tables", index, "table"), f"{name} is {names[name]} already: one table, one rule")
-            continue
-        names[name] = f"the table of tables[{index}]"
-        places.append((name, location, ("tables", index, "location")))
-    _check_nesting(places, problems)
-
-
-def _check_nesting(places: list[tuple[str, str, Path]], problems: Problems) -> None:
-    """`places`: (what, directory, path in the map). Directories in order of their steps: an outer one comes first."""
-    open_places: list[tuple[str, str]] = []
-    for what, directory, path in sorted(places, key=lambda place: place[1].split("/")):
-        while open_places and not f"{directory}/".startswith(f"{open_places[-1][1]}/"):
-            open_places.pop()
-        if open_places:
-            outer, above = open_places[-1]
-            problems.add(path, f"the directory of {what} lies within that of {outer}: {above}")
-        open_places.append((what, directory))

@@ -11,12 +11,14 @@ from kafka2hive.config.build import (
     location_template,
     storage_options,
 )
+from kafka2hive.config.check_names import check_names
 from kafka2hive.config.check_service import check_service, fault_of_table
-from kafka2hive.config.check_table import GROUP, TableCheck, check_names, with_defaults
+from kafka2hive.config.check_table import TableCheck
 from kafka2hive.config.document import read_document
 from kafka2hive.config.problems import MapInvalid, Problems
 from kafka2hive.config.references import resolve
 from kafka2hive.config.structure import Sound, check_shape, sound_parts
+from kafka2hive.config.table_options import GROUP, with_defaults
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ConfigError
 

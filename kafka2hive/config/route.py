@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
 from kafka2hive.config.check_service import fault_of_table
-from kafka2hive.config.check_table import GROUP
+from kafka2hive.config.table_options import GROUP
 from kafka2hive.config.values import TableRule
 
 INTERNAL_PREFIX = "__"
