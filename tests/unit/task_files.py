@@ -1,10 +1,37 @@
-"""A file system in memory behind the port, with faults as values, and the settings of a small task."""
+"""What tests of a task need: a file system in memory behind the port, with faults as values, and small settings."""
 
+import io
 import threading
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from kafka2hive.storage.port import AlreadyExists, FileStatus, NotFound, ParentMissing, StorageError
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka2hive.config.values import (
+    Bucketing,
+    Column,
+    MetadataColumn,
+    StorageOptions,
+    Tombstones,
+    WriterOptions,
+)
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.task.run import Task
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    FileStatus,
+    FileSystem,
+    NotFound,
+    ParentMissing,
+    StorageError,
+)
 
 Fault = Callable[[str, str], StorageError | None]
 """Asked before every operation with its name and path; an error it gives is raised."""
@@ -16,7 +43,7 @@ def no_fault(operation: str, path: str) -> StorageError | None:
 
 @dataclass
 class MemoryFiles:
-    """`content` by full path; a file appears with its first byte and stays when it is abandoned."""
+    """`content` by full path; an abandoned file stays under its in-progress name, as the port promises."""
 
     directories: set[str] = field(default_factory=set)
     content: dict[str, bytes] = field(default_factory=dict)
@@ -26,7 +53,7 @@ class MemoryFiles:
     most_open: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def _step(self, operation: str, path: str) -> None:
+    def step(self, operation: str, path: str) -> None:
         with self._lock:
             self.log.append((operation, path))
         error = self.fault(operation, path)
@@ -34,7 +61,7 @@ class MemoryFiles:
             raise error
 
     def create(self, path: str) -> "MemoryWriter":
-        self._step("create", path)
+        self.step("create", path)
         if path.rsplit("/", 1)[0] not in self.directories:
             raise ParentMissing(path)
         if path in self.content:
@@ -46,7 +73,7 @@ class MemoryFiles:
         return MemoryWriter(self, path)
 
     def rename(self, source: str, target: str) -> None:
-        self._step("rename", source)
+        self.step("rename", source)
         if source not in self.content:
             raise NotFound(source)
         if target in self.content:
@@ -68,7 +95,7 @@ class MemoryFiles:
         return self.content.pop(path, None) is not None
 
     def mkdirs(self, path: str) -> None:
-        self._step("mkdirs", path)
+        self.step("mkdirs", path)
         self.directories.add(path)
 
 
@@ -79,14 +106,105 @@ class MemoryWriter:
     parts: list[bytes] = field(default_factory=list)
 
     def write(self, data: bytes | memoryview) -> None:
-        self.files._step("write", self.path)
+        self.files.step("write", self.path)
         self.parts.append(bytes(data))
 
     def close(self) -> None:
-        self.files._step("close", self.path)
+        self.files.step("close", self.path)
         self.files.content[self.path] = b"".join(self.parts)
         self.files.open_now.discard(self.path)
 
     def abandon(self) -> None:
         self.files.log.append(("abandon", self.path))
         self.files.open_now.discard(self.path)
+
+
+LEDGER = "ab" * 16
+PLANNED_AT_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
+
+
+def table_settings(
+    table: str = "db.t",
+    format: str = "raw",
+    columns: Iterable[tuple[str, str]] = (("value", "binary"),),
+    metadata: Iterable[tuple[MetadataColumn, str]] = (),
+    bucketing: Bucketing = Bucketing(""),  # noqa: B008  a frozen value
+    zone: str = "UTC",
+    tombstones: Tombstones = Tombstones.SKIP,
+    writer: WriterOptions = WriterOptions(),  # noqa: B008  a frozen value
+) -> TableSettings:
+    return TableSettings(
+        table,
+        format,
+        tuple(Column(name, type) for name, type in columns),
+        tuple(metadata),
+        bucketing,
+        zone,
+        tombstones,
+        writer,
+        f"file:///warehouse/{table}",
+    )
+
+
+def task_settings(
+    bootstrap: str,
+    *tables: TableSettings,
+    file_bytes: int = 1 << 28,
+    open_files: int = 64,
+    memory_bytes: int = 1 << 28,
+    stall_seconds: float = 30.0,
+) -> TaskSettings:
+    return TaskSettings(
+        kafka=(("bootstrap.servers", bootstrap),),
+        storage=StorageOptions("file:///", "file:///ledger", "file:///warehouse"),
+        tables={table.table: table for table in tables},
+        dead_letter_table="db.dead",
+        dead_letter_location="file:///warehouse/db.dead",
+        file_bytes=file_bytes,
+        open_files=open_files,
+        memory_bytes=memory_bytes,
+        stall_seconds=stall_seconds,
+    )
+
+
+def offsets(topic: str, number: int, start: int, end: int) -> OffsetRange:
+    return OffsetRange(TopicPartition(topic, number), start, end)
+
+
+def table_task(table: str, *ranges: OffsetRange, only_bucket: str | None = None) -> TableTask:
+    return TableTask(table, LEDGER, 3, 7, PLANNED_AT_MS, ranges, only_bucket)
+
+
+def run_here(settings: TaskSettings, files: FileSystem, *tables: TableTask) -> dict[str, TableManifest]:
+    """The manifests of one task with a consumer of its own, by table."""
+    consumer = TaskConsumer(settings.kafka)
+    try:
+        with Watchdog(settings.stall_seconds) as watchdog:
+            task = Task(TaskPlan(0, tables), settings, files, consumer, watchdog)
+            manifests = list(task.run())
+    finally:
+        consumer.close()
+    assert len({m.table for m in manifests}) == len(manifests) == len(tables)
+    return {manifest.table: manifest for manifest in manifests}
+
+
+def read_file(files: FileSystem, file: DataFile) -> pa.Table:
+    """The rows of a staged file, after looking at all that its manifest claims."""
+    content = files.read(file.staged)
+    assert len(content) == file.length
+    assert f"crc32:{zlib.crc32(content):08x}" == file.checksum
+    rows = pq.ParquetFile(io.BytesIO(content)).read()
+    assert len(rows) == file.rows
+    return rows
+
+
+def read_rows(
+    files: FileSystem, manifest: TableManifest, kind: FileKind = FileKind.DATA
+) -> list[dict[str, Any]]:
+    """All rows of one kind of a manifest's files, with their Hive partition path under `_path`."""
+    return [
+        {**row, "_path": file.hive_partition.path}
+        for file in manifest.files
+        if file.kind is kind
+        for row in read_file(files, file).to_pylist()
+    ]

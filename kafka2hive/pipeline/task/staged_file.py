@@ -23,7 +23,7 @@ from kafka2hive.storage.port import (
 )
 
 EXTENSION = "parquet"
-_SINK_BUFFER_BYTES = 1024 * 1024
+_SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,13 @@ class StagedFile:
             store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
         )
         self._options = options
+        self._ended = False
         self.rows = 0
 
     @property
     def length(self) -> int:
-        """Bytes that left the row groups so far; the buffer before the file not counted."""
-        return self._sink.length
+        """Bytes of the row groups written so far."""
+        return int(self._stream.tell())
 
     def write(self, rows: pa.Table) -> None:
         """One row group, or several where there are far more rows than belong into one."""
@@ -125,8 +126,14 @@ class StagedFile:
     def end(self, metadata: Mapping[str, str]) -> None:
         """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
         self._parquet.add_key_value_metadata(dict(metadata))
+        self._release()
+
+    def _release(self) -> None:
+        """Let go of Arrow's buffers: a task may hold thousands of ended files."""
+        self._ended = True
         self._parquet.close()
         self._stream.close()
+        del self._parquet, self._stream
 
     def publish(self) -> Staged:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError.
@@ -156,8 +163,6 @@ class StagedFile:
     def abandon(self) -> None:
         """Give the file up in whatever state it is; never raises."""
         self._sink.mute()
-        if self._parquet.is_open:
-            self._parquet.close()
-        if not self._stream.closed:
-            self._stream.close()
+        if not self._ended:
+            self._release()
         self._file.abandon()
