@@ -88,7 +88,7 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add up the time of each folder, set-up and tear-down of fixtures included."""
-    _seconds[report.nodeid.rpartition("/")[0]] += report.duration
+    _seconds[report.nodeid.split("::")[0].rpartition("/")[0]] += report.duration
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
