@@ -8,6 +8,7 @@ that is kept open would follow a take-over's rename and defeat the fence. A chan
 # ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH116, PTH123
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -39,15 +40,10 @@ class LocalFileSystem:
     def rename(self, source: str, target: str) -> None:
         """See FileSystem.rename."""
         old, new = _name(source), _name(target)
-        if new.startswith(old + "/") and os.path.isdir(old):
-            raise StorageError(source, f"cannot move into itself: {target}")
         try:
             rename_without_overwriting(old, new)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            self.stat(source)  # raises NotFound when it is the source that is missing
-            raise ParentMissing(source, f"rename to {target}: {error.strerror}") from None
         except OSError as error:
-            raise classify(source, error, changes=True) from None
+            raise self._rename_refused(source, target, error) from None
         for parent in {_parent(old), _parent(new)}:
             _sync_after_change(source, parent)
 
@@ -100,6 +96,21 @@ class LocalFileSystem:
                     if not os.path.isdir(directory):
                         raise
             _sync_after_change(path, _parent(directory))
+
+    def _rename_refused(self, source: str, target: str, error: OSError) -> StorageError:
+        if (
+            error.errno != errno.ENOTDIR
+            and target.startswith(source.rstrip("/") + "/")
+            and os.path.isdir(_name(source))
+        ):
+            return StorageError(source, f"cannot be moved into itself: {target}")
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            return classify(source, error, changes=True)
+        try:
+            self.stat(source)
+        except NotFound as missing:
+            return missing
+        return ParentMissing(source, f"rename to {target}: {error.strerror}")
 
 
 class LocalWriter:
