@@ -4,7 +4,6 @@ Spark calls it from two threads: `plan` and `tasks` through the source's link, `
 """
 
 import logging
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.suspects import Suspects
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.backlogs import backlog, ranges_to_read
+from kafka2hive.service.busy_lock import BusyLock
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.kafka_view import KafkaView
 from kafka2hive.service.publishing import judge_manifests
@@ -67,7 +67,7 @@ class Dump:
         self._flight: Flight | None = None
         self._done = 0
         self._suspects = Suspects()
-        self._lock = threading.RLock()
+        self._lock = BusyLock(wiring.ports.clock)
         self.fatal: Exception | None = None
 
     def position(self) -> int:
@@ -175,6 +175,10 @@ class Dump:
             elif table.aside is None:
                 self._holding.set_aside(table, error)
 
+    def stuck_seconds(self) -> float:
+        """How long planning or publishing has shown no progress; 0 when neither is at work."""
+        return self._lock.busy_seconds()
+
     def write_debts(self) -> None:
         """An empty snapshot for every table whose debts changed since its newest one."""
         with self._lock:
@@ -246,12 +250,14 @@ class Dump:
             table.location,
         )
         moves = self._holding.publish(table, outcome.change)
+        self._lock.progress()
         table.learn_record_size(outcome.total.read, outcome.total.bytes)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
         return TableReport(table.name, outcome, moves, table.tenure.state)
 
     def _publish_change(self, table: Table, change: Change) -> None:
         self._holding.publish(table, change)
+        self._lock.progress()
 
     def _write_idle_debts(self) -> None:
         for table in self._holding.serving():

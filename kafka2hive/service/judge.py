@@ -44,6 +44,10 @@ class Judge:
             )
         return view.generation
 
+    def look_again(self) -> None:
+        """Forget who was alive: the next question watches afresh."""
+        self._live.clear()
+
     def _live_owner(self, service: str) -> LiveOwner | None:
         if service not in self._live:
             self._live[service] = live_owner(self._ports, self._root, service, self._processes)

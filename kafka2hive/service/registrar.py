@@ -22,7 +22,7 @@ RETRY_SECONDS = 10.0
 class EnsureTable(Protocol):
     """Creates or checks one Hive table; cheap when it was done before."""
 
-    def __call__(self, table: str) -> None:
+    def __call__(self, name: str) -> None:
         """Raises MetastoreUnavailable, MetastoreRefused, TableError."""
         ...
 

@@ -2,33 +2,45 @@
 
 import logging
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from types import FrameType
+from typing import TYPE_CHECKING
 
+from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop
+from kafka2hive.model.files import HivePartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
+from kafka2hive.pipeline.scratch import Scratch
+from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.catalogue import Catalogue
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.identity import new_owner, process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.registering import NoHive, hive_registrar
-from kafka2hive.service.report import Reporter
+from kafka2hive.service.registrar import Registrar
+from kafka2hive.service.report import Listener, Reporter
 from kafka2hive.service.settings import task_settings
 from kafka2hive.service.table import Table
-from kafka2hive.service.watching import EpochWatcher, GroupFollower
-from kafka2hive.service.witness import Witness
+from kafka2hive.service.watching import EpochWatcher, GroupFollower, move_numbers
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.witness import Witness
+
+if TYPE_CHECKING:
+    from kafka2hive.pipeline.query import Ended
 
 log = logging.getLogger(__name__)
+
+STUCK_SECONDS = 120.0
+GIVE_UP_SECONDS = 900.0
+SETTLE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +58,181 @@ class RunResult:
     exit_code: ExitCode
     error: Exception | None
     set_aside: tuple[tuple[str, Kafka2HiveError], ...]
+
+
+class Run:
+    """One run of one service, from the first look to the last snapshot."""
+
+    def __init__(self, wiring: Wiring, order: RunOrder) -> None:
+        self._began = time.monotonic()
+        self._wiring = wiring
+        self._order = order
+        self._map = wiring.map
+        self._stop = threading.Event()
+        self._signal: int | None = None
+        self._metrics = ServiceMetrics(self._map.service)
+        self._notifier = Notifier()
+        self._kafka = KafkaAdmin(self._map.kafka)
+        self._metastore = HiveMetastore(self._map.hive) if self._map.hive else None
+        self._catalogue = Catalogue(self._map, self._metastore)
+        self._owner = new_owner()
+        root = self._map.storage.ledger_root
+        self._judge = Judge(wiring.ports, root, wiring.processes, process_of(self._owner), order.take_over)
+        self._beat = Beat(wiring.ports, root, self._map.service, self._owner, wiring.processes.me())
+        self._settings: dict[str, TableSettings] = {}
+        group = self._map.kafka.group if self._map.kafka.commit_group else None
+        witness = Witness(self._kafka, group, wiring.ports)
+        self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe)
+        self._watcher = EpochWatcher(self._metrics, self._began)
+        self._follower = GroupFollower(self._kafka, group) if group else None
+        self._view = KafkaView(self._kafka, wiring.ports.clock)
+        self._registrar: Registrar | None = None
+        self._dump: Dump | None = None
+        self._ticked = 0.0
+
+    def run(self) -> RunResult:
+        """Steps: 1 look, 2 Spark, 3 take over and roll forward, 4 dump until the end, 5 settle.
+
+        Nothing is touched before 3. Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
+        """
+        self._holding.refresh(self._view.cluster().topics)
+        self._holding.judge_all()
+        with Scratch(Path(self._map.run_directory)) as scratch:
+            from kafka2hive.pipeline.query import DumpQuery, task_function
+            from kafka2hive.pipeline.spark import session_slots, start_session
+            from kafka2hive.pipeline.task import run_task
+
+            spark = start_session(self._map.spark, self._map.service, scratch)
+            try:
+                self._listen_to_signals()
+                self._serve_metrics()
+                self._beat.beat()
+                listeners: list[Listener] = [self._watcher] + ([self._follower] if self._follower else [])
+                slots = session_slots(spark, self._map.limits.tasks_per_core)
+                dump = Dump(
+                    self._wiring, self._view, self._holding, Reporter(listeners), slots, self._order.once
+                )
+                self._dump = dump
+                self._start_registrar(dump)
+                self._take_over_tables()
+                query = DumpQuery(
+                    spark,
+                    dump,
+                    dump,
+                    task_function(run_task, task_settings(self._map, self._settings)),
+                    scratch,
+                    trigger_seconds=self._map.trigger_seconds,
+                    once=self._order.once,
+                    stop_seconds=self._map.limits.stop_seconds,
+                )
+                query.start()
+                self._notifier.ready(f"dumping {len(self._holding.tables)} tables")
+                log.info("the query runs %.1f s after the start", time.monotonic() - self._began)
+                ended = query.run_until(self._stop, self._tick)
+                return self._end(ended)
+            finally:
+                spark.stop()
+
+    def _take_over_tables(self) -> None:
+        self._judge.look_again()
+        for started in self._holding.start_due_tables():
+            self._metrics.observe_moves(started.tenure.paths.table, move_numbers(started.moves))
+
+    def _resolve(self, table: Table) -> None:
+        self._catalogue.resolve(table)
+        if table.settings is not None:
+            self._settings[table.name] = table.settings
+
+    def _owe(self, debts: frozenset[HivePartition]) -> None:
+        if self._registrar is not None:
+            self._registrar.owe(debts)
+
+    def _start_registrar(self, dump: Dump) -> None:
+        if self._metastore is None:
+            log.warning(
+                "the map names no Hive: files are published, partitions are kept as debts in the ledgers"
+            )
+            return
+        self._registrar = Registrar(
+            self._metastore, self._catalogue.ensure, dump.debts_paid, dump.refused_by_hive
+        )
+        self._registrar.start()
+
+    def _listen_to_signals(self) -> None:
+        """After the Spark session: pyspark replaces SIGINT's handler."""
+
+        def stop(number: int, _frame: FrameType | None) -> None:
+            self._signal = self._signal or number
+            self._stop.set()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+
+    def _serve_metrics(self) -> None:
+        if self._map.metrics.port:
+            try:
+                port = self._metrics.serve(self._map.metrics.host, self._map.metrics.port)
+            except OSError as error:
+                raise ServiceUnavailable(
+                    "metrics.port",
+                    f"metrics cannot listen on {self._map.metrics.host}:{self._map.metrics.port}: {error}",
+                    "choose another metrics.port in the map",
+                ) from error
+            log.info("metrics on http://%s:%d/metrics", self._map.metrics.host, port)
+
+    def _tick(self) -> None:
+        """A few times a second, from the main loop: beat, tell systemd, look whether anything can still go on."""
+        assert self._dump is not None
+        now = time.monotonic()
+        if now - self._ticked < BEAT_SECONDS:
+            return
+        self._ticked = now
+        stuck = self._dump.stuck_seconds()
+        if stuck > GIVE_UP_SECONDS:
+            log.critical("no progress for %.0f s in planning or publishing: ending this process", stuck)
+            os._exit(ExitCode.UNAVAILABLE)
+        if stuck > STUCK_SECONDS:
+            log.error("no progress for %.0f s in planning or publishing", stuck)
+            return
+        self._beat.beat()
+        self._notifier.watchdog()
+        tables = list(self._holding.tables.values())
+        self._watcher.idle(tables)
+        if tables and all(t.aside is not None and t.aside.needs_a_person for t in tables):
+            log.error("no table can go on without a person")
+            self._stop.set()
+
+    def _end(self, ended: "Ended") -> RunResult:
+        """Pay what is owed to Hive, note in the ledgers what was paid, take the beat away."""
+        assert self._dump is not None
+        self._notifier.stopping()
+        if ended.abandoned is not None:
+            log.warning(
+                "epoch %d was abandoned: nothing of it is committed, its files are swept later",
+                ended.abandoned,
+            )
+        if self._registrar is not None:
+            if not self._registrar.settle(SETTLE_SECONDS if self._order.once else BEAT_SECONDS):
+                log.warning(
+                    "Hive is not told everything: the rest is in the ledgers and paid at the next start"
+                )
+            self._registrar.end()
+        if ended.error is None:
+            self._dump.write_debts()
+        if self._follower is not None:
+            self._follower.end(BEAT_SECONDS)
+        self._beat.end()
+        self._metrics.close()
+        aside = tuple(
+            (t.name, t.aside.error) for t in self._holding.set_aside_tables() if t.aside is not None
+        )
+        return RunResult(self._exit_code(ended, [error for _, error in aside]), ended.error, aside)
+
+    def _exit_code(self, ended: "Ended", aside: list[Kafka2HiveError]) -> ExitCode:
+        if ended.error is not None:
+            return ended.error.exit_code if isinstance(ended.error, Kafka2HiveError) else ExitCode.BUG
+        if self._signal is not None:
+            return ExitCode.INTERRUPTED if self._signal == signal.SIGINT else ExitCode.TERMINATED
+        if any(isinstance(error, Stop) for error in aside):
+            return ExitCode.STOP
+        return ExitCode.SET_ASIDE if aside else ExitCode.DONE

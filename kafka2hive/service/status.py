@@ -43,7 +43,10 @@ class EpochStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table. `lag` in records, None when Kafka did not answer; `newest_ms`: time of the newest visible record; `pending_files` of an unfinished commit."""
+    """One table. `lag` in records, None when Kafka did not answer; `newest_ms`: time of the newest visible record.
+
+    `pending_files`: files of an unfinished commit.
+    """
 
     table: str
     service: str
@@ -103,7 +106,9 @@ def status(wiring: Wiring, kafka: KafkaAdmin | None) -> StatusResult:
         except Kafka2HiveError as error:
             errors.append((view.paths.table, error))
         except StorageError as error:
-            moved = ServiceUnavailable("storage.unavailable", f"reading {view.directory}: {error}", "ask again")
+            moved = ServiceUnavailable(
+                "storage.unavailable", f"reading {view.directory}: {error}", "ask again"
+            )
             errors.append((view.paths.table, moved))
     return StatusResult(tuple(tables), tuple(errors), kafka_error)
 
@@ -134,11 +139,13 @@ def _partition(
     state: Snapshot, tp: TopicPartition, position: int, ends: dict[TopicPartition, Watermark]
 ) -> PartitionStatus:
     end = ends[tp].offset if tp in ends else None
-    return PartitionStatus(tp.topic, tp.number, position, end, None if end is None else max(end - position, 0))
+    return PartitionStatus(
+        tp.topic, tp.number, position, end, None if end is None else max(end - position, 0)
+    )
 
 
 def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
-    epochs = []
+    epochs: list[EpochStatus] = []
     for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
         if len(epochs) == LAST_EPOCHS:
             break

@@ -5,12 +5,12 @@ import threading
 import time
 
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
 from kafka2hive.observe.progress import tell
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.service.report import EpochReport
 from kafka2hive.service.table import Table
 

@@ -1,0 +1,133 @@
+"""The entry point. Each command's imports are its own, so that those without Spark start in well under a second."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka2hive import __version__
+from kafka2hive.cli.options import Color, Json, Log, Map
+
+app = typer.Typer(
+    name="kafka2hive",
+    help="Dump Kafka topics into Hive tables on HDFS, exactly once, with all state on HDFS.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kafka2hive {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    config: Map,
+    once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (cron).")] = False,
+    takeover: Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")] = False,
+    log_format: Log = "auto",
+) -> None:
+    """Take the tables over, roll forward what is pending, then dump until stopped."""
+    from kafka2hive.cli.run import run_command
+
+    raise typer.Exit(run_command(config, once, takeover, log_format))
+
+
+@app.command()
+def recover(
+    config: Map,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")] = False,
+    takeover: Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")] = False,
+    table: Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")] = None,
+    accept_loss: Annotated[
+        list[str] | None, typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file.")
+    ] = None,
+    refetch: Annotated[
+        list[str] | None,
+        typer.Option("--refetch", metavar="PATH", help="Dump this lost file's records again from Kafka."),
+    ] = None,
+    accept_gap: Annotated[
+        list[str] | None,
+        typer.Option("--accept-gap", metavar="TOPIC:PARTITION", help="Record offsets that Kafka lost, and go on."),
+    ] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = "auto",
+) -> None:
+    """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
+    from kafka2hive.cli.recover import recover_command
+    from kafka2hive.service.recover import RecoverOrder
+
+    order = RecoverOrder(
+        plan, takeover, tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ()), tuple(accept_gap or ())
+    )
+    raise typer.Exit(recover_command(config, order, json, color, log_format))
+
+
+@app.command()
+def status(config: Map, json: Json = False, color: Color = True, log_format: Log = "auto") -> None:
+    """Show position, lag, freshness, pending work, debts, last epochs and owner of every table."""
+    from kafka2hive.cli.status import status_command
+
+    raise typer.Exit(status_command(config, json, color, log_format))
+
+
+@app.command()
+def init(config: Map, log_format: Log = "auto") -> None:
+    """Make the ledgers of the map's tables without starting a run."""
+    from kafka2hive.cli.init import init_command
+
+    raise typer.Exit(init_command(config, log_format))
+
+
+@app.command()
+def validate(config: Map, json: Json = False) -> None:
+    """Check the map without touching any cluster; prints it with its defaults, secrets hidden."""
+    from kafka2hive.cli.validate import validate_command
+
+    raise typer.Exit(validate_command(config, json))
+
+
+@app.command()
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the directory with data and logs behind.")] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--directory", help="Where to work (default: a temporary directory).")
+    ] = None,
+    flights: Annotated[
+        int | None, typer.Option("--flights", help="How many flights to dump (default: as many as Kafka keeps).")
+    ] = None,
+    kafka_jars: Annotated[
+        Path | None, typer.Option("--kafka-jars", help="Directory of Kafka's jars: a real broker instead of the mock.")
+    ] = None,
+) -> None:
+    """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""
+    from kafka2hive.cli.demo import demo_command
+
+    raise typer.Exit(demo_command(directory, keep, flights, kafka_jars))
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

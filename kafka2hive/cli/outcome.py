@@ -1,0 +1,48 @@
+"""What every command shares: load the map, set logging up, turn an error into its text and exit code."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+
+from kafka2hive.config.load import load_map
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError
+from kafka2hive.observe.log import LogFormat, configure
+
+
+def with_map(
+    config: str, log_format: str, level: int, command: Callable[[ServiceMap], int]
+) -> int:
+    """Run `command` with the map; every named error ends as its text on standard error and its exit code."""
+    try:
+        chosen = _log_format(log_format)
+        service_map = load_map(config, os.environ)
+        configure(chosen, level, secrets(service_map))
+        return command(service_map)
+    except Kafka2HiveError as error:
+        print(error, file=sys.stderr)  # noqa: T201 (this is the command line)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        logging.shutdown()
+        return int(ExitCode.INTERRUPTED)
+
+
+def _log_format(text: str) -> LogFormat:
+    try:
+        return LogFormat(text)
+    except ValueError as error:
+        raise ConfigError("usage.log_format", f"no log format {text!r}", "choose auto, human or json") from error
+
+
+def secrets(service_map: ServiceMap) -> list[str]:
+    """Values that no log line may show."""
+    sections = (
+        ("kafka", service_map.kafka.properties),
+        ("storage", service_map.storage.properties),
+        ("spark", service_map.spark.conf),
+    )
+    values = [value for _, pairs in sections for key, value in pairs if key in service_map.secret_keys]
+    if service_map.hive and service_map.hive.password:
+        values.append(service_map.hive.password)
+    return values

@@ -1,0 +1,38 @@
+"""A lock that knows how long its holder has shown no progress, so that a hung owner does not look alive."""
+
+import threading
+from types import TracebackType
+
+from kafka2hive.storage.port import Clock
+
+
+class BusyLock:
+    """Re-entrant. `progress` may be called by any thread that works for the holder."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._progress_at: float | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        self.progress()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._progress_at = None
+        self._lock.release()
+
+    def progress(self) -> None:
+        """The holder's work moved on."""
+        self._progress_at = self._clock.monotonic()
+
+    def busy_seconds(self) -> float:
+        """Seconds since the holder's last progress; 0 when nobody holds it."""
+        since = self._progress_at
+        return 0.0 if since is None else self._clock.monotonic() - since
