@@ -125,7 +125,8 @@ class _Findings:
 def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _Findings) -> None:
     """A topic the table never read: all of its partitions get a position, or none."""
     topic_partitions = view.topic_partitions()
-    if not all(_answered(tp, logs) for tp in topic_partitions):
+    by_time = policy.kind is StartKind.TIMESTAMP
+    if not all(_answered(tp, logs) and (tp in logs.at_start or not by_time) for tp in topic_partitions):
         found.warnings.append(
             f"topic {view.name} is not begun: Kafka does not give the offsets of all its partitions"
         )
