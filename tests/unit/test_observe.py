@@ -1,0 +1,179 @@
+"""What people and machines see of a run: progress lines, logs without secrets, metrics over HTTP, systemd's socket."""
+
+import io
+import json
+import logging
+import os
+import socket
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.observe import progress
+from kafka2hive.observe.log import LogFormat, configure
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.observe.notify import Notifier
+from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
+
+EPOCH = EpochNumbers(
+    41,
+    2.0,
+    (
+        TableNumbers("d.t", 7, 119_000, 26_000_000, 2, Moves(5, 4, 1), 1, 10, 2.4),
+        TableNumbers("d.u", 3, 1_000, 100_000, moves=Moves(1, 1), freshness_seconds=600.0),
+    ),
+    {"tasks": 1.5, "publish": 0.5},
+    set_aside=1,
+)
+
+
+@pytest.fixture
+def _logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_an_epoch_is_one_line() -> None:
+    assert progress.line(EPOCH) == (
+        "epoch 41: 2 tables, 120,000 records, 26.1 MB in 2.0 s (13.1 MB/s), 6 files, lag 10, fresh 10 min,"
+        " 2 dead letters, 1 not in Hive yet, 1 table SET ASIDE"
+    )
+
+
+def test_a_quiet_epoch_says_only_what_there_is() -> None:
+    assert (
+        progress.line(EpochNumbers(1, 0.0, ()))
+        == "epoch 1: 0 tables, 0 records, 0 B in 0.0 s (0 B/s), 0 files, lag 0"
+    )
+
+
+def test_files_that_nobody_can_explain_are_shouted_about() -> None:
+    table = TableNumbers("d.t", 1, 1, 1, moves=Moves(created=3, renamed=1, owed=1))
+    assert "1 file UNACCOUNTED FOR" in progress.line(EpochNumbers(1, 1.0, (table,)))
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+def test_what_is_no_terminal_gets_json_lines_with_the_epochs_numbers() -> None:
+    out = io.StringIO()
+    configure(stream=out)
+    progress.tell(EPOCH)
+    line = json.loads(out.getvalue())
+    assert line["message"] == progress.line(EPOCH) and line["level"] == "info" and line["time"].endswith("Z")
+    assert (line["event"], line["epoch"], line["records"], line["lag_records"]) == ("epoch", 41, 120_000, 10)
+    assert line["tables"]["d.t"] == {"epoch": 7, "records": 119_000, "lag_records": 10}
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+def test_people_get_a_line_with_the_time_and_the_level_when_it_matters() -> None:
+    out = io.StringIO()
+    configure(LogFormat.HUMAN, stream=out)
+    logging.getLogger("kafka2hive.x").info("moved %d files", 3)
+    logging.getLogger("kafka2hive.x").warning("slow")
+    first, second = out.getvalue().splitlines()
+    assert first[8:] == " moved 3 files" and second[8:] == " WARNING slow"
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+@pytest.mark.parametrize("log_format", [LogFormat.HUMAN, LogFormat.JSON])
+def test_a_secret_never_gets_into_a_line_not_even_in_a_trace_or_escaped(log_format: LogFormat) -> None:
+    out = io.StringIO()
+    secret = 'pa"ss\\word'
+    configure(log_format, secrets=[secret, ""], stream=out)
+    logger = logging.getLogger("kafka2hive.x")
+    logger.info("sasl.password=%s", secret)
+    try:
+        raise ValueError(f"bad {secret}")
+    except ValueError:
+        logger.exception("refused", extra={"fields": {"given": secret}})
+    assert "***" in out.getvalue() and "ss\\word" not in out.getvalue() and "ss\\\\word" not in out.getvalue()
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+def test_json_stays_one_line_an_event() -> None:
+    out = io.StringIO()
+    configure(LogFormat.JSON, stream=out)
+    logging.getLogger("x").warning(
+        "two\nlines %s", {"a": Path("p")}, extra={"fields": {"message": "no", "path": Path("p")}}
+    )
+    line = json.loads(out.getvalue())
+    assert line["message"].startswith("two\nlines") and line["path"] == "p"
+
+
+def test_prometheus_sees_an_epochs_numbers() -> None:
+    metrics = ServiceMetrics("flights")
+    port = metrics.serve("127.0.0.1", 0)
+    try:
+        metrics.observe_epoch(EPOCH)
+        metrics.observe_moves("d.t", Moves(created=2, already_there=1, failed=3))
+        metrics.observe_lag("d.idle", 5, None)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            lines = set(answer.read().decode().splitlines())
+    finally:
+        metrics.close()
+    assert {
+        'kafka2hive_service_info{service="flights"} 1.0',
+        'kafka2hive_records_total{table="d.t"} 119000.0',
+        'kafka2hive_bytes_total{table="d.u"} 100000.0',
+        'kafka2hive_dead_letters_total{table="d.t"} 2.0',
+        'kafka2hive_files_created_total{table="d.t"} 7.0',
+        'kafka2hive_moves_total{outcome="renamed",table="d.t"} 4.0',
+        'kafka2hive_moves_total{outcome="already_there",table="d.t"} 2.0',
+        'kafka2hive_moves_total{outcome="missing",table="d.t"} 0.0',
+        'kafka2hive_moves_total{outcome="failed",table="d.t"} 3.0',
+        'kafka2hive_unaccounted_files{table="d.t"} 1.0',
+        'kafka2hive_unaccounted_files{table="d.u"} 0.0',
+        'kafka2hive_lag_records{table="d.idle"} 5.0',
+        'kafka2hive_freshness_seconds{table="d.u"} 600.0',
+        'kafka2hive_debts{table="d.t"} 1.0',
+        "kafka2hive_tables_set_aside 1.0",
+        "kafka2hive_epoch_total 1.0",
+        'kafka2hive_ledger_epoch{table="d.t"} 7.0',
+        'kafka2hive_epoch_phase_seconds_count{phase="tasks"} 1.0',
+    } <= lines
+
+
+@pytest.fixture(params=["path", "abstract"])
+def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[socket.socket, str]]:
+    """A bound datagram socket as systemd has one, and its name for NOTIFY_SOCKET."""
+    name = str(tmp_path / "notify") if request.param == "path" else f"@kafka2hive-{uuid.uuid4().hex}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(name.replace("@", "\0", 1) if request.param == "abstract" else name)
+        receiver.settimeout(5)
+        yield receiver, name
+
+
+def test_systemd_hears_of_a_services_life(systemd: tuple[socket.socket, str]) -> None:
+    receiver, name = systemd
+    notifier = Notifier({"NOTIFY_SOCKET": name})
+    notifier.ready("2 tables")
+    notifier.watchdog()
+    notifier.status("epoch 1:\n10 records")
+    notifier.extend_timeout(1.5)
+    notifier.stopping()
+    assert [receiver.recv(4096).decode() for _ in range(5)] == [
+        "READY=1\nSTATUS=2 tables",
+        "WATCHDOG=1",
+        "STATUS=epoch 1: 10 records",
+        "EXTEND_TIMEOUT_USEC=1500000",
+        "STOPPING=1",
+    ]
+
+
+def test_without_systemd_nothing_is_told_and_nothing_fails(tmp_path: Path) -> None:
+    Notifier({}).ready()
+    Notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")}).ready()
+    Notifier({"NOTIFY_SOCKET": "vsock:2:1"}).ready()
+
+
+def test_the_watchdog_is_called_twice_as_often_as_asked_and_only_when_meant_for_us() -> None:
+    assert Notifier({"WATCHDOG_USEC": "120000000"}).watchdog_seconds == 60.0
+    assert Notifier({"WATCHDOG_USEC": "120000000", "WATCHDOG_PID": str(os.getpid())}).watchdog_seconds == 60.0
+    assert Notifier({"WATCHDOG_USEC": "120000000", "WATCHDOG_PID": "1"}).watchdog_seconds is None
+    assert Notifier({}).watchdog_seconds is None

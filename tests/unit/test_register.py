@@ -1,0 +1,105 @@
+"""Rule R8: every debt ends as paid, to be tried again, refused or misplaced; Hive's trouble is never raised."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.publish.register import register
+
+
+def _debt(path: str, table: str = "d.t") -> HivePartition:
+    return HivePartition(table, path, f"hdfs://n/{table}/{path}")
+
+
+class Hive:
+    """A metastore that refuses some partitions, has others elsewhere, and goes down after some calls."""
+
+    def __init__(self, bad: set[HivePartition] | None = None, calls: int | None = None) -> None:
+        self.registered: dict[tuple[str, str], str] = {}
+        self.asked: list[HivePartition] = []
+        self.calls = 0
+        self._bad = bad or set()
+        self._until = calls
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+        self._called()
+        assert len({p.table for p in partitions}) == 1 and all(p.path for p in partitions)
+        if self._bad.intersection(partitions):
+            raise MetastoreRefused("no such table")
+        for partition in partitions:
+            self.registered.setdefault((partition.table, partition.path), partition.location)
+
+    def location(self, partition: HivePartition) -> str | None:
+        self._called()
+        self.asked.append(partition)
+        return self.registered.get((partition.table, partition.path))
+
+    def _called(self) -> None:
+        if self._until is not None and self.calls >= self._until:
+            raise MetastoreUnavailable("gone")
+        self.calls += 1
+
+
+_debts = st.sets(
+    st.builds(
+        _debt, st.integers(0, 8).map(lambda n: f"dt={n}") | st.just(""), st.sampled_from(["d.t", "d.u"])
+    )
+)
+
+
+@given(_debts, st.data())
+def test_every_debt_is_sorted_once_and_refused_ones_do_not_hold_up_the_others(
+    debts: set[HivePartition], data: st.DataObject
+) -> None:
+    bad = data.draw(st.sets(st.sampled_from(sorted(debts)))) if debts else set()
+    bad = {debt for debt in bad if debt.path}
+    calls = data.draw(st.none() | st.integers(0, 20))
+    hive = Hive(bad, calls)
+    found = register(hive, debts)
+    parts = [found.paid, found.failed_unavailable, set(found.refused), set(found.misplaced)]
+    assert sum(map(len, parts)) == len(debts) and set().union(*parts) == debts
+    assert found.open_debts == debts - found.paid
+    assert set(found.refused) <= bad
+    for paid in found.paid:
+        assert not paid.path or hive.registered[paid.table, paid.path] == paid.location
+    if calls is None:
+        assert set(found.refused) == bad and found.paid == debts - bad and not found.outage
+    else:
+        assert bool(found.outage) >= bool(found.failed_unavailable)
+
+
+def test_a_server_that_is_away_is_asked_once() -> None:
+    class Away(Hive):
+        def _called(self) -> None:
+            self.calls += 1
+            raise MetastoreUnavailable("no answer within 60 s")
+
+    hive = Away()
+    debts = {_debt(f"dt={n}", table) for n in range(5) for table in ("d.t", "d.u")}
+    found = register(hive, debts)
+    assert hive.calls == 1 and found.failed_unavailable == debts and found.outage == "no answer within 60 s"
+
+
+def test_a_partition_that_lies_elsewhere_is_told_with_its_place() -> None:
+    hive = Hive()
+    hive.registered["d.t", "dt=1"] = "hdfs://n/other"
+    found = register(hive, {_debt("dt=1"), _debt("dt=2")})
+    assert found.misplaced == {_debt("dt=1"): "hdfs://n/other"} and found.paid == {_debt("dt=2")}
+
+
+def test_the_place_is_compared_once_a_run() -> None:
+    hive = Hive()
+    debts = {_debt("dt=1"), _debt("dt=2")}
+    first = register(hive, {_debt("dt=1")})
+    register(hive, debts, checked=first.paid)
+    assert sorted(hive.asked) == [_debt("dt=1"), _debt("dt=2")]
+
+
+def test_paying_twice_changes_nothing() -> None:
+    hive = Hive()
+    first = register(hive, {_debt("dt=1"), _debt("")})
+    before = dict(hive.registered)
+    assert register(hive, {_debt("dt=1"), _debt("")}) == first and hive.registered == before
