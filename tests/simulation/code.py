@@ -1,17 +1,19 @@
-"""The production modules a driver runs, as one value: the real ones, or a variant with one mistake built in."""
+"""The modules a schedule runs, as one value: the real ones, or copies with one mistake built in (variant.py)."""
 
 from dataclasses import dataclass
 from types import ModuleType
 
 from kafka2hive.ledger import draft, epoch, hygiene, init, look, marker, start, take_over
 from kafka2hive.publish import register
+from tests.simulation import driver, tasks
 
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """Modules by name; a variant holds modules compiled from patched sources (mutants.py)."""
+    """The ledger's and the publisher's modules, and the simulated driver and tasks around them."""
 
     draft: ModuleType = draft
+    driver: ModuleType = driver
     epoch: ModuleType = epoch
     hygiene: ModuleType = hygiene
     init: ModuleType = init
@@ -20,6 +22,7 @@ class Production:
     register: ModuleType = register
     start: ModuleType = start
     take_over: ModuleType = take_over
+    tasks: ModuleType = tasks
 
 
 REAL = Production()

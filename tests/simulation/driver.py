@@ -4,7 +4,7 @@ What is simulated here is only what surrounds the ledger: planning, tasks, the l
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka2hive.ledger.ports import Patience, Ports
 from kafka2hive.model.account import RangeAccount
@@ -13,14 +13,16 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.offsets import OffsetRange, Position
 from tests.simulation.clock import AnyOrder, SimulatedClock
-from tests.simulation.code import Production
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
-from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, LOCATION, SERVICE
-from tests.simulation.tasks import Share, TaskFailed, run_task
+from tests.simulation.places import LEDGER, LOCATION, SERVICE
+from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
+
+if TYPE_CHECKING:
+    from tests.simulation.code import Production
 
 KEEP = 2
 
@@ -32,7 +34,7 @@ class Driver:
         self,
         world: World,
         hive: Hive,
-        code: Production,
+        code: "Production",
         name: str,
         hand_over: Callable[[], None] = lambda: None,
         spawn_twin: Callable[[Share], None] = lambda share: None,
@@ -89,18 +91,17 @@ class Driver:
         world.tell(
             self.name, f"started g{self.tenure.generation.number} after epoch {self.tenure.state.epoch}"
         )
-        self._sweep_dead_letters()
 
     def epoch(self) -> None:
         """One epoch: first positions, data, or nothing but debts; then Hive, before the next epoch."""
         change = self._plan()
+        if self.world.below(4) == 0:
+            self._hygiene()
         snapshot = self.code.draft.draft(self.tenure, SERVICE, self.clock.now(), change)
         published = self.code.epoch.publish_epoch(self.ports, self.tenure, snapshot)
         self.tenure = published.tenure
         self._check_visible()
         self.debts = self.code.register.register(self.metastore, snapshot.debts).open_debts
-        if self.world.below(4) == 0:
-            self._hygiene()
 
     def _check_visible(self) -> None:
         """Whoever goes on has everything visible that was committed before."""
@@ -135,16 +136,13 @@ class Driver:
         if self.world.random() < self.world.rates.twin:
             self.world.count["twins"] += 1
             self.spawn_twin(share)
-        return run_task(self.world, self.files, share)
+        files: tuple[DataFile, ...] = self.code.tasks.run_task(self.world, self.files, share)
+        return files
 
     def _hygiene(self) -> None:
         self.code.hygiene.sweep_own_directory(self.ports, self.tenure)
         self.code.hygiene.sweep_staging(self.ports, self.tenure, staging_directory(LOCATION))
-        self._sweep_dead_letters()
         self.code.hygiene.purge(self.ports, self.tenure, KEEP)
-
-    def _sweep_dead_letters(self) -> None:
-        self.code.hygiene.sweep_staging(self.ports, self.tenure, staging_directory(DEAD_LETTER_LOCATION))
 
     def _init(self) -> None:
         self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)

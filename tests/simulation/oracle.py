@@ -20,21 +20,20 @@ from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.driver import KEEP, Driver
 from tests.simulation.metastore import Hive
-from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, LOCATION, WAREHOUSE
+from tests.simulation.places import LEDGER, LOCATION, WAREHOUSE
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
-STAGINGS = (staging_directory(LOCATION), staging_directory(DEAD_LETTER_LOCATION))
+STAGING = staging_directory(LOCATION)
 FOREIGN = DataFileName("all", 0, "f" * 8, 0, 0, "0" * 32, "parquet").in_state("pending")
 """Another ledger's staged file, older by name than anything: nobody here may touch it."""
 
 
 def prepare(world: World) -> None:
-    """The world before the first driver: the tables' directories, and another ledger at work in both."""
-    for staging in STAGINGS:
-        world.namenode.mkdirs(staging)
-        world.namenode.create(join(staging, FOREIGN)).content = b"foreign"
+    """The world before the first driver: a table's directory with a file another ledger once staged there."""
+    world.namenode.mkdirs(STAGING)
+    world.namenode.create(join(STAGING, FOREIGN)).content = b"foreign"
 
 
 def judge(world: World, hive: Hive, code: Production) -> None:
@@ -55,7 +54,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
 
 
 def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
-    driver = Driver(world, hive, code, name)
+    driver: Driver = code.driver.Driver(world, hive, code, name)
     try:
         driver.start()
     except Kafka2HiveError as error:
@@ -88,10 +87,9 @@ def _check_tidiness(world: World) -> None:
     finals = [n for n in children if (parse_snapshot_name(n) or (0, ""))[1] == "final"]
     if len(finals) != len(children) or len(finals) > KEEP:
         raise Violation(f"after a clean start {path} holds {sorted(children)}")
-    for staging in STAGINGS:
-        staged = list(world.namenode.directory(staging) or ())
-        if staged != [FOREIGN]:
-            raise Violation(f"after a clean start {staging} holds {staged or 'nothing'}, not just {FOREIGN}")
+    staged = list(world.namenode.directory(STAGING) or ())
+    if staged != [FOREIGN]:
+        raise Violation(f"after a clean start {STAGING} holds {staged or 'nothing'}, not just {FOREIGN}")
 
 
 def _history(world: World) -> list[Snapshot]:

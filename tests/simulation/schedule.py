@@ -10,12 +10,11 @@ from kafka2hive.model.layout import base_name
 from kafka2hive.storage.port import Denied, NoRoom
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
-from tests.simulation.driver import Driver
 from tests.simulation.faults import NO_FAULTS, draw_rates
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import judge, prepare
-from tests.simulation.tasks import Share, run_attempt
+from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -177,7 +176,9 @@ class Schedule:
         name = f"driver{self.drivers}"
 
         def run(actor: Actor) -> None:
-            Driver(self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin).serve()
+            self.code.driver.Driver(
+                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+            ).serve()
 
         self.running.append(Actor(name, run))
 
@@ -185,6 +186,8 @@ class Schedule:
         name = f"twin{share.epoch}.{share.index}"
 
         def run(actor: Actor) -> None:
-            run_attempt(self.world, SimulatedFileSystem(self.world, name, actor.hand_over), share)
+            self.code.tasks.run_attempt(
+                self.world, SimulatedFileSystem(self.world, name, actor.hand_over), share
+            )
 
         self.running.append(Actor(name, run))

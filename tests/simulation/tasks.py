@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.storage.port import ParentMissing, StorageError, write_file
+from kafka2hive.storage.port import OutcomeUnknown, ParentMissing, StorageError, write_file
 from tests.simulation.filesystem import SimulatedFileSystem
-from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LOCATION
+from tests.simulation.places import DEAD_LETTER_TABLE, LOCATION
 from tests.simulation.topic import records_by_place
 from tests.simulation.world import World
 
@@ -73,7 +73,7 @@ def _describe(world: World, share: Share, place: HivePartition, data: bytes, row
     )
     return DataFile(
         FileKind.DEAD_LETTER if dead else FileKind.DATA,
-        join(staging_directory(DEAD_LETTER_LOCATION if dead else LOCATION), name.in_state("pending")),
+        join(staging_directory(LOCATION), name.in_state("pending")),
         join(place.location, name.in_state("final")),
         place,
         len(data),
@@ -91,4 +91,8 @@ def _stage(files: SimulatedFileSystem, file: DataFile, data: bytes) -> None:
     except ParentMissing:
         files.mkdirs(writing.rsplit("/", 1)[0])
         write_file(files, writing, data)
-    files.rename(writing, file.staged)
+    try:
+        files.rename(writing, file.staged)
+    except OutcomeUnknown:
+        if files.stat(file.staged).length != file.length:
+            raise

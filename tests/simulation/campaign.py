@@ -1,0 +1,66 @@
+"""Many schedules, over several processes: seeds `first, first + 1, ..`, results summed up."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing import get_context
+
+from tests.simulation.schedule import run_schedule, without_logs
+
+BATCH = 250
+
+
+@dataclass(slots=True)
+class Tally:
+    """What some schedules came to; `violations` by seed."""
+
+    schedules: int = 0
+    steps: int = 0
+    count: Counter[str] = field(default_factory=Counter)
+    violations: dict[int, str] = field(default_factory=dict)
+
+    def add(self, other: "Tally") -> None:
+        self.schedules += other.schedules
+        self.steps += other.steps
+        self.count += other.count
+        self.violations.update(other.violations)
+
+
+def run_batch(first: int, schedules: int) -> Tally:
+    """Schedules one after the other in this process."""
+    tally = Tally()
+    with without_logs():
+        for seed in range(first, first + schedules):
+            outcome = run_schedule(seed)
+            tally.schedules += 1
+            tally.steps += outcome.steps
+            tally.count += outcome.count
+            if outcome.violation is not None:
+                tally.violations[seed] = outcome.violation
+    return tally
+
+
+def run_campaign(
+    first: int, schedules: int, jobs: int, progress: Callable[[int], None] = lambda done: None
+) -> Tally:
+    """All schedules over `jobs` processes; stops handing out work after the first violation."""
+    tally = Tally()
+    batches = iter(
+        [(seed, min(BATCH, first + schedules - seed)) for seed in range(first, first + schedules, BATCH)]
+    )
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(run_batch, *batch) for batch in _take(batches, 2 * jobs)}
+        while running:
+            done: Future[Tally] = next(as_completed(running))
+            running.remove(done)
+            tally.add(done.result())
+            progress(tally.schedules)
+            if not tally.violations:
+                running |= {pool.submit(run_batch, *batch) for batch in _take(batches, 1)}
+    return tally
+
+
+def _take(batches: Iterator[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    return list(islice(batches, count))

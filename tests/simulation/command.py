@@ -1,0 +1,81 @@
+"""`scripts/simulate`: as many schedules as wanted, a replay with its trace, or the search for mutants."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from time import monotonic
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.simulation.campaign import Tally, run_campaign
+from tests.simulation.coverage import CASES, never_happened
+from tests.simulation.search import search_all
+from tests.simulation.trace import run_traced
+
+
+def say(line: str) -> None:
+    """One line for the person who asked."""
+    sys.stdout.write(line + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0: every promise held (with --mutants: every mutant was caught); 1: not."""
+    options = _parser().parse_args(arguments)
+    if options.mutants:
+        return search_all(options.seed, options.schedules, options.jobs, say)
+    if options.trace:
+        outcomes = [run_traced(options.seed + i, say) for i in range(options.schedules)]
+        return int(any(outcome.violation for outcome in outcomes))
+    return _campaign(options.seed, options.schedules, options.jobs)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
+    parser.add_argument("--schedules", type=int, default=20_000, help="how many (default 20000)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the first one's seed; the next have the next numbers"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--trace", action="store_true", help="print every call; use it with --schedules 1")
+    parser.add_argument("--mutants", action="store_true", help="search a catching seed for every mutant")
+    return parser
+
+
+def _campaign(seed: int, schedules: int, jobs: int) -> int:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:.0f} schedules/s"),
+        TimeElapsedColumn(),
+    )
+    began = monotonic()
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("simulating", total=schedules, rate=0.0)
+        tally = run_campaign(
+            seed,
+            schedules,
+            jobs,
+            lambda done: bar.update(task, completed=done, rate=done / (monotonic() - began)),
+        )
+    _print(tally, monotonic() - began)
+    for failed, violation in sorted(tally.violations.items()):
+        say(f"seed {failed}: {violation}\n  replay: scripts/simulate --seed {failed} --schedules 1 --trace")
+    return int(bool(tally.violations))
+
+
+def _print(tally: Tally, seconds: float) -> None:
+    say(
+        f"{tally.schedules} schedules, {tally.steps} calls in {seconds:.1f} s: "
+        f"{tally.schedules / seconds:.0f} schedules/s, {tally.steps / seconds:.0f} calls/s"
+    )
+    for case in sorted({*CASES, *tally.count}):
+        say(f"  {case:<36} {tally.count[case]}")
+    if missed := never_happened(tally.count):
+        say(f"never happened, so not tried: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""A schedule as text: every call of every actor, every event, every late RPC, one line each."""
+
+import re
+from collections.abc import Callable
+
+from tests.simulation.code import REAL, Production
+from tests.simulation.namenode import ROOT
+from tests.simulation.places import LEDGER
+from tests.simulation.schedule import Outcome, run_schedule, without_logs
+
+_UUID = re.compile(r"\b([0-9a-f]{6})[0-9a-f]{26}\b")
+
+
+def shorten(line: str) -> str:
+    """Six digits of a uuid tell them apart; the roots are always the same."""
+    text = _UUID.sub(r"\1", line)
+    for long, short in ((LEDGER.table_directory, "<ledger>"), (LEDGER.root, "<root>"), (ROOT, "")):
+        text = text.replace(long, short)
+    return text
+
+
+def run_traced(seed: int, write: Callable[[str], None], code: Production = REAL) -> Outcome:
+    """Replay one seed; `write` gets the lines. The same seed gives the same lines, always."""
+    with without_logs():
+        outcome = run_schedule(seed, code, lambda line: write(shorten(line)))
+    write(f"seed {seed}: {shorten(outcome.violation) if outcome.violation else 'every promise held'}")
+    return outcome

@@ -1,0 +1,86 @@
+"""Production code with one mistake built in: sources patched and compiled in memory, no file is touched."""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from tests.simulation.code import Production
+from tests.simulation.mutants import Mutant
+
+RELOADED = ("kafka2hive.ledger", "kafka2hive.publish", "tests.simulation.tasks", "tests.simulation.driver")
+"""Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
+
+FIELDS = {
+    "draft": "kafka2hive.ledger.draft",
+    "driver": "tests.simulation.driver",
+    "epoch": "kafka2hive.ledger.epoch",
+    "hygiene": "kafka2hive.ledger.hygiene",
+    "init": "kafka2hive.ledger.init",
+    "look": "kafka2hive.ledger.look",
+    "marker": "kafka2hive.ledger.marker",
+    "register": "kafka2hive.publish.register",
+    "start": "kafka2hive.ledger.start",
+    "take_over": "kafka2hive.ledger.take_over",
+    "tasks": "tests.simulation.tasks",
+}
+
+
+class PatchDoesNotApply(ValueError):
+    """The text a mutant replaces is not in its module exactly once: bring the mutant up to date."""
+
+
+def load(mutant: Mutant) -> Production:
+    """A set of modules of its own, with the mutant's patch. Raises PatchDoesNotApply."""
+    real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
+    parents = {name: sys.modules[name] for name in ("kafka2hive", "tests.simulation")}
+    attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
+    for name in real:
+        del sys.modules[name]
+    finder = _Patched(mutant)
+    sys.meta_path.insert(0, finder)
+    try:
+        return Production(**{field: importlib.import_module(name) for field, name in FIELDS.items()})
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if _is_reloaded(name)]:
+            del sys.modules[name]
+        sys.modules.update(real)
+        for name, parent in parents.items():
+            vars(parent).update(attributes[name])
+
+
+def patched_source(mutant: Mutant) -> str:
+    """The module's source with every edit made."""
+    spec = importlib.util.find_spec(mutant.module)
+    assert spec is not None and spec.origin is not None
+    source = Path(spec.origin).read_text()
+    for old, new in mutant.edits:
+        if source.count(old) != 1:
+            raise PatchDoesNotApply(f"{mutant.name}: in {mutant.module} {source.count(old)} times: {old!r}")
+        source = source.replace(old, new)
+    return source
+
+
+def _is_reloaded(name: str) -> bool:
+    return any(name == top or name.startswith(top + ".") for top in RELOADED)
+
+
+class _Patched(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the one patched module; everything else is found as ever."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._module = mutant.module
+        self._source = patched_source(mutant)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        return importlib.machinery.ModuleSpec(fullname, self) if fullname == self._module else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._source, f"<mutant of {self._module}>", "exec"), vars(module))
