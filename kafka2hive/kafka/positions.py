@@ -235,6 +235,9 @@ def _recreated(
     for tp in present:
         earliest = logs.earliest[tp].offset
         found.positions.append(Position(tp, earliest, earliest, view.id))
+    # numbers that only the old topic had begin at 0 should the new one ever get them
+    vanished = {position.topic_partition for position in positions}.difference(present)
+    found.positions.extend(Position(tp, 0, 0, view.id) for tp in sorted(vanished))
     reason = f"topic {view.name} made again: id {before}, now {view.id}"
     found.gaps.extend(
         Gap(OffsetRange(position.topic_partition, position.end, position.end), reason)

@@ -218,6 +218,7 @@ def test_a_recreated_topic_stops_with_both_ids_and_begins_anew_when_accepted() -
     assert [(p.topic_partition.number, p.end, p.topic_id) for p in accepted.positions] == [
         (0, 0, "new"),
         (1, 2, "new"),
+        (5, 0, "new"),
     ]
     assert {g.range.topic_partition.number for g in accepted.gaps} == {0, 5}
 
