@@ -362,7 +362,7 @@ def test_ranges_that_kafka_cannot_give_fail_their_table_and_no_other(kafka: Kafk
     admin.delete_records([Place(unique, 1, 50)])[Place(unique, 1)].result(30)
     names = ("fine", "aged", "beyond", "number", "topic")
     settings = task_settings(
-        kafka.bootstrap, *(table_settings(f"db.{name}") for name in names), stall_seconds=20
+        kafka.bootstrap, *(table_settings(f"db.{name}") for name in names), stall_seconds=6
     )
     files = MemoryFiles()
     manifests = run_here(
@@ -440,7 +440,7 @@ def test_by_record_time_a_record_goes_where_its_timestamp_says(kafka: KafkaBroke
     kafka.create_topic(unique)
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for hour in range(48):
-        producer.produce(unique, b"%d" % hour, timestamp=hour * 3_600_000)
+        producer.produce(unique, b"%d" % hour, timestamp=hour * 3_600_000 + 1)  # 0 is "now"
     assert producer.flush(30) == 0
     bucketing = Bucketing("dt=%Y-%m-%d", BucketTime.RECORD, zone="Asia/Tokyo")
     settings = task_settings(kafka.bootstrap, table_settings("db.t", bucketing=bucketing))

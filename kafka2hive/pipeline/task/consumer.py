@@ -25,18 +25,31 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "topic.metadata.propagation.max.ms": 5_000,
 }
 
+GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+ABOUT_ONE = GONE | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
+
 
 class TaskConsumer:
-    """A confluent-kafka consumer that is told what to read; `last_error` is the client's last global complaint."""
+    """A confluent-kafka consumer that is told what to read.
+
+    `last_error` is the text of the client's last complaint. What it says about one topic partition outside the stream
+    of messages (it does not exist, it may not be read) is kept in `complaints` by "topic [number]", the client's own
+    words for it.
+    """
 
     def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
         self.last_error = ""
+        self.complaints: dict[str, KafkaError] = {}
         self._consumer = Consumer({**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain})
 
     def _complain(self, error: KafkaError) -> None:
         self.last_error = str(error)
+        subject, colon, _ = error.str().partition(": ")
+        if colon and error.code() in ABOUT_ONE:
+            self.complaints[subject] = error
 
     def assign(self, assignments: list[Assignment]) -> None:
+        self.complaints.clear()
         self._consumer.assign(assignments)
 
     def incremental_unassign(self, assignments: list[Assignment]) -> None:

@@ -18,20 +18,16 @@ from confluent_kafka import TopicPartition as Assignment
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.task.consumer import GONE, TaskConsumer
 from kafka2hive.pipeline.values import TableFailure
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 8 * 1024 * 1024
 _HELD_BYTES = 4 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
 _POLL_SECONDS = 0.05
-_LOG_END_PATIENCE_SECONDS = (
-    10.0  # a new leader may know less for a moment than the one that was asked for `end`
-)
+_PATIENCE_SECONDS = 10.0  # with what may pass: a new leader, stale metadata
 
-_GONE = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
-)
+
 _PASSING = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
     {
         KafkaError._TRANSPORT,
@@ -77,12 +73,12 @@ Event = Chunk | TableRead | TableUnreadable
 
 @dataclass(slots=True)
 class _Reading:
-    """A range being read; `position` is the lowest offset that may come next."""
+    """A range being read; `position` is the lowest offset that may come next; `doubt` what seems wrong, since when."""
 
     table: str
     range: OffsetRange
     position: int
-    log_end_since: float | None = None
+    doubt: tuple[float, TableFailure] | None = None
 
 
 @dataclass(slots=True)
@@ -156,7 +152,7 @@ class Fetch:
             self._alive()
             now = time.monotonic()
             if not messages:
-                yield from self._judge_log_ends(now)
+                yield from self._judge_doubts(now)
                 if now - last > self._stall_seconds:
                     raise ServiceUnavailable(
                         "kafka.stalled",
@@ -196,7 +192,7 @@ class Fetch:
             )
         end = reading.range.end
         reading.position = last + 1
-        reading.log_end_since = None
+        reading.doubt = None
         if last >= end:
             run = [message for message in run if message.offset() < end]
         if run:
@@ -248,34 +244,35 @@ class Fetch:
             if message.offset() >= reading.range.end:
                 yield from self._end(key)
             else:
-                reading.log_end_since = now
+                text = f"{reading.range}: the log ends at {message.offset()}; truncated, or a transaction is still open"
+                reading.doubt = now, TableFailure("kafka.beyond_log_end", text)
             return
-        where = f"{reading.range}, at offset {reading.position}: {error.str()}"
-        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-            failure = TableFailure("kafka.offset_out_of_range", where)
-        elif error.code() in _GONE:
-            failure = TableFailure("kafka.unknown_topic_partition", where)
-        elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            failure = TableFailure("kafka.denied", where)
-        else:
-            failure = TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)
         self.drop(reading.table)
-        yield TableUnreadable(reading.table, failure)
+        yield TableUnreadable(reading.table, _failure(reading, error))
 
-    def _judge_log_ends(self, now: float) -> Iterator[Event]:
-        patience = min(_LOG_END_PATIENCE_SECONDS, self._stall_seconds / 2)
-        for reading in list(self._readings.values()):
-            since = reading.log_end_since
-            if since is not None and now - since > patience and reading.table in self._open:
+    def _judge_doubts(self, now: float) -> Iterator[Event]:
+        """What seemed wrong for too long is wrong."""
+        for (topic, number), reading in list(self._readings.items()):
+            complaint = self._consumer.complaints.get(f"{topic} [{number}]")
+            if reading.doubt is None and complaint is not None:
+                reading.doubt = now, _failure(reading, complaint)
+            if reading.doubt is None or reading.table not in self._open:
+                continue
+            since, failure = reading.doubt
+            if now - since > min(_PATIENCE_SECONDS, self._stall_seconds / 2):
                 self.drop(reading.table)
-                yield TableUnreadable(
-                    reading.table,
-                    TableFailure(
-                        "kafka.beyond_log_end",
-                        f"{reading.range}: the log of {reading.range.topic_partition} ends before the range does"
-                        f" (read up to {reading.position}); truncated, or a transaction is still open",
-                    ),
-                )
+                yield TableUnreadable(reading.table, failure)
+
+
+def _failure(reading: _Reading, error: KafkaError) -> TableFailure:
+    where = f"{reading.range}, at offset {reading.position}: {error.str()}"
+    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        return TableFailure("kafka.offset_out_of_range", where)
+    if error.code() in GONE:
+        return TableFailure("kafka.unknown_topic_partition", where)
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return TableFailure("kafka.denied", where)
+    return TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)
 
 
 def _runs(messages: list[Any]) -> Iterator[tuple[tuple[str, int], list[Any]]]:
