@@ -17,7 +17,7 @@ from kafka2hive.storage.port import FileStatus, NotFound, ParentMissing, Storage
 
 Result = TypeVar("Result")
 
-# hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is 4 to 8 s (measured in
+# hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is about 6.5 s (measured in
 # the ADR): long enough for a graceful failover inside the call, short enough for the caller's own retries to count.
 FAILOVER_DEFAULTS = {
     "dfs.client.failover.max.attempts": "8",

@@ -45,7 +45,7 @@ class SourceOrParent(Exception):
 
 
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("(?P<java>[^"]*)", "(?P<text>.*)', re.DOTALL)
-_DATANODES = re.compile(r"There are (\d+) datanode\(s\) running and (\d+|no) node\(s\) are excluded")
+_DATANODES = re.compile(r"There are (\d+) datanode\(s\) running")
 _NOT_NOW = frozenset(
     {"StandbyException", "SafeModeException", "RetriableException", "ObserverRetryOnActiveException"}
 )
@@ -109,14 +109,13 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
 
 
 def _no_datanode_took_it(path: str, line: str) -> StorageError:
-    """The NameNode says the same when DataNodes are dead and when they are full; the counts tell.
+    """The NameNode says the same when its DataNodes are dead and when they are full; the count of live ones tells.
 
-    DataNodes that run and were not tried in vain by the client, and still none was chosen: no room (or too busy).
+    Live ones and none of them chosen: no room (or all too busy, or leaving). The count of excluded ones tells nothing: the
+    NameNode adds those it found full itself.
     """
     found = _DATANODES.search(line)
-    if found and int(found[1]) > (0 if found[2] == "no" else int(found[2])):
-        return NoRoom(path, line)
-    return Unavailable(path, line)
+    return NoRoom(path, line) if found and int(found[1]) > 0 else Unavailable(path, line)
 
 
 def _missing(operation: Operation, path: str, line: str) -> StorageError:

@@ -1,0 +1,222 @@
+"""What a real HDFS does when it is full, forbids, hangs or is away, and which of the port's errors that becomes."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.storage.concurrency import Threads
+from kafka2hive.storage.hdfs import HdfsFileSystem
+from kafka2hive.storage.port import (
+    Denied,
+    NoRoom,
+    OutcomeUnknown,
+    StorageError,
+    Unavailable,
+    write_file,
+)
+from tests.services.hdfs import Hdfs
+from tests.services.hdfs_ha import Failover, HdfsHa
+
+
+@pytest.fixture(scope="module")
+def own_hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """An HDFS of this module's own, with permissions: each test leaves it running."""
+    with Hdfs(tmp_path_factory.mktemp("hdfs"), permissions=True) as hdfs:
+        yield hdfs
+
+
+@pytest.fixture
+def base(own_hdfs: Hdfs, unique: str) -> str:
+    """A directory of the test's own."""
+    path = f"{own_hdfs.namenode_url}/{unique}"
+    eventually(
+        lambda: HdfsFileSystem(own_hdfs.namenode_url).mkdirs(path)
+    )  # it may have been restarted just now
+    return path
+
+
+def outcome(function: Callable[[], object]) -> StorageError | None:
+    try:
+        function()
+    except StorageError as error:
+        return error
+    return None
+
+
+def eventually(function: Callable[[], object], seconds: float = 30.0) -> None:
+    """Call until it raises no StorageError."""
+    deadline = time.monotonic() + seconds
+    while (error := outcome(function)) is not None:
+        assert time.monotonic() < deadline, error
+        time.sleep(0.1)
+
+
+def test_an_exceeded_quota_of_names_is_no_room_and_changes_nothing(
+    own_hdfs: Hdfs, base: str, unique: str
+) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files.mkdirs(f"{base}/small")
+    files.mkdirs(f"{base}/other")
+    own_hdfs.set_quota(f"/{unique}/small", names=1)
+    assert isinstance(outcome(lambda: files.create(f"{base}/small/f")), NoRoom)
+    assert isinstance(outcome(lambda: files.mkdirs(f"{base}/small/d")), NoRoom)
+    assert isinstance(outcome(lambda: files.rename(f"{base}/other", f"{base}/small/other")), NoRoom)
+    assert files.list(f"{base}/small") == ()
+    assert files.stat(f"{base}/other").is_directory
+
+
+def test_an_exceeded_quota_of_bytes_is_no_room_when_the_file_is_written(
+    own_hdfs: Hdfs, base: str, unique: str
+) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files.mkdirs(f"{base}/small")
+    own_hdfs.set_quota(f"/{unique}/small", space_bytes=1 << 20)
+    error = outcome(lambda: write_file(files, f"{base}/small/f", b"x" * 1000))
+    assert isinstance(error, NoRoom)
+    assert "\n" not in str(error), "the Java stack trace does not belong in a message"
+
+
+def test_a_missing_permission_is_denied(own_hdfs: Hdfs, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = HdfsFileSystem(own_hdfs.namenode_url)
+    owner.mkdirs(f"{base}/d/below")
+    write_file(owner, f"{base}/f", b"x")
+    own_hdfs.client().set_permission(base.removeprefix(own_hdfs.namenode_url) + "/d", 0o700)
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
+    other = HdfsFileSystem(own_hdfs.namenode_url)
+    for change in (
+        lambda: other.create(f"{base}/new"),
+        lambda: other.mkdirs(f"{base}/new"),
+        lambda: other.rename(f"{base}/f", f"{base}/g"),
+        lambda: other.delete(f"{base}/f"),
+        lambda: other.list(f"{base}/d"),
+        lambda: other.stat(f"{base}/d/below"),
+    ):
+        assert isinstance(outcome(change), Denied)
+    assert other.read(f"{base}/f") == b"x"
+
+
+def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(own_hdfs: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url)
+    write_file(files, f"{base}/f", b"x")
+    own_hdfs.dfsadmin("-safemode", "enter")
+    try:
+        assert isinstance(outcome(lambda: files.create(f"{base}/g")), Unavailable)
+        assert isinstance(outcome(lambda: files.rename(f"{base}/f", f"{base}/g")), Unavailable)
+        assert isinstance(outcome(lambda: files.mkdirs(f"{base}/d")), Unavailable)
+        assert isinstance(outcome(lambda: files.delete(f"{base}/f")), Unavailable)
+        assert files.read(f"{base}/f") == b"x"
+    finally:
+        own_hdfs.dfsadmin("-safemode", "leave")
+
+
+def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=1.0)
+    files.mkdirs(f"{base}/d")
+    own_hdfs.namenode.suspend()
+    try:
+        began = time.monotonic()
+        assert isinstance(outcome(lambda: files.mkdirs(f"{base}/late")), OutcomeUnknown)
+        assert isinstance(outcome(lambda: files.stat(f"{base}/d")), Unavailable)
+        assert time.monotonic() - began < 5
+        assert files.stuck_calls == 2
+    finally:
+        own_hdfs.namenode.resume()
+    eventually(lambda: files.stat(f"{base}/late"))  # unknown, and it was done: that is why a caller must look
+    deadline = time.monotonic() + 10
+    while files.stuck_calls:
+        assert time.monotonic() < deadline, "a call that came back is still counted as stuck"
+        time.sleep(0.05)
+
+
+def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcome(
+    own_hdfs: Hdfs, base: str
+) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files.mkdirs(f"{base}/d")
+    own_hdfs.namenode.suspend()
+    errors: list[StorageError | None] = []
+    caller = threading.Thread(
+        target=lambda: errors.append(outcome(lambda: files.rename(f"{base}/d", f"{base}/e")))
+    )
+    caller.start()
+    time.sleep(0.5)
+    own_hdfs.namenode.kill()
+    caller.join(30)
+    try:
+        assert [type(error) for error in errors] == [OutcomeUnknown]
+        began = time.monotonic()
+        assert isinstance(outcome(lambda: files.rename(f"{base}/d", f"{base}/e")), Unavailable)
+        assert time.monotonic() - began < 15, "that a NameNode is down must be told soon"
+    finally:
+        own_hdfs.start_namenode()
+    assert len(files.list(base)) == 1
+
+
+def test_without_a_datanode_writing_is_unavailable_giving_up_is_quick_and_names_still_move(
+    own_hdfs: Hdfs, base: str
+) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url, transfer_seconds=20.0)
+    write_file(files, f"{base}/f", b"x")
+    early = files.create(f"{base}/early")
+    early.write(b"x" * 100_000)
+    own_hdfs.datanode.kill()
+    try:
+        assert isinstance(outcome(lambda: write_file(files, f"{base}/g", b"x")), Unavailable)
+        assert isinstance(outcome(early.close), Unavailable)
+        began = time.monotonic()
+        early.abandon()
+        del early
+        assert time.monotonic() - began < 1
+        assert isinstance(outcome(lambda: files.read(f"{base}/f")), Unavailable)
+        files.rename(f"{base}/f", f"{base}/moved")
+    finally:
+        own_hdfs.start_datanode()
+    eventually(lambda: files.read(f"{base}/moved"))
+
+
+def test_a_full_datanode_is_no_room(tmp_path: Path) -> None:
+    with Hdfs(tmp_path, properties={"dfs.datanode.du.reserved": str(1 << 60)}) as full:
+        files = HdfsFileSystem(full.namenode_url)
+        error = outcome(lambda: write_file(files, f"{full.namenode_url}/f", b"x"))
+        assert isinstance(error, NoRoom), error
+
+
+def test_closing_several_files_at_once_takes_as_long_as_closing_a_few(own_hdfs: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url)
+    began = time.monotonic()
+    Threads(16).map(lambda n: write_file(files, f"{base}/{n}", b"x" * 1000), range(48))
+    assert time.monotonic() - began < 48 * 0.5 / 2, "one after another they take 24 s"
+    assert len(files.list(base)) == 48
+
+
+def test_a_client_works_in_a_process_that_was_forked_after_its_first_use(own_hdfs: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=5.0)
+    files.mkdirs(f"{base}/parent")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            files.rename(f"{base}/parent", f"{base}/child")
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert files.stat(f"{base}/child").is_directory
+
+
+def test_a_namenode_that_hangs_is_left_for_the_other_one(hdfs_ha: HdfsHa, unique: str) -> None:
+    files = HdfsFileSystem(hdfs_ha.namenode_url, tuple(hdfs_ha.client_properties.items()), call_seconds=1.0)
+    base = f"{files.root}/{unique}"
+    files.mkdirs(f"{base}/a")
+    hung = hdfs_ha.active
+    hdfs_ha.failover(Failover.STOP)
+    try:
+        assert isinstance(outcome(lambda: files.rename(f"{base}/a", f"{base}/b")), OutcomeUnknown)
+        eventually(lambda: files.stat(base), seconds=60)
+    finally:
+        hdfs_ha.revive(hung)
+    assert [status.name for status in files.list(base)] in (["a"], ["b"])
