@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.exact import ExactDecoder
+from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead
 
@@ -18,9 +18,9 @@ CASES = [("bigint", message, expected) for message, expected in MESSAGE_CASES] +
 IDS = [f"{dtype} {message[:40]!r}" for dtype, message, _ in CASES]
 
 
-def decode(dtype: str, messages: list[bytes]) -> Decoded:
+def decode(dtype: str, messages: list[bytes], tile_from: int = 1) -> Decoded:
     schema = pa.schema([("a", parse_hive_type(dtype))])
-    decoded = make_decoder("json", schema, ZONE).decode(pa.array(messages, pa.binary()))
+    decoded = JsonDecoder(schema, ZONE, tile_from).decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     assert decoded.rows.schema.equals(schema)
     return decoded
@@ -39,17 +39,20 @@ def same(found: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
 def test_a_message_alone_comes_out_as_the_table_says(dtype: str, message: bytes, expected: Any) -> None:
-    found = outcome(decode(dtype, [message]), 0)
-    assert same(found, expected), found
+    for tile_from in (1, 10**9):
+        found = outcome(decode(dtype, [message], tile_from), 0)
+        assert same(found, expected), found
 
 
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
 def test_a_message_among_others_changes_none_of_them(dtype: str, message: bytes, expected: Any) -> None:
-    decoded = decode(dtype, [b'{"a":null}', b"{}", message, b'{"a":null, "z": 1}', b"[", b"{}"])
-    assert [outcome(decoded, i) for i in (0, 1, 3, 5)] == [None] * 4
-    assert outcome(decoded, 4) == Dead("json.syntax")
-    found = outcome(decoded, 2)
-    assert same(found, expected), found
+    for tile_from in (1, 10**9):
+        messages = [b'{"a":null}', b"{}", message, b'{"a":null, "z": 1}', b"[", b'{"a":null}', b'{"a":null}']
+        decoded = decode(dtype, messages, tile_from)
+        assert [outcome(decoded, i) for i in (0, 1, 3, 5, 6)] == [None] * 5
+        assert outcome(decoded, 4) == Dead("json.syntax")
+        found = outcome(decoded, 2)
+        assert same(found, expected), found
 
 
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
@@ -65,9 +68,10 @@ def test_the_exact_way_alone_says_the_same(dtype: str, message: bytes, expected:
 @pytest.mark.parametrize("dtype", sorted({dtype for dtype, _, _ in CASES}))
 def test_all_cases_of_a_type_in_one_batch_come_out_as_each_alone(dtype: str) -> None:
     cases = [(message, expected) for of_type, message, expected in CASES if of_type == dtype]
-    decoded = decode(dtype, [message for message, _ in cases])
-    for position, (message, expected) in enumerate(cases):
-        assert same(outcome(decoded, position), expected), message
+    for tile_from in (1, 10**9):
+        decoded = decode(dtype, [b'{"a":null}'] * len(cases) + [message for message, _ in cases], tile_from)
+        for position, (message, expected) in enumerate(cases, len(cases)):
+            assert same(outcome(decoded, position), expected), message
 
 
 def test_a_reason_names_column_and_path_and_what_was_found() -> None:

@@ -11,16 +11,24 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.arrow_reader import ArrowReader
 from kafka2hive.pipeline.decode.columns import convert, either, holds, wire_type
 from kafka2hive.pipeline.decode.exact import ExactDecoder
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.screens import suspects
+from kafka2hive.pipeline.decode.tiling import TilingReader
 from kafka2hive.pipeline.decode.timestamps import check_zone
-from kafka2hive.pipeline.decode.tolerant_cast import Mask
+from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+
+Places = npt.NDArray[np.int64]
+Part = tuple[Places, pa.RecordBatch]  # rows and the positions of their messages
+
+# Below this a batch is decoded faster without looking for a template.
+TILE_FROM = 300
 
 
 class JsonDecoder:
     """One JSON object a message, its members to the columns of the same name, by docs/decoding.md."""
 
-    def __init__(self, schema: pa.Schema, zone: str) -> None:
+    def __init__(self, schema: pa.Schema, zone: str, tile_from: int = TILE_FROM) -> None:
         if len(schema) == 0 or len(set(schema.names)) != len(schema):
             raise ValueError(
                 f"format json needs columns with names of their own, the table has: {schema.names}"
@@ -30,6 +38,8 @@ class JsonDecoder:
         check_zone(zone)
         self.schema = schema
         self._zone = zone
+        self._tile_from = tile_from
+        self._tiling = TilingReader(schema, zone)
         self._exact = ExactDecoder(schema, zone)
         wires = [(field.name, wire_type(field.type)) for field in schema]
         readable = all(wire is not None for _, wire in wires)
@@ -39,15 +49,21 @@ class JsonDecoder:
         self._long_whole = "[0-9]{8}" if float32 else "[0-9]{16}"
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """See Decoder. Steps: 1 screen, 2 read, 3 convert, 4 judge the doubtful exactly, 5 put together."""
-        if self._reader is None:
-            doubtful = np.ones(len(values), dtype=np.bool_)
-            fast = pa.RecordBatch.from_pylist([], schema=self.schema)
-        else:
-            doubtful = suspects(values, self._has_decimals)  # 1
-            fast = self._read(values, doubtful, self._reader)  # 2, 3
-        places, rows, rejected, reasons = self._judge(values, np.flatnonzero(doubtful))  # 4
-        accepted, batch = self._merge(fast, np.flatnonzero(~doubtful), rows, places)  # 5
+        """See Decoder. Steps: 1 what tiles, 2 what pyarrow.json may read, 3 the exact way for the rest, 4 put together."""
+        sound = ~cast_or_null(values, pa.string())[1]
+        parts: list[Part] = []
+        left = np.arange(len(values))
+        tiled = self._tile(values, sound)  # 1
+        if tiled is not None:
+            rows, taken = tiled
+            parts.append((left[taken], rows))
+            left = left[~taken]
+        if self._reader is not None and sound[left].any():
+            part = self._read(values, left[sound[left]], self._reader)  # 2
+            parts.append(part)
+            left = np.setdiff1d(left, part[0], assume_unique=True)
+        part, rejected, reasons = self._judge(values, left)  # 3
+        accepted, batch = _merge([part, *parts])  # 4
         return Decoded(
             rows=batch,
             accepted=pa.array(accepted, pa.int32()),
@@ -55,32 +71,40 @@ class JsonDecoder:
             reasons=pa.array(reasons, pa.string()),
         )
 
-    def _read(self, values: pa.BinaryArray, doubtful: Mask, reader: ArrowReader) -> pa.RecordBatch:
-        """Rows of all messages that are not doubtful; marks further ones in `doubtful` as it finds them."""
-        places = np.flatnonzero(~doubtful)
-        clean = values if len(places) == len(values) else values.filter(pa.array(~doubtful))
-        batch, left_out = reader.read(clean)
-        doubtful[places[left_out]] = True
+    def _tile(self, values: pa.BinaryArray, sound: Mask) -> tuple[pa.RecordBatch, Mask] | None:
+        """By the first message, or by the middle one where the first is not like the others."""
+        if len(values) < self._tile_from or len(values) == 0:
+            return None
+        messages = message_bytes(values)
+        for place in (0, len(values) // 2):
+            tiled = self._tiling.read(values[place].as_py(), messages, sound) if sound[place] else None
+            if tiled is not None:
+                return tiled
+        return None
+
+    def _read(self, values: pa.BinaryArray, places: Places, reader: ArrowReader) -> Part:
+        """Rows of those messages at `places` that raise no doubt in screen, reader or conversion."""
+        messages = values if len(places) == len(values) else values.take(pa.array(places))
+        marked = suspects(messages, self._has_decimals)
+        if marked.any():
+            places, messages = places[~marked], messages.filter(pa.array(~marked))
+        batch, left_out = reader.read(messages)
         places = places[~left_out]
         converted = [
             convert(column, field.type, self._zone)
             for column, field in zip(batch.columns, self.schema, strict=True)
         ]
+        rows = pa.RecordBatch.from_arrays([c.column for c in converted], schema=self.schema)
         late = either(c.suspect for c in converted)
         large = either(c.large for c in converted)
         if large is not None and large.any():
             spelled = pc.match_substring_regex(values.take(pa.array(places)), self._long_whole)
-            large &= spelled.to_numpy(zero_copy_only=False)
-            late = either([late, large])
-        rows = pa.RecordBatch.from_arrays([c.column for c in converted], schema=self.schema)
-        if late is not None and late.any():
-            doubtful[places[late]] = True
-            rows = rows.filter(pa.array(~late))
-        return rows
+            late = either([late, large & spelled.to_numpy(zero_copy_only=False)])
+        if late is None or not late.any():
+            return places, rows
+        return places[~late], rows.filter(pa.array(~late))
 
-    def _judge(
-        self, values: pa.BinaryArray, places: npt.NDArray[np.int64]
-    ) -> tuple[list[int], list[list[Any]], list[int], list[str]]:
+    def _judge(self, values: pa.BinaryArray, places: Places) -> tuple[Part, list[int], list[str]]:
         accepted: list[int] = []
         rows: list[list[Any]] = []
         rejected: list[int] = []
@@ -93,23 +117,16 @@ class JsonDecoder:
             else:
                 accepted.append(place)
                 rows.append(verdict)
-        return accepted, rows, rejected, reasons
+        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self.schema)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return (np.array(accepted, dtype=np.int64), batch), rejected, reasons
 
-    def _merge(
-        self,
-        fast: pa.RecordBatch,
-        fast_places: npt.NDArray[np.int64],
-        rows: list[list[Any]],
-        places: list[int],
-    ) -> tuple[npt.NDArray[np.int64], pa.RecordBatch]:
-        if not rows:
-            return fast_places, fast
-        columns = [
-            pa.array([row[index] for row in rows], field.type) for index, field in enumerate(self.schema)
-        ]
-        slow = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        if not len(fast_places):
-            return np.array(places), slow
-        together = np.concatenate([fast_places, np.array(places)])
-        order = np.argsort(together, kind="stable")
-        return together[order], pa.concat_batches([fast, slow]).take(pa.array(order))
+
+def _merge(parts: list[Part]) -> Part:
+    """All rows in the order of their messages."""
+    some = [part for part in parts if len(part[0])]
+    if len(some) <= 1:
+        return (some or parts)[0]
+    places = np.concatenate([part[0] for part in some])
+    order = np.argsort(places, kind="stable")
+    return places[order], pa.concat_batches([part[1] for part in some]).take(pa.array(order))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.tolerant_cast import Mask
 
 Numbers = npt.NDArray[np.integer]
 MAX_DEPTH = 64
@@ -21,40 +22,30 @@ _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
 def suspects(values: pa.BinaryArray, has_decimals: bool) -> Mask:
-    """Messages that must not reach pyarrow.json, each for a hole it has (docs/decoding.md)."""
-    texts, marked = cast_or_null(values, pa.string())
-    marked |= ~_is_true(_in_braces(texts))
-    raw, offsets = _bytes_of(values)
+    """Messages that must not reach pyarrow.json, each for a hole it has (docs/decoding.md). All must be UTF-8."""
+    marked = ~_in_braces(values.cast(pa.string()))
+    messages = message_bytes(values)
+    raw, offsets = messages.raw, messages.offsets
     marked |= _has_word(raw, offsets, b"NaN") | _has_word(raw, offsets, b"Inf")
     marked |= _too_deep(values, raw, offsets)
     if has_decimals:
         # an exponent or more than 38 digits in a row: Arrow's decimal parser overflows silently, or crashes
-        marked |= _is_true(pc.match_substring_regex(values, r"[0-9.][eE][-+0-9]|[0-9]{39}"))
+        marked |= _mask(pc.match_substring_regex(values, r"[0-9.][eE][-+0-9]|[0-9]{39}"))
     return marked
 
 
-def _is_true(answers: pa.Array) -> Mask:
-    mask: Mask = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
+def _mask(answers: pa.Array) -> Mask:
+    mask: Mask = answers.to_numpy(zero_copy_only=False)
     return mask
 
 
-def _in_braces(texts: pa.StringArray) -> pa.BooleanArray:
+def _in_braces(texts: pa.StringArray) -> Mask:
     """Begins with `{` and ends with `}`, white space apart: what the proof of alignment needs (arrow_reader)."""
     answers = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
-    if pc.all(answers, skip_nulls=True, min_count=0).as_py():
-        return answers
+    if pc.all(answers, min_count=0).as_py():
+        return np.ones(len(texts), dtype=np.bool_)
     trimmed = pc.ascii_trim(texts, characters=_BLANKS)
-    return pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
-
-
-def _bytes_of(values: pa.BinaryArray) -> tuple[Numbers, Numbers]:
-    """The batch's bytes, and for each message where it begins in them (n + 1 numbers); no copy."""
-    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
-        values.offset : values.offset + len(values) + 1
-    ]
-    data = values.buffers()[2]
-    everything = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
-    return everything[offsets[0] : offsets[-1]], offsets - offsets[0]
+    return _mask(pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}")))
 
 
 def _has_word(raw: Numbers, offsets: Numbers, word: bytes) -> Mask:

@@ -1,0 +1,241 @@
+"""The fastest way: messages that follow one template, decoded column by column without a parser.
+
+Proof by tiling. A message is accepted only if it is, byte for byte, prefix 1 + value 1 + prefix 2 + ... + suffix. The
+prefixes and the suffix are those of a template read off a message that has the form of a flat object, names distinct;
+each value matches JSON's grammar of a string without escapes, a number, true, false or null. Every byte is accounted
+for, so the message is that JSON object and no other. Whatever does not tile is left to the other ways, which costs
+time and nothing else.
+
+Where values end is known from the quotes alone: no message with a backslash takes this way, so a string ends at the
+next quote, and any other value ends where the next prefix, whose first quote is the next quote, begins.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.pipeline.decode.columns import convert, wire_type
+from kafka2hive.pipeline.decode.digits import PADDING, Index, Mask, Words, whole_numbers, words_of
+from kafka2hive.pipeline.decode.message_bytes import MessageBytes
+from kafka2hive.pipeline.decode.template import Template, template_of
+from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+
+_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+_PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+_MOST_IGNORED = 64  # members the table does not have
+_SCAN_BYTES = 64 * 1024
+_QUOTE, _MINUS, _BACKSLASH = ord('"'), ord("-"), ord("\\")
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+def _first(count: int) -> np.uint64:
+    """Mask of a word's first `count` bytes."""
+    return np.uint64((1 << (8 * count)) - 1)
+
+
+def _scan(raw: npt.NDArray[np.uint8]) -> tuple[Index, Index]:
+    """Positions of all quotes, and of what no tiling message holds: control characters and backslashes.
+
+    In pieces that stay in the cache.
+    """
+    quotes: list[Index] = [np.empty(0, dtype=np.int64)]
+    odd: list[Index] = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(raw), _SCAN_BYTES):
+        piece = raw[start : start + _SCAN_BYTES]
+        quotes.append(np.flatnonzero(piece == _QUOTE) + start)
+        strange = (piece < 0x20) | (piece == _BACKSLASH)
+        if strange.any():
+            odd.append(np.flatnonzero(strange) + start)
+    return np.concatenate(quotes), np.concatenate(odd)
+
+
+def _column_of_words(rows: npt.NDArray[np.void], offset: int) -> Words:
+    """A view: of each row the eight bytes at `offset`."""
+    return np.ndarray(len(rows), dtype="<u8", buffer=rows, offset=offset, strides=(rows.itemsize,))
+
+
+@dataclass(slots=True)
+class _Values:
+    """One member's values of all messages: where, how long, and which are strings or null."""
+
+    start: Index
+    length: Index
+    string: Mask
+    null: Mask
+    begin: Words  # the first eight bytes
+
+
+class _Sheet:
+    """The batch's bytes, and which messages still tile (`alive`); what is kept of the others means nothing."""
+
+    def __init__(self, messages: MessageBytes, sound: Mask, template: Template) -> None:
+        raw, offsets = messages.raw, messages.offsets
+        margin = max(len(member.prefix) for member in template.members) + len(template.suffix)
+        self.raw = np.concatenate([raw, np.zeros(PADDING + margin, dtype=np.uint8)])
+        self.words = words_of(self.raw)
+        self.begin = offsets[:-1].astype(np.int64)
+        self.end = offsets[1:].astype(np.int64)
+        self.alive = sound.copy()
+        quotes, odd = _scan(raw)
+        self.alive[np.searchsorted(offsets, odd, side="right") - 1] = False
+        self.next_quote = np.searchsorted(quotes, self.begin)  # index into quotes, per message
+        spare = np.full(4 * len(template.members) + 2, len(raw), dtype=np.int64)
+        self.quotes = np.concatenate([quotes, spare])
+        self.at = self.begin
+
+    def skip(self, text: bytes) -> Words:
+        """All alive messages must go on with `text`; returns the eight bytes behind it."""
+        size = len(text)
+        windows = np.ndarray(len(self.raw) - size - 7, dtype=f"V{size + 8}", buffer=self.raw, strides=(1,))
+        here = windows[self.at]  # one look at each message; the rest happens in this small copy
+        for step in range(0, size, 8):
+            part = text[step : step + 8]
+            self.alive &= (_column_of_words(here, step) & _first(len(part))) == _word(part)
+        self.at = self.at + size
+        return _column_of_words(here, size).copy()
+
+    def values(self, prefix: bytes, following: bytes, last: bool) -> _Values:
+        """Skips `prefix` and takes the values up to `following`: the next prefix or, behind the last, the suffix.
+
+        The prefix holds two quotes, so the next quote is a string's own first one, or the first of `following`.
+        """
+        begin = self.skip(prefix)
+        start = self.at
+        string = (begin & _first(1)) == np.uint64(_QUOTE)
+        quote = self.quotes[self.next_quote + 2 + string]
+        end = np.where(string, quote + 1, self.end - len(following) if last else quote - following.find(b'"'))
+        self.alive &= (end > start) & (end <= self.end)
+        length = end - start
+        null = (length == 4) & ((begin & _first(4)) == _word(b"null"))
+        self.at = np.where(self.alive, end, self.begin)
+        self.next_quote = self.next_quote + 2 + 2 * string
+        return _Values(start, length, string, null, begin)
+
+    def texts(self, start: Index, length: Index, wanted: Mask) -> pa.StringArray:
+        """The texts at `start`, null where not wanted; `wanted` must be alive. One copy, made by Arrow's take.
+
+        An Arrow array over the batch's own bytes whose elements are in turn a text and the gap behind it.
+        """
+        borders = np.empty(2 * len(start), dtype=np.int32)
+        borders[::2] = np.where(wanted, start, self.begin)
+        borders[1::2] = np.where(wanted, start + length, self.begin)
+        both = pa.StringArray.from_buffers(len(borders) - 1, pa.py_buffer(borders), pa.py_buffer(self.raw))
+        return both.take(pa.array(np.arange(0, len(borders), 2), mask=None if wanted.all() else ~wanted))
+
+
+class TilingReader:
+    """Reads what tiles into the table's columns."""
+
+    def __init__(self, schema: pa.Schema, zone: str) -> None:
+        self._schema = schema
+        self._zone = zone
+        self._types = {field.name: field.type for field in schema}
+
+    def read(self, first: bytes, messages: MessageBytes, sound: Mask) -> tuple[pa.RecordBatch, Mask] | None:
+        """Rows of the messages that tile by the template of `first`, and their mask; None where less than half do.
+
+        `sound` marks the messages that are UTF-8; only they are looked at.
+        """
+        template = template_of(first, len(self._types) + _MOST_IGNORED)
+        if template is None or any(
+            pa.types.is_nested(self._types.get(m.name, pa.null())) for m in template.members
+        ):
+            return None
+        sheet = _Sheet(messages, sound, template)
+        found = self._columns(template, sheet)
+        if found is None:
+            return None
+        nothing = len(sheet.begin)
+        columns = [found[f.name] if f.name in found else pa.nulls(nothing, f.type) for f in self._schema]
+        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        return (rows if sheet.alive.all() else rows.filter(pa.array(sheet.alive))), sheet.alive
+
+    def _columns(self, template: Template, sheet: _Sheet) -> dict[str, pa.Array] | None:
+        followings = [m.prefix for m in template.members[1:]] + [template.suffix]
+        found: dict[str, pa.Array] = {}
+        for number, (member, following) in enumerate(zip(template.members, followings, strict=True), 1):
+            values = sheet.values(member.prefix, following, number == len(followings))
+            if member.name in self._types:
+                found[member.name] = self._column(sheet, values, self._types[member.name])
+            else:
+                _ignored(sheet, values)
+            if 2 * np.count_nonzero(sheet.alive) < len(sheet.alive):
+                return None
+        sheet.skip(template.suffix)
+        sheet.alive &= sheet.at == sheet.end
+        return found
+
+    def _column(self, sheet: _Sheet, values: _Values, dtype: pa.DataType) -> pa.Array:
+        if pa.types.is_integer(dtype):
+            return _integers(sheet, values, dtype)
+        if pa.types.is_boolean(dtype):
+            true = (values.length == 4) & ((values.begin & _first(4)) == _word(b"true"))
+            false = (values.length == 5) & ((values.begin & _first(5)) == _word(b"false"))
+            sheet.alive &= true | false | values.null
+            return pa.array(true, mask=values.null)
+        if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+            return _other_numbers(sheet, values, dtype, self._zone)
+        sheet.alive &= values.string | values.null
+        texts = sheet.texts(values.start + 1, values.length - 2, sheet.alive & values.string)
+        converted = convert(texts, dtype, self._zone)
+        if converted.suspect is not None:
+            sheet.alive &= ~converted.suspect
+        return converted.column
+
+
+def _integers(sheet: _Sheet, values: _Values, dtype: pa.DataType) -> pa.Array:
+    numbers, right = _whole(sheet, values)
+    if dtype != pa.int64():
+        limit = 1 << (dtype.bit_width - 1)
+        right &= (numbers >= -limit) & (numbers < limit)
+    sheet.alive &= right | values.null
+    return pa.array(numbers.astype(dtype.to_pandas_dtype()), mask=values.null if values.null.any() else None)
+
+
+def _whole(sheet: _Sheet, values: _Values) -> tuple[Index, Mask]:
+    negative = (values.begin & _first(1)) == np.uint64(_MINUS)
+    return whole_numbers(sheet.words, values.begin, values.start, values.length, negative)
+
+
+def _other_numbers(sheet: _Sheet, values: _Values, dtype: pa.DataType, zone: str) -> pa.Array:
+    if dtype == pa.float64():
+        numbers, right = _whole(sheet, values)
+        zero_or_large = (numbers == 0) | (np.abs(numbers) >= 1 << 53)  # -0 is a double of its own
+        if not (sheet.alive & ~values.null & (~right | zero_or_large & (values.length != 1))).any():
+            return pa.array(numbers.astype(np.float64), mask=values.null if values.null.any() else None)
+    texts = sheet.texts(values.start, values.length, sheet.alive & ~values.string & ~values.null)
+    decimal = pa.types.is_decimal(dtype)
+    spelled = _is_true(pc.match_substring_regex(texts, _PLAIN_NUMBER if decimal else _NUMBER))
+    if decimal:
+        spelled &= values.length <= 38
+    sheet.alive &= spelled | values.null
+    column, lost = cast_or_null(
+        pc.if_else(pa.array(spelled), texts, pa.scalar(None, pa.string())), wire_type(dtype)
+    )
+    converted = convert(column, dtype, zone)
+    for doubtful in (lost, converted.suspect, converted.large):
+        if doubtful is not None:
+            sheet.alive &= ~doubtful
+    return converted.column
+
+
+def _ignored(sheet: _Sheet, values: _Values) -> None:
+    literal = values.null | values.string
+    literal |= (values.length == 4) & ((values.begin & _first(4)) == _word(b"true"))
+    literal |= (values.length == 5) & ((values.begin & _first(5)) == _word(b"false"))
+    right = literal | _whole(sheet, values)[1]
+    rest = sheet.alive & ~right
+    if rest.any():
+        right |= _is_true(pc.match_substring_regex(sheet.texts(values.start, values.length, rest), _NUMBER))
+    sheet.alive &= right
+
+
+def _is_true(answers: pa.Array) -> Mask:
+    mask: Mask = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
+    return mask
