@@ -24,6 +24,8 @@ _QUIET = {
     "py4j": logging.WARNING,
     "TCLIService": logging.WARNING,
 }
+# Every single change of a file: the answer to "who removed it", too much for somebody who watches.
+_EVERY_CHANGE = ("kafka2hive.storage", "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
 
@@ -36,7 +38,8 @@ def configure(
 ) -> None:
     """Send all logging to `stream` (standard error); calling it again replaces what was set before.
 
-    `secrets` are values that must never appear: each is written as `***`.
+    `secrets` are values that must never appear: each is written as `***`. Every change of a file is told in JSON, to
+    people only with `level` DEBUG.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -47,6 +50,8 @@ def configure(
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
+    for name in _EVERY_CHANGE:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING) if human and level > logging.DEBUG else level)
 
 
 class HumanFormatter(logging.Formatter):
