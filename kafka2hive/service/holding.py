@@ -6,14 +6,13 @@ from typing import TypeVar
 
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
-from kafka2hive.ledger.init import init
-from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.service.identity import new_owner
+from kafka2hive.service.init_ledgers import begin_ledger
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.table import Table
@@ -141,7 +140,7 @@ class Holding:
         try:
             started = start(self._wiring.ports, order)
         except NoLedger:
-            self._begin_ledger(table)
+            begin_ledger(self._wiring, self._witness, table, self.tables.values())
             started = start(self._wiring.ports, order)
         table.tenure = started.tenure
         table.open_debts = frozenset(started.tenure.state.debts)
@@ -157,12 +156,6 @@ class Holding:
             else "nothing pending",
         )
         return started
-
-    def _begin_ledger(self, table: Table) -> None:
-        """R1: never silently where the table, or Kafka's group offsets, say that there was one."""
-        refuse_vanished_ledger(self._wiring.ports.files, table.location, table.paths.table_directory)
-        self._witness.refuse_lost_positions(table, self.tables.values())
-        init(self._wiring.ports, table.paths, self._wiring.map.service, table.location)
 
     def _now(self) -> float:
         return self._wiring.ports.clock.monotonic()

@@ -8,25 +8,37 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
+from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.identity import new_owner, process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.pending import PendingFiles, pending_files
 from kafka2hive.service.repair import Repairs
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
-Pay = Callable[[frozenset[HivePartition]], frozenset[HivePartition]]
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What became of debts: `left` are still owed, `refused` is why Hive does not want them (None: it was only away)."""
+
+    left: frozenset[HivePartition] = frozenset()
+    refused: TableError | None = None
+
+
+Pay = Callable[[frozenset[HivePartition]], Payment]
 
 
 class Recovery(Enum):
@@ -55,7 +67,8 @@ class RecoverOrder:
 class RecoveredTable:
     """One table's result. `epoch` is the newest, `rolled_forward` the one that was pending (None: nothing was).
 
-    `resumes_at`: positions (end = next offset) from which the next run goes on.
+    `repaired` and `gaps` are the losses and gaps recorded by this call. `resumes_at`: positions (end = next offset)
+    from which the next run goes on. DONE with an `error`: rolled forward, but Hive refuses its partitions.
     """
 
     table: str
@@ -69,52 +82,84 @@ class RecoveredTable:
     debts_paid: int = 0
     debts_open: int = 0
     repaired: tuple[str, ...] = ()
+    gaps: tuple[AcceptedGap, ...] = ()
     resumes_at: tuple[Position, ...] = ()
     error: Kafka2HiveError | None = None
 
 
+_WORST_FIRST = (
+    ExitCode.BUG,
+    ExitCode.STOP,
+    ExitCode.FENCED,
+    ExitCode.OWNED,
+    ExitCode.UNAVAILABLE,
+    ExitCode.CONFIG,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
+    """All tables of the call, by name."""
+
     tables: tuple[RecoveredTable, ...]
 
     @property
     def exit_code(self) -> ExitCode:
         """The worst: STOP before owned before anything set aside."""
         errors = [t.error.exit_code for t in self.tables if t.error is not None]
-        for code in (ExitCode.BUG, ExitCode.STOP, ExitCode.FENCED, ExitCode.OWNED, ExitCode.UNAVAILABLE):
+        for code in _WORST_FIRST:
             if code in errors:
                 return code
         return ExitCode.SET_ASIDE if errors else ExitCode.DONE
 
 
 def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> RecoverResult:
-    """Recover every ledger of the map's service. `pay` registers Hive partitions and returns what is still owed.
+    """Recover every ledger of the map's service. `pay` registers Hive partitions and says what is still owed.
 
-    Raises ServiceUnavailable when the file system does not answer at all.
+    A table named in `order.tables` may be another service's. Raises ServiceUnavailable when the file system does not
+    answer at all.
     """
     me = process_of(new_owner())
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over)
-    results = []
-    for paths in ledger_tables(wiring):
+    ledgers = ledger_tables(wiring)
+    results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
+    for paths in ledgers:
         if order.tables and paths.table not in order.tables:
             continue
         try:
             view = look(wiring.ports.files, paths)
+            if view.state.service != wiring.map.service and paths.table not in order.tables:
+                continue
+            if order.plan_only:
+                results.append(_planned(wiring, view))
+            else:
+                results.append(_recover_table(wiring, view, order, judge, pay, repairs))
         except NoLedger:
             continue
         except Kafka2HiveError as error:
             results.append(_failed(paths, error))
-            continue
-        if view.state.service != wiring.map.service and paths.table not in order.tables:
-            continue
-        if order.plan_only:
-            results.append(_planned(wiring, view))
-            continue
+        except StorageError as error:
+            away = ServiceUnavailable("storage.unavailable", f"{paths.table}: {error}", "recover again")
+            results.append(_failed(paths, away))
+    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)))
+
+
+def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> list[RecoveredTable]:
+    """Tables that the map names and that have no ledger: nothing to recover, unless their location says there was one.
+
+    A table named in the order that is nowhere is a mistake of the person's.
+    """
+    results = []
+    literal = {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
+    for name in sorted(set(order.tables or literal) - there):
+        paths = wiring.paths(name)
         try:
-            results.append(_recover_table(wiring, view, order, judge, pay, repairs))
+            if name not in literal:
+                raise ConfigError("usage.no_such_table", f"{name} is no table of the map and has no ledger")
+            refuse_vanished_ledger(wiring.ports.files, literal[name].location, paths.table_directory)
         except Kafka2HiveError as error:
             results.append(_failed(paths, error))
-    return RecoverResult(tuple(results))
+    return results
 
 
 def _planned(wiring: Wiring, view: View) -> RecoveredTable:
@@ -149,17 +194,15 @@ def _recover_table(
     )
     tenure = started.tenure
     owed = frozenset(tenure.state.debts)
-    left = pay(owed) if owed else owed
-    change = replace(repairs.change(tenure, wanted, order.accept_gap), open_debts=left)
-    if change.losses or change.gaps or change.first or left != owed:
-        snapshot = draft(tenure, wiring.map.service, wiring.ports.clock.now(), change)
+    payment = pay(owed) if owed else Payment()
+    change = replace(repairs.change(tenure, wanted, order.accept_gap), open_debts=payment.left)
+    if change.losses or change.gaps or change.first or payment.left != owed:
+        snapshot = draft(tenure, view.state.service, wiring.ports.clock.now(), change)
         tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
-    return _done(started, tenure, len(owed - left), len(left), tuple(x.path for x in change.losses))
+    return _done(started, tenure, len(owed - payment.left), payment, change)
 
 
-def _done(
-    started: Started, tenure: Tenure, paid: int, owed: int, repaired: tuple[str, ...]
-) -> RecoveredTable:
+def _done(started: Started, tenure: Tenure, paid: int, payment: Payment, change: Change) -> RecoveredTable:
     return RecoveredTable(
         tenure.paths.table,
         Recovery.DONE,
@@ -169,9 +212,11 @@ def _done(
         moves=started.moves,
         swept=started.swept,
         debts_paid=paid,
-        debts_open=owed,
-        repaired=repaired,
+        debts_open=len(tenure.state.debts),
+        repaired=tuple(loss.path for loss in change.losses),
+        gaps=change.gaps,
         resumes_at=tenure.state.positions,
+        error=payment.refused,
     )
 
 
