@@ -1,0 +1,191 @@
+"""Local disk behind the port: what the contract test cannot show on one healthy disk."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.values import StorageOptions
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.storage import local_errors, local_rename
+from kafka2hive.storage.connect import connect
+from kafka2hive.storage.local import LocalFileSystem, LocalWriter
+from kafka2hive.storage.mounts import mount_type, refuse_network_mount
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    Denied,
+    NoRoom,
+    NotFound,
+    OutcomeUnknown,
+    StorageError,
+    Unavailable,
+    write_file,
+)
+from tests.contract.filesystem_cases import CASES, Case
+
+MOUNTS = """\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 22 0:40 / /data rw,relatime shared:2 master:1 - nfs4 server:/export rw,vers=4.2
+31 30 254:1 / /data/fast\\040disk rw - xfs /dev/vdb rw
+32 22 0:41 / /mnt/win rw - cifs //server/share rw
+33 22 0:42 / /over rw - nfs server:/old rw
+34 22 254:2 / /over rw - ext4 /dev/vdc rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "ext4"),
+        ("/var/lib/x", "ext4"),
+        ("/data", "nfs4"),
+        ("/data/warehouse/t", "nfs4"),
+        ("/database", "ext4"),
+        ("/data/fast disk/w", "xfs"),
+        ("/mnt/win/w", "cifs"),
+        ("/over/w", "ext4"),
+    ],
+)
+def test_the_innermost_and_latest_mount_holds_a_path(path: str, kind: str) -> None:
+    assert mount_type(MOUNTS, path) == kind
+
+
+def test_a_warehouse_on_nfs_is_refused_with_the_kind_and_the_path(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNTS)
+    with pytest.raises(ConfigError) as refused:
+        refuse_network_mount("file:///data/warehouse", table)
+    assert refused.value.code == "storage.nfs"
+    assert "file:///data/warehouse" in refused.value.message
+    assert "nfs4" in refused.value.message
+    refuse_network_mount("file:///var/warehouse", table)
+
+
+def test_connect_takes_a_local_warehouse_on_this_machines_disk(tmp_path: Path) -> None:
+    base = f"file://{tmp_path}"
+    files = connect(StorageOptions(base, f"{base}/ledger", f"{base}/warehouse"))
+    files.mkdirs(f"{base}/ledger")
+    write_file(files, f"{base}/ledger/a", b"x")
+    assert files.read(f"{base}/ledger/a") == b"x"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.__name__.startswith(("rename", "of_many", "a_take_over"))],
+    ids=lambda case: case.__name__,
+)
+def test_a_disk_without_renameat2_keeps_the_contract_of_rename(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_rename, "_renameat2", None)
+    case(LocalFileSystem(), f"file://{tmp_path}")
+
+
+def test_what_the_disk_says_becomes_what_a_caller_can_do() -> None:
+    expected: dict[int, type[StorageError]] = {
+        errno.ENOENT: NotFound,
+        errno.ENOTDIR: NotFound,
+        errno.EEXIST: AlreadyExists,
+        errno.ENOSPC: NoRoom,
+        errno.EDQUOT: NoRoom,
+        errno.EACCES: Denied,
+        errno.EPERM: Denied,
+        errno.EROFS: Denied,
+        errno.EMFILE: Unavailable,
+        errno.EXDEV: StorageError,
+        errno.ENAMETOOLONG: StorageError,
+        errno.EIO: OutcomeUnknown,
+    }
+    for code, kind in expected.items():
+        assert type(local_errors.classify("file:///a", OSError(code, "text"), changes=True)) is kind, (
+            errno.errorcode[code]
+        )
+    assert type(local_errors.classify("file:///a", OSError(errno.EIO, "text"), changes=False)) is Unavailable
+
+
+def test_a_full_disk_is_no_room() -> None:
+    writer = LocalWriter("file:///dev/full", os.open("/dev/full", os.O_WRONLY))
+    with pytest.raises(NoRoom):
+        writer.write(b"x")
+    writer.abandon()
+
+
+def test_a_directory_that_may_not_be_written_is_denied(tmp_path: Path) -> None:
+    files, base = LocalFileSystem(), f"file://{tmp_path}"
+    write_file(files, f"{base}/f", b"x")
+
+    def change() -> None:
+        for attempt in (
+            lambda: files.create(f"{base}/new"),
+            lambda: files.rename(f"{base}/f", f"{base}/g"),
+            lambda: files.mkdirs(f"{base}/d"),
+            lambda: files.delete(f"{base}/f"),
+        ):
+            with pytest.raises(Denied):
+                attempt()
+
+    tmp_path.chmod(0o555)
+    assert _as_somebody_without_rights(change) == 0
+    tmp_path.chmod(0o755)
+    assert [status.name for status in files.list(base)] == ["f"]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError) as refused:
+        LocalFileSystem().create(f"file://{tmp_path}/{'x' * 300}")
+    assert type(refused.value) is StorageError
+
+
+def test_a_rename_syncs_both_parents_and_a_close_its_own(tmp_path: Path) -> None:
+    program = """
+import os, sys
+opened = []
+sys.addaudithook(lambda event, values: opened.append(values) if event == "open" else None)
+from kafka2hive.storage.local import LocalFileSystem
+files, base = LocalFileSystem(), "file://" + sys.argv[1]
+def directories(step):
+    opened.clear()
+    step()
+    names = {os.path.relpath(v[0], sys.argv[1]) for v in opened if v[2] & os.O_DIRECTORY}
+    print(",".join(sorted(names)))
+directories(lambda: files.mkdirs(base + "/a/b"))
+files.mkdirs(base + "/c")
+writer = files.create(base + "/a/b/f")
+directories(writer.close)
+directories(lambda: files.rename(base + "/a/b/f", base + "/c/f"))
+directories(lambda: files.delete(base + "/c/f"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [".,a", "a/b", "a/b,c", "c"]
+
+
+def test_a_writer_is_of_no_use_after_its_end(tmp_path: Path) -> None:
+    writer = LocalFileSystem().create(f"file://{tmp_path}/f")
+    writer.abandon()
+    writer.abandon()
+    with pytest.raises(ValueError, match="closed or abandoned"):
+        writer.write(b"x")
+    with pytest.raises(ValueError, match="closed or abandoned"):
+        writer.close()
+
+
+def _as_somebody_without_rights(function: Callable[[], None]) -> int:
+    """Run in a forked child, as `nobody` where the test runs as root; 0 when nothing was raised."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            function()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,0 +1,188 @@
+"""Around the adapters: time limits, threads, routing, the log of changes, and what is imported when."""
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.values import StorageOptions
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import Sequential, Threads
+from kafka2hive.storage.connect import connect, root_of
+from kafka2hive.storage.counting import LoggedFileSystem
+from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, write_file
+from tests.contract.filesystem_cases import CASES, Case
+
+
+def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:
+    guard = Guard()
+    assert guard.call(lambda: 42, seconds=5) == 42
+    with pytest.raises(ZeroDivisionError):
+        guard.call(lambda: 1 // 0, seconds=5)
+    assert guard.stuck == 0
+
+
+def test_a_call_that_hangs_is_left_behind_and_counted_until_it_comes_back() -> None:
+    guard, go_on = Guard(), threading.Event()
+    with pytest.raises(NoAnswer):
+        guard.call(go_on.wait, seconds=0.05)
+    assert guard.stuck == 1
+    assert guard.call(lambda: "another thread", seconds=5) == "another thread"
+    go_on.set()
+    _until(lambda: guard.stuck == 0)
+
+
+def test_when_too_many_calls_hang_no_further_one_is_made() -> None:
+    guard, go_on, made = Guard(stuck_limit=2), threading.Event(), []
+    for _ in range(2):
+        with pytest.raises(NoAnswer):
+            guard.call(go_on.wait, seconds=0.05)
+    with pytest.raises(TooManyStuck):
+        guard.call(lambda: made.append(1), seconds=5)
+    assert made == []
+    go_on.set()
+    _until(lambda: guard.stuck == 0)
+    guard.call(lambda: made.append(1), seconds=5)
+    assert made == [1]
+
+
+def test_many_callers_get_their_own_answers() -> None:
+    guard = Guard()
+    numbers = range(2000)
+    assert Threads(16).map(lambda n: guard.call(lambda: n * 2, seconds=30), numbers) == [
+        n * 2 for n in numbers
+    ]
+
+
+@pytest.mark.parametrize("concurrency", [Sequential(), Threads(4)], ids=["sequential", "threads"])
+def test_results_come_in_the_order_of_the_items(concurrency: Sequential | Threads) -> None:
+    def slow_at_first(number: int) -> int:
+        time.sleep(0.02 if number < 4 else 0)
+        return number * number
+
+    assert concurrency.map(slow_at_first, iter(range(12))) == [n * n for n in range(12)]
+    assert concurrency.map(slow_at_first, []) == []
+
+
+def test_threads_really_work_side_by_side() -> None:
+    meeting = threading.Barrier(4)
+    assert len(Threads(4).map(lambda _: meeting.wait(10), range(4))) == 4
+
+
+def test_an_error_is_raised_after_all_running_calls_ended_and_the_rest_is_not_begun() -> None:
+    begun, ended = [], []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise NotFound("file:///0")
+        time.sleep(0.1)
+        ended.append(number)
+
+    with pytest.raises(NotFound):
+        Threads(2).map(work, range(50))
+    assert sorted(set(begun) - {0}) == sorted(ended), "a call was still running when the error was raised"
+    assert len(begun) < 10
+
+
+def test_a_map_inside_a_map_does_not_wait_for_its_own_threads() -> None:
+    threads = Threads(2)
+    assert threads.map(lambda n: threads.map(lambda m: n * m, range(3)), range(4)) == [
+        [0, n, 2 * n] for n in range(4)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        ("hdfs://host:8020/a/b", "hdfs://host:8020"),
+        ("hdfs://nameservice", "hdfs://nameservice"),
+        ("file:///a/b", "file://"),
+    ],
+)
+def test_the_root_of_a_path_is_its_scheme_and_authority(path: str, root: str) -> None:
+    assert root_of(path) == root
+
+
+@pytest.mark.parametrize("path", ["/a/b", "a", "hdfs:///a", "file://host/a", "s3://bucket/a", ""])
+def test_a_path_of_no_known_file_system_is_a_fault_of_the_map(path: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        root_of(path)
+    assert refused.value.code == "storage.uri"
+
+
+def test_a_rename_across_file_systems_is_refused(tmp_path: Path) -> None:
+    base = f"file://{tmp_path}"
+    files = connect(StorageOptions(base, base, base))
+    with pytest.raises(StorageError, match="another file system"):
+        files.rename(f"{base}/a", "hdfs://127.0.0.1:1/a")
+
+
+def test_connecting_imports_no_hdfs_client_until_an_hdfs_path_is_used() -> None:
+    program = """
+import sys
+from kafka2hive.config.values import StorageOptions
+from kafka2hive.storage.connect import connect
+files = connect(StorageOptions("hdfs://127.0.0.1:1", "hdfs://127.0.0.1:1/l", "hdfs://127.0.0.1:1/w"))
+assert "hdfs_native" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_the_logged_file_system_keeps_the_contract(case: Case, tmp_path: Path) -> None:
+    case(LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}")
+
+
+def test_every_change_is_logged_with_operation_path_and_outcome_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
+    with caplog.at_level(logging.INFO, logger="kafka2hive.storage"):
+        write_file(files, f"{base}/a", b"x")
+        with pytest.raises(AlreadyExists):
+            files.create(f"{base}/a")
+        files.rename(f"{base}/a", f"{base}/b")
+        files.list(base)
+        files.delete(f"{base}/b")
+        files.delete(f"{base}/b")
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == f"create {base}/a: ok"
+    assert lines[1] == f"close {base}/a: ok"
+    assert lines[2].startswith(f"create {base}/a: AlreadyExists")
+    assert lines[3] == f"rename {base}/a -> {base}/b: ok"
+    assert lines[4:] == [f"delete {base}/b: ok", f"delete {base}/b: missing"]
+    renamed = caplog.records[3].__dict__
+    assert (renamed["operation"], renamed["path"], renamed["target"]) == ("rename", f"{base}/a", f"{base}/b")
+    assert files.counts() == {
+        ("create", "ok"): 1,
+        ("create", "AlreadyExists"): 1,
+        ("close", "ok"): 1,
+        ("rename", "ok"): 1,
+        ("list", "ok"): 1,
+        ("delete", "ok"): 1,
+        ("delete", "missing"): 1,
+    }
+
+
+def test_the_clock_tells_utc_to_the_second() -> None:
+    clock = SystemClock()
+    assert time.strptime(clock.now(), "%Y-%m-%dT%H:%M:%SZ")
+    before = clock.monotonic()
+    clock.sleep(0.01)
+    assert clock.monotonic() - before >= 0.01
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
