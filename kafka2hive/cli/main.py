@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from kafka2hive import __version__
-from kafka2hive.cli.options import Color, Json, Log, Map
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Color, Json, Log, Map, exit_codes
+from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
     name="kafka2hive",
@@ -34,12 +36,27 @@ def _root(
     pass
 
 
-@app.command()
+@app.command(
+    epilog=exit_codes(
+        options.OK,
+        options.USAGE,
+        options.AWAY,
+        options.BUG,
+        options.OWNED,
+        options.FENCED,
+        options.ASIDE,
+        options.STOP,
+        options.CONFIG,
+        options.ENDED,
+    )
+)
 def run(
     config: Map,
     once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (cron).")] = False,
-    takeover: Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")] = False,
-    log_format: Log = "auto",
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")
+    ] = False,
+    log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Take the tables over, roll forward what is pending, then dump until stopped."""
     from kafka2hive.cli.run import run_command
@@ -47,11 +64,27 @@ def run(
     raise typer.Exit(run_command(config, once, takeover, log_format))
 
 
-@app.command()
+@app.command(
+    epilog=exit_codes(
+        options.OK,
+        options.USAGE,
+        options.AWAY,
+        options.BUG,
+        options.OWNED,
+        options.FENCED,
+        options.ASIDE,
+        options.STOP,
+        options.CONFIG,
+    )
+)
 def recover(
     config: Map,
-    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")] = False,
-    takeover: Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")
+    ] = False,
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")
+    ] = False,
     table: Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")] = None,
     accept_loss: Annotated[
         list[str] | None, typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file.")
@@ -62,57 +95,74 @@ def recover(
     ] = None,
     accept_gap: Annotated[
         list[str] | None,
-        typer.Option("--accept-gap", metavar="TOPIC:PARTITION", help="Record offsets that Kafka lost, and go on."),
+        typer.Option(
+            "--accept-gap",
+            metavar="TOPIC:PARTITION",
+            help="Record offsets that Kafka lost, and go on. TOPIC:* for all.",
+        ),
     ] = None,
     json: Json = False,
     color: Color = True,
-    log_format: Log = "auto",
+    log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
-    from kafka2hive.cli.recover import recover_command
+    from kafka2hive.cli.recover import parse_gaps, recover_command
     from kafka2hive.service.recover import RecoverOrder
 
-    order = RecoverOrder(
-        plan, takeover, tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ()), tuple(accept_gap or ())
-    )
+    gaps = parse_gaps(accept_gap or ())
+    tables, losses, again = tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ())
+    order = RecoverOrder(plan, takeover, tables, losses, again, gaps)
     raise typer.Exit(recover_command(config, order, json, color, log_format))
 
 
-@app.command()
-def status(config: Map, json: Json = False, color: Color = True, log_format: Log = "auto") -> None:
+@app.command(epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.STOP, options.CONFIG))
+def status(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
     """Show position, lag, freshness, pending work, debts, last epochs and owner of every table."""
     from kafka2hive.cli.status import status_command
 
     raise typer.Exit(status_command(config, json, color, log_format))
 
 
-@app.command()
-def init(config: Map, log_format: Log = "auto") -> None:
+@app.command(
+    epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.ASIDE, options.STOP, options.CONFIG)
+)
+def init(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
     """Make the ledgers of the map's tables without starting a run."""
     from kafka2hive.cli.init import init_command
 
-    raise typer.Exit(init_command(config, log_format))
+    raise typer.Exit(init_command(config, json, color, log_format))
 
 
-@app.command()
-def validate(config: Map, json: Json = False) -> None:
-    """Check the map without touching any cluster; prints it with its defaults, secrets hidden."""
+@app.command(epilog=exit_codes(options.OK, options.USAGE, options.CONFIG))
+def validate(config: Map, json: Json = False, color: Color = True) -> None:
+    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
     from kafka2hive.cli.validate import validate_command
 
-    raise typer.Exit(validate_command(config, json))
+    raise typer.Exit(validate_command(config, json, color))
 
 
-@app.command()
+@app.command(
+    epilog=exit_codes(
+        "0 every flight is in Hive exactly once",
+        "1 not so",
+        "69 Java, flights or a service is missing",
+        "130/143 ended by a signal",
+    )
+)
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the directory with data and logs behind.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the directory with data and logs behind.")
+    ] = False,
     directory: Annotated[
         Path | None, typer.Option("--directory", help="Where to work (default: a temporary directory).")
     ] = None,
     flights: Annotated[
-        int | None, typer.Option("--flights", help="How many flights to dump (default: as many as Kafka keeps).")
+        int | None,
+        typer.Option("--flights", help="How many flights to dump (default: as many as Kafka keeps)."),
     ] = None,
     kafka_jars: Annotated[
-        Path | None, typer.Option("--kafka-jars", help="Directory of Kafka's jars: a real broker instead of the mock.")
+        Path | None,
+        typer.Option("--kafka-jars", help="Directory of Kafka's jars: a real broker instead of the mock."),
     ] = None,
 ) -> None:
     """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""

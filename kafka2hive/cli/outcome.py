@@ -7,32 +7,41 @@ from collections.abc import Callable
 
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import ServiceMap
-from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.observe.log import LogFormat, configure
 
 
-def with_map(
-    config: str, log_format: str, level: int, command: Callable[[ServiceMap], int]
-) -> int:
+def with_map(config: str, log_format: LogFormat, level: int, command: Callable[[ServiceMap], int]) -> int:
     """Run `command` with the map; every named error ends as its text on standard error and its exit code."""
     try:
-        chosen = _log_format(log_format)
         service_map = load_map(config, os.environ)
-        configure(chosen, level, secrets(service_map))
+        configure(log_format, level, secrets(service_map))
         return command(service_map)
     except Kafka2HiveError as error:
-        print(error, file=sys.stderr)  # noqa: T201 (this is the command line)
+        tell_error(error)
         return int(error.exit_code)
     except KeyboardInterrupt:
         logging.shutdown()
         return int(ExitCode.INTERRUPTED)
 
 
-def _log_format(text: str) -> LogFormat:
-    try:
-        return LogFormat(text)
-    except ValueError as error:
-        raise ConfigError("usage.log_format", f"no log format {text!r}", "choose auto, human or json") from error
+def say(text: str) -> None:
+    """A command's result, on standard output."""
+    print(text)  # noqa: T201 (this is the command line)
+
+
+def tell_error(error: BaseException) -> None:
+    """Why something did not work, on standard error."""
+    print(error, file=sys.stderr)  # noqa: T201 (this is the command line)
+
+
+def audit_level(log_format: LogFormat) -> int:
+    """Level of commands that change things and then show what they did.
+
+    Every change is logged (who removed it must have an answer), except on a terminal, where the result follows.
+    """
+    person = log_format is LogFormat.AUTO and sys.stderr.isatty()
+    return logging.WARNING if person else logging.INFO
 
 
 def secrets(service_map: ServiceMap) -> list[str]:

@@ -1,0 +1,180 @@
+"""The JSON that `--json` prints, frozen in examples (tests/contract): keys are added, never renamed or removed.
+
+A change that is not an addition raises `format`. Offsets are half-open: `next_offset` is the next one to be read.
+"""
+
+import json
+from collections.abc import Iterable
+
+from kafka2hive.config.problems import MapProblem
+from kafka2hive.config.shown import shown
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.model.account import Account
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.service.init_ledgers import InitResult
+from kafka2hive.service.recover import RecoveredTable, RecoverResult
+from kafka2hive.service.status import StatusResult, TableStatus
+
+FORMAT = 1
+
+Document = dict[str, object]
+
+
+def text(document: Document) -> str:
+    """The document as it is printed."""
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def map_document(service_map: ServiceMap) -> Document:
+    """`validate`: the whole map with its defaults, secrets hidden."""
+    return _document("validate", ExitCode.DONE, map=shown(service_map), problems=[])
+
+
+def problems_document(problems: Iterable[MapProblem]) -> Document:
+    """`validate` of a wrong map; lines and columns count from 1."""
+    found = [
+        {
+            "line": problem.line,
+            "column": problem.column,
+            "where": problem.where,
+            "message": problem.message,
+            "suggestion": problem.suggestion or None,
+        }
+        for problem in problems
+    ]
+    return _document("validate", ExitCode.CONFIG, map=None, problems=found)
+
+
+def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
+    """`recover`: what was done, or with `--plan` would be."""
+    tables = [_recovered(table) for table in result.tables]
+    return _document("recover", result.exit_code, service=service, plan=plan_only, tables=tables)
+
+
+def status_document(service: str, result: StatusResult) -> Document:
+    """`status`; times are ISO 8601 in UTC or epoch milliseconds, as their names say."""
+    return _document(
+        "status",
+        result.exit_code,
+        service=service,
+        kafka_error=result.kafka_error,
+        tables=[_status(table) for table in result.tables],
+        errors=[{"table": table, **_error(error)} for table, error in result.errors],
+    )
+
+
+def init_document(service: str, result: InitResult) -> Document:
+    """`init`: every table of the map and what became of its ledger."""
+    tables = [
+        {
+            "table": table.table,
+            "ledger": table.directory,
+            "result": table.beginning.value.replace(" ", "_"),
+            "error": _error(table.error) if table.error else None,
+        }
+        for table in result.tables
+    ]
+    return _document("init", result.exit_code, service=service, tables=tables)
+
+
+def _document(command: str, exit_code: ExitCode, **content: object) -> Document:
+    return {"format": FORMAT, "command": command, "exit_code": int(exit_code), **content}
+
+
+def _recovered(table: RecoveredTable) -> Document:
+    moves, pending = table.moves, table.pending
+    return {
+        "table": table.table,
+        "result": table.recovery.value,
+        "generation": table.generation or None,
+        "epoch": table.epoch if table.epoch >= 0 else None,
+        "rolled_forward": table.rolled_forward,
+        "files": {
+            "created": moves.created,
+            "renamed": moves.renamed,
+            "already_there": moves.already_moved,
+            "missing": int(table.error is not None and table.error.code == "ledger.missing"),
+            "failed": moves.retried,
+            "given_up": moves.given_up,
+        },
+        "pending": {"staged": pending.staged, "already_there": pending.already_there} if pending else None,
+        "swept": table.swept,
+        "debts": {"paid": table.debts_paid, "open": table.debts_open},
+        "repaired": list(table.repaired),
+        "gaps": [
+            {
+                "topic": gap.range.topic_partition.topic,
+                "partition": gap.range.topic_partition.number,
+                "start": gap.range.start,
+                "end": gap.range.end,
+                "reason": gap.reason,
+            }
+            for gap in table.gaps
+        ],
+        "resumes_at": [
+            {
+                "topic": position.topic_partition.topic,
+                "partition": position.topic_partition.number,
+                "next_offset": position.end,
+            }
+            for position in table.resumes_at
+        ],
+        "error": _error(table.error) if table.error else None,
+    }
+
+
+def _status(table: TableStatus) -> Document:
+    return {
+        "table": table.table,
+        "generation": table.generation,
+        "owner": table.owner,
+        "epoch": table.epoch,
+        "written_at": table.written_at,
+        "pending": {"files": table.pending_files} if table.pending else None,
+        "lag_records": table.lag,
+        "newest_record_ms": table.newest_ms,
+        "partitions": [
+            {
+                "topic": p.topic,
+                "partition": p.number,
+                "next_offset": p.position,
+                "log_end": p.log_end,
+                "lag_records": p.lag,
+            }
+            for p in table.partitions
+        ],
+        "debts": [_partition(debt) for debt in table.debts],
+        "last_epochs": [
+            {
+                "epoch": epoch.epoch,
+                "written_at": epoch.written_at,
+                "files": epoch.files,
+                "rows": epoch.rows,
+                "records": _account(epoch.account),
+            }
+            for epoch in table.last_epochs
+        ],
+        "gaps": table.gaps,
+        "losses": table.losses,
+    }
+
+
+def _partition(partition: HivePartition) -> Document:
+    return {"table": partition.table, "partition": partition.path, "location": partition.location}
+
+
+def _account(account: Account) -> Document:
+    return {
+        "read": account.read,
+        "written": account.written,
+        "filtered": account.filtered,
+        "tombstones": account.tombstones,
+        "dead_lettered": account.dead_lettered,
+        "absent": account.absent,
+        "bytes": account.bytes,
+    }
+
+
+def _error(error: Kafka2HiveError) -> Document:
+    return {"code": error.code, "message": error.message, "remedy": error.remedy or None}

@@ -1,0 +1,91 @@
+"""What `recover` shows a person."""
+
+from typing import assert_never
+
+from rich.text import Text
+
+from kafka2hive.cli.positions_text import resume_lines
+from kafka2hive.cli.screen import Screen, render
+from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+
+_INDENT = "  "
+
+
+def render_recover(service: str, order: RecoverOrder, result: RecoverResult, screen: Screen) -> str:
+    """A block for each table, the verdict last: it is what stays on the screen."""
+    parts: list[Text] = []
+    for table in result.tables:
+        parts.append(_headline(table))
+        parts += [Text(_INDENT + line) for line in _details(table)]
+        if table.error is not None:
+            lines = str(table.error).splitlines()
+            parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
+    asked = {*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired}
+    if not order.plan_only:
+        parts += [Text(f"not lost in any of these ledgers: {path}", style="yellow") for path in sorted(asked)]
+    parts.append(_verdict(service, order, result))
+    return render(screen, parts)
+
+
+def _headline(table: RecoveredTable) -> Text:
+    style = {Recovery.DONE: "green", Recovery.PLANNED: "cyan"}.get(table.recovery, "bold red")
+    title = Text(table.table, style="bold").append(f"  {_outcome(table)}", style=style)
+    if table.generation:
+        title.append(f"  epoch {table.epoch}, {table.generation.split('.')[0]}", style="not bold")
+    return title
+
+
+def _outcome(table: RecoveredTable) -> str:
+    match table.recovery:
+        case Recovery.DONE:
+            return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
+        case Recovery.PLANNED:
+            return "would be recovered" if table.error is None else "would STOP"
+        case Recovery.STOPPED:
+            return "STOP: a person must decide"
+        case Recovery.OWNED:
+            return "owned by a live run, nothing touched"
+        case Recovery.FAILED:
+            return "failed"
+        case _:
+            assert_never(table.recovery)
+
+
+def _details(table: RecoveredTable) -> list[str]:
+    lines = []
+    if table.pending is not None:
+        staged, there = table.pending.staged, table.pending.already_there
+        lines.append(
+            f"pending: epoch {table.rolled_forward}, {staged} files to rename, {there} already there"
+        )
+    elif table.rolled_forward is not None:
+        moves = table.moves
+        given_up = f", {moves.given_up} given up" if moves.given_up else ""
+        lines.append(
+            f"rolled forward: epoch {table.rolled_forward}, {moves.created} files = {moves.renamed} renamed"
+            f" + {moves.already_moved} already there{given_up}; 0 missing, {moves.retried} failed and tried again"
+        )
+    elif table.error is None:
+        lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
+    if table.debts_paid or table.debts_open:
+        paid = f"{table.debts_paid} partitions registered, " if table.recovery is Recovery.DONE else ""
+        lines.append(f"Hive: {paid}{table.debts_open} still owed")
+    if table.swept:
+        lines.append(f"swept: {table.swept} files that no snapshot names")
+    lines += [f"given up or fetched again: {path}" for path in table.repaired]
+    lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
+    lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
+    return lines
+
+
+def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
+    if not result.tables:
+        return Text(f"service {service}: nothing to recover, there is no ledger yet")
+    bad = sum(table.error is not None for table in result.tables)
+    count = f"{len(result.tables)} table{'' if len(result.tables) == 1 else 's'}"
+    done = "looked at, nothing touched" if order.plan_only else "recovered"
+    if not bad:
+        return Text(f"service {service}: {count} {done}", style="bold green")
+    return Text(
+        f"service {service}: {bad} of {count} need attention (exit code {result.exit_code})", style="bold red"
+    )

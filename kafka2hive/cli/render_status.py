@@ -1,0 +1,98 @@
+"""What `status` shows a person."""
+
+import time
+from datetime import UTC, datetime
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.positions_text import resume_lines
+from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.observe.progress import duration, size
+from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
+
+_EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
+
+
+def render_status(service: str, result: StatusResult, screen: Screen, now: float | None = None) -> str:
+    """An overview of all tables, then each table's owner, position and last epochs; `now` in epoch seconds."""
+    moment = time.time() if now is None else now
+    parts: list[RenderableType] = []
+    if result.tables:
+        parts.append(_overview(result, moment))
+    if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
+        for table in result.tables:
+            parts += _details(table, moment)
+    for name, error in result.errors:
+        parts += ["", Text(f"{name}: {error}", style="red")]
+    if result.kafka_error:
+        parts += ["", Text(f"no lag is known: {result.kafka_error}", style="yellow")]
+    if not result.tables and not result.errors:
+        parts.append(f"service {service}: no ledger yet")
+    return render(screen, parts)
+
+
+def _overview(result: StatusResult, now: float) -> RenderableType:
+    table = grid(
+        "table", "epoch", "lag", "newest record", "pending", "debts", right=("epoch", "lag", "debts")
+    )
+    for row in result.tables:
+        table.add_row(
+            row.table,
+            str(row.epoch),
+            "?" if row.lag is None else f"{row.lag:,}",
+            "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
+            Text(f"{row.pending_files} files", style="yellow") if row.pending else "-",
+            Text(str(len(row.debts)), style="yellow") if row.debts else "0",
+        )
+    return table
+
+
+def _details(table: TableStatus, now: float) -> list[RenderableType]:
+    parts: list[RenderableType] = ["", Text(table.table, style="bold")]
+    lines = [f"owner: {table.owner}", f"ledger: {table.generation}"]
+    if table.pending:
+        lines.append(
+            f"epoch {table.epoch} is committed and not finished: a start or `recover` rolls it forward"
+        )
+    if table.gaps or table.losses:
+        lines.append(f"accepted so far: {table.gaps} gaps, {table.losses} lost files")
+    positions = [
+        Position(TopicPartition(p.topic, p.number), p.position, p.position) for p in table.partitions
+    ]
+    lines += [f"goes on at {line}" for line in resume_lines(positions)]
+    lines += [f"not in Hive yet: {debt.table} {debt.path}" for debt in table.debts[:10]]
+    if len(table.debts) > 10:
+        lines.append(f"not in Hive yet: {len(table.debts) - 10} more (all: --json)")
+    parts += [Text("  " + line) for line in lines]
+    if table.last_epochs:
+        parts.append(_epochs(table.last_epochs, now))
+    return parts
+
+
+def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:
+    numbers = ("epoch", "records", "bytes", "files", "dead", "absent")
+    table = grid("epoch", "written", "records", "bytes", "files", "dead", "absent", right=numbers)
+    for epoch in epochs:
+        account = epoch.account
+        table.add_row(
+            str(epoch.epoch),
+            _ago(epoch.written_at, now),
+            f"{account.read:,}",
+            size(account.bytes),
+            str(epoch.files),
+            str(account.dead_lettered),
+            str(account.absent),
+        )
+    return table
+
+
+def _ago(written_at: str, now: float) -> str:
+    """ISO 8601 as an age; what is no date (an older writer's) is shown as it is."""
+    try:
+        moment = datetime.fromisoformat(written_at)
+    except ValueError:
+        return written_at
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return f"{duration(max(now - aware.timestamp(), 0))} ago"

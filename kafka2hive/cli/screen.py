@@ -1,0 +1,68 @@
+"""From what a renderer lays out to plain or coloured text. Plain when nobody looks: a pipe, TERM=dumb, NO_COLOR."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+PIPE_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where text goes: `width` in characters, `color` whether it may be coloured."""
+
+    width: int = PIPE_WIDTH
+    color: bool = False
+
+
+def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen:
+    """`color` is the person's --color/--no-color; NO_COLOR (any text but an empty one) and TERM=dumb take colours away."""
+    if not stream.isatty():
+        return Screen()
+    wanted = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
+    return Screen(max(40, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns), wanted)
+
+
+def standard_output(color: bool) -> Screen:
+    """The screen of this process."""
+    return screen_of(sys.stdout, color, os.environ)
+
+
+def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
+    """The parts below each other, without spaces at the ends of lines."""
+    from rich.console import Console
+
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=screen.width,
+        force_terminal=screen.color,
+        color_system="standard" if screen.color else None,
+        no_color=not screen.color,
+        highlight=False,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def grid(*headers: str, right: Iterable[str] = ()) -> "Table":
+    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is cut off: it folds."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", safe_box=True)
+    for header in headers:
+        table.add_column(header, justify="right" if header in set(right) else "left", overflow="fold")
+    return table
