@@ -24,8 +24,9 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.values import TaskPlan, plan_to_json
 
-#: A call may wait for watermarks of many topics and for a commit that holds the planner's lock.
-CALL_SECONDS = 600.0
+#: A call may wait for watermarks of many topics, a commit that holds the planner's lock, with `--once` for the backoff of
+#: a table. A driver that died is noticed at once; this is only for one that hangs and that its watchdog did not end.
+CALL_SECONDS = 3600.0
 _GREETING_SECONDS = 10.0
 _GONE = (EOFError, ConnectionError, OSError)
 

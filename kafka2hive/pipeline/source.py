@@ -75,7 +75,9 @@ class PlannedTasksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return {"epoch": self._planner().position()}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """One input partition per planned task, so one Spark task."""
+        """One input partition per planned task, so one Spark task; none for the empty first batch of a query."""
+        if start == end:
+            return []
         return [TaskInput(index, plan) for index, plan in self._planner().tasks(end["epoch"])]
 
     def read(self, partition: TaskInput) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,237 @@
+"""The streaming query: Spark's triggers drive the planner, tasks run, manifests come home.
+
+Facts it is built on (measured, pyspark 4.3.0):
+- `foreachBatch` runs in the driver's own process; an exception that leaves it ends the query and survives as text only;
+- a trigger whose offset does not move makes no batch, except for the first of a fresh checkpoint: that one comes empty;
+- `stop` interrupts a Spark job, but waits for Python code inside `foreachBatch`: no zombie commits after it;
+- `awaitTermination` without a time limit swallows SIGTERM; SIGTERM must reach the driver alone, not its JVM.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.pipeline.kept_error import KeptError
+from kafka2hive.pipeline.planner_link import PlannerLink, PlannerPort
+from kafka2hive.pipeline.source import FORMAT, LINK_OPTION, PlannedTasks
+from kafka2hive.pipeline.takeoff_gate import TakeoffGate
+from kafka2hive.pipeline.values import (
+    TableManifest,
+    TaskPlan,
+    manifest_from_json,
+    manifest_to_json,
+    plan_from_json,
+)
+
+TICK_SECONDS = 0.2
+_ERROR_CHARACTERS = 4000
+#: What a py4j call raises when the JVM is gone.
+_SPARK_GONE = (Py4JError, ConnectionError, OSError)
+
+Settings = TypeVar("Settings")
+
+
+class EpochListener(Protocol):
+    """Told in the driver, one epoch at a time, before the next one is planned. What it raises ends the query."""
+
+    def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
+        """All tasks of the epoch ended; exactly one manifest per table and task."""
+
+    def on_failed(self, number: int, reason: str) -> None:
+        """The epoch's job failed after Spark's own attempts; the query goes on."""
+
+
+class EndReason(Enum):
+    """Why a query ended."""
+
+    DRAINED = "drained"  # `--once`: nothing more was due
+    STOPPED = "stopped"  # asked to
+    FAILED = "failed"  # see the error
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`error` with FAILED: the very object that the planner or the listener raised, or ServiceUnavailable for Spark's
+    own trouble. `abandoned`: the epoch that a stop interrupted; nothing of it was told to the listener.
+    """
+
+    reason: EndReason
+    error: Exception | None = None
+    abandoned: int | None = None
+
+
+class DumpQuery:
+    """One query, from `start` to the `Ended` that `run_until` returns. Not to be used again.
+
+    `scratch` is this process's throw-away directory: checkpoint and link live there. With `once` the query ends when
+    the planner has nothing more (trigger `availableNow`), else it asks every `trigger_seconds`.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        planner: PlannerPort,
+        listener: EpochListener,
+        function: Callable[[Iterable[Any]], Iterator[Any]],
+        scratch: Path,
+        *,
+        trigger_seconds: float,
+        once: bool = False,
+        stop_seconds: float = 60.0,
+    ) -> None:
+        """`function` comes from `task_function`; `stop_seconds` is the time an epoch gets to end on `stop`."""
+        self._spark = spark
+        self._listener = listener
+        self._function = function
+        self._scratch = scratch
+        self._trigger: dict[str, Any] = (
+            {"availableNow": True}
+            if once
+            else {"processingTime": f"{round(trigger_seconds * 1000)} milliseconds"}
+        )
+        self._once = once
+        self._stop_seconds = stop_seconds
+        self._gate = TakeoffGate(planner)
+        self._link = PlannerLink(self._gate, scratch)
+        self._kept = KeptError()
+        self._abandoning = False
+        self._abandoned: int | None = None
+        self._query: Any = None
+
+    def start(self) -> None:
+        """Start the query with a fresh checkpoint. Raises ServiceUnavailable when Spark refuses."""
+        try:
+            self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{round(self._stop_seconds * 1000)}ms")
+            self._spark.dataSource.register(PlannedTasks)
+            self._query = (
+                self._spark.readStream.format(FORMAT)
+                .option(LINK_OPTION, str(self._link.path))
+                .load()
+                .writeStream.foreachBatch(self._on_batch)
+                .option("checkpointLocation", (self._scratch / "checkpoint").as_uri())
+                .trigger(**self._trigger)
+                .queryName("kafka2hive")
+                .start()
+            )
+        except (PySparkException, *_SPARK_GONE) as error:
+            self._link.close()
+            raise ServiceUnavailable(
+                "spark.start", f"the query did not start: {error_text(error)}"
+            ) from error
+
+    def run_until(self, stop: threading.Event, on_tick: Callable[[], None]) -> Ended:
+        """Wait for the end, calling `on_tick` some times a second; a set `stop` ends the query (see `stop`).
+
+        `stop` is only looked at, never waited for, so that a signal handler may set it at any moment.
+        """
+        while not stop.is_set():
+            time.sleep(TICK_SECONDS)
+            on_tick()
+            if not self._is_active():
+                self._link.close()
+                return self._how_it_ended()
+        return self.stop()
+
+    def stop(self) -> Ended:
+        """Plan nothing more, give the epoch under way `stop_seconds`, then abandon it. Returns within twice that.
+
+        An abandoned epoch leaves orphans in staging and nothing else: only the listener commits, and if it is at
+        work (the tasks are done) it is waited for, not interrupted.
+        """
+        self._gate.close()
+        deadline = time.monotonic() + self._stop_seconds
+        while self._gate.busy() and time.monotonic() < deadline and self._is_active():
+            time.sleep(TICK_SECONDS / 4)
+        self._abandoning = True
+        self._link.close()
+        try:
+            self._query.stop()
+        except (PySparkException, *_SPARK_GONE):
+            pass  # it ended with an error of its own, or its stopTimeout passed: the process ends next
+        abandoned = self._abandoned or self._gate.under_way()
+        error = self._kept.error or self._link.kept.error
+        return Ended(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
+
+    def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
+        """Spark's call for each epoch. Spark's own number does not count: its very first batch comes in any case."""
+        number = self._gate.under_way()
+        if number is None:
+            return
+        with self._kept:
+            self._run_epoch(batch, number)
+        self._gate.landed()
+        if self._kept.error is not None:
+            raise self._kept.error
+
+    def _run_epoch(self, batch: DataFrame, number: int) -> None:
+        manifests = batch.mapInArrow(self._function, "manifest string")
+        try:
+            rows = manifests.collect()
+        except (PySparkException, Py4JJavaError) as error:
+            if self._link.kept.error is not None:
+                raise self._link.kept.error from error
+            if self._abandoning:
+                self._abandoned = number
+            else:
+                self._listener.on_failed(number, error_text(error))
+            return
+        self._listener.on_epoch(number, [manifest_from_json(row["manifest"]) for row in rows])
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self._query.isActive)
+        except _SPARK_GONE:
+            return False
+
+    def _how_it_ended(self) -> Ended:
+        error = self._kept.error or self._link.kept.error
+        if error is not None:
+            return Ended(EndReason.FAILED, error)
+        try:
+            failure = self._query.exception()
+        except _SPARK_GONE as gone:
+            return Ended(EndReason.FAILED, ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {gone}"))
+        if failure is not None:
+            return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
+        if self._once:
+            return Ended(EndReason.DRAINED)
+        return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))
+
+
+def task_function(
+    run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What `mapInArrow` runs in a task: batches of (task, plan) rows in, batches of one `manifest` column out.
+
+    Secrets in `settings` travel in this closure, never in rows.
+    """
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for text in batch.column("plan").to_pylist():
+                for manifest in run_task(plan_from_json(text), settings):
+                    yield pa.record_batch({"manifest": pa.array([manifest_to_json(manifest)], pa.string())})
+
+    return run
+
+
+def error_text(error: Exception) -> str:
+    """What a person wants of Spark's error: its message and the Python stack, without the JVM's."""
+    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    text = message.partition("\n\nDriver stacktrace:")[0]
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
+    text = "\n".join(lines).strip()
+    if len(text) <= _ERROR_CHARACTERS:
+        return text
+    return f"{text[: _ERROR_CHARACTERS // 2]}\n...\n{text[-_ERROR_CHARACTERS // 2 :]}"

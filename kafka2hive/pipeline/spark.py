@@ -1,0 +1,97 @@
+"""The Spark session: defaults that fit a dump, the map's own settings above them, our package on the workers.
+
+Signals: install handlers after `start_session`, pyspark replaces the one of SIGINT. The JVM ignores SIGINT and is in
+the driver's process group: SIGTERM must go to the driver alone (systemd: `KillMode=mixed`).
+"""
+
+import os
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import kafka2hive
+from kafka2hive.config.values import SparkOptions
+from kafka2hive.model.errors import ServiceUnavailable
+
+_LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
+
+
+def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str, str]:
+    """Spark's configuration: our defaults, then the map's `spark.conf`, which wins."""
+    conf = {
+        "spark.app.name": f"kafka2hive {service}",
+        "spark.master": options.master,
+        # a killed worker or a lost executor must not end the epoch; for local masters the second number of local[N,4]
+        "spark.task.maxFailures": "4",
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Spark's own Hive client is not used (and does not talk to metastores from 4.0.1 on)
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        # a progress report holds the source's offsets; nobody reads the old ones
+        "spark.sql.streaming.numRecentProgressUpdates": "1",
+        "spark.sql.streaming.minBatchesToRetain": "2",
+        "spark.sql.streaming.metricsEnabled": "false",
+        # plans are few and big rows, manifests too
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+        # a decoder that crashes should leave its Python stack in the error
+        "spark.python.worker.faulthandler.enabled": "true",
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+        "spark.python.worker.reuse": "true",
+    }
+    if is_local(options.master):
+        conf["spark.local.dir"] = str(scratch / "local")
+    if _LOOPBACK.match(options.master):
+        conf["spark.driver.host"] = "127.0.0.1"
+        conf["spark.driver.bindAddress"] = "127.0.0.1"
+    return conf | dict(options.conf)
+
+
+def is_local(master: str) -> bool:
+    """Whether tasks run inside the driver's own JVM's workers, where our package is importable anyway."""
+    return re.match(r"local(\[|$)", master) is not None
+
+
+def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSession:
+    """Start Spark (8-11 s until a first epoch). Raises ServiceUnavailable when there is no Java or no master.
+
+    Workers use this very Python unless PYSPARK_PYTHON says otherwise. Our package is shipped to clusters; its
+    dependencies are not (docs/cluster.md).
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for key, value in session_conf(options, service, scratch).items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkException as error:
+        raise ServiceUnavailable(
+            "spark.start",
+            f"Spark did not start: {str(error).splitlines()[0]}",
+            "Spark needs Java 17 or later (java -version); its own words are on standard error",
+        ) from error
+    if not is_local(options.master):
+        ship_package(spark, scratch)
+    return spark
+
+
+def ship_package(spark: SparkSession, scratch: Path) -> Path:
+    """Send the modules of this package to the executors, whose Python puts the zip before what is installed there."""
+    archive = scratch / "kafka2hive.zip"
+    home = Path(kafka2hive.__file__).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for module in sorted(home.rglob("*.py")):
+            file.write(module, module.relative_to(home.parent))
+    spark.sparkContext.addPyFile(str(archive))
+    return archive
+
+
+def session_slots(spark: SparkSession, tasks_per_core: int) -> int:
+    """How many tasks an epoch should have at most, by the cores there are now."""
+    return max(1, int(spark.sparkContext.defaultParallelism) * tasks_per_core)

@@ -1,0 +1,79 @@
+"""The query on a Spark standalone cluster: our package is shipped, tasks run on the workers."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import kafka2hive.pipeline.values
+from kafka2hive.config.values import SparkOptions
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
+from kafka2hive.pipeline.scratch import Scratch
+from kafka2hive.pipeline.spark import session_slots, start_session
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan
+
+if TYPE_CHECKING:
+    from tests.services.spark_standalone import SparkStandalone
+
+PLANS = tuple(
+    TaskPlan(index, (TableTask("db.t", "id", 1, 1, 0, (OffsetRange(TopicPartition("a", index), 0, 5),)),))
+    for index in range(2)
+)
+
+
+class OneEpoch:
+    """One epoch of two tasks."""
+
+    def __init__(self) -> None:
+        self.manifests: list[TableManifest] = []
+        self.failed: list[str] = []
+
+    def position(self) -> int:
+        return 0
+
+    def target(self) -> None:
+        """Nothing to pin."""
+
+    def plan(self, start: int) -> int:
+        return start if self.manifests or self.failed else start + 1
+
+    def tasks(self, epoch: int) -> tuple[TaskPlan, ...]:
+        return PLANS
+
+    def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
+        self.manifests += manifests
+
+    def on_failed(self, number: int, reason: str) -> None:
+        self.failed.append(reason)
+
+
+def test_tasks_run_on_the_workers_with_the_shipped_package(
+    spark_standalone: "SparkStandalone", tmp_path: Path
+) -> None:
+    def where(plan: TaskPlan, settings: str) -> Iterator[TableManifest]:
+        """A task that says where it found the package; a closure, as the workers do not have this test."""
+        home = str(kafka2hive.pipeline.values.__file__)
+        yield TableManifest("db.t", plan.index, 1, failure=TableFailure("here", f"{settings} {home}"))
+
+    epoch = OneEpoch()
+    with Scratch(tmp_path) as scratch:
+        spark = start_session(SparkOptions(master=spark_standalone.url), "cluster-test", scratch)
+        try:
+            query = DumpQuery(
+                spark, epoch, epoch, task_function(where, "secret"), scratch, trigger_seconds=1, once=True
+            )
+            query.start()
+            ended = query.run_until(Event(), lambda: None)
+            slots = session_slots(spark, 1)
+        finally:
+            spark.stop()
+    assert epoch.failed == []
+    assert ended == Ended(EndReason.DRAINED)
+    assert slots == 2
+    assert sorted(m.task for m in epoch.manifests) == [0, 1]
+    for manifest in epoch.manifests:
+        assert manifest.failure is not None
+        assert manifest.failure.message.startswith("secret ")
+        assert "kafka2hive.zip" in manifest.failure.message
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,291 @@
+"""The streaming query on a real local Spark, with a small planner and small tasks instead of Kafka's."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka2hive.config.values import SparkOptions
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.errors import Fenced, ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
+from kafka2hive.pipeline.spark import session_slots, start_session
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan
+
+log = logging.getLogger(__name__)
+
+SOURCE = TopicPartition("flights", 0)
+
+
+@dataclass
+class Epochs:
+    """Planner and listener in one: gives `epochs` epochs of `tasks` tasks, 10 offsets each; remembers what it is told.
+
+    An epoch that failed is planned again, as the service does.
+    """
+
+    epochs: int
+    tasks_each: int = 2
+    done: list[int] = field(default_factory=list)
+    failed: list[tuple[int, str]] = field(default_factory=list)
+    manifests: list[TableManifest] = field(default_factory=list)
+    ended_at: list[float] = field(default_factory=list)
+    plans_asked: int = 0
+    pinned: int = 0
+    give_up_after: int = 99
+    plan_error: Exception | None = None
+    epoch_error: Exception | None = None
+    hold_plan: threading.Event | None = None
+
+    def position(self) -> int:
+        return len(self.done)
+
+    def target(self) -> None:
+        self.pinned += 1
+
+    def plan(self, start: int) -> int:
+        self.plans_asked += 1
+        if self.hold_plan is not None:
+            self.hold_plan.wait()
+        if self.plan_error is not None:
+            raise self.plan_error
+        more = len(self.done) < self.epochs and len(self.failed) < self.give_up_after
+        return start + 1 if more else start
+
+    def tasks(self, epoch: int) -> tuple[TaskPlan, ...]:
+        first = 10 * self.tasks_each * len(self.done)
+        return tuple(
+            TaskPlan(i, (TableTask("db.t", "id", 1, epoch, 0, (OffsetRange(SOURCE, first + 10 * i, first + 10 * i + 10),)),))
+            for i in range(self.tasks_each)
+        )  # fmt: skip
+
+    def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
+        if self.epoch_error is not None:
+            raise self.epoch_error
+        self.done.append(number)
+        self.manifests += manifests
+        self.ended_at.append(time.monotonic())
+
+    def on_failed(self, number: int, reason: str) -> None:
+        self.failed.append((number, reason))
+
+    def offsets(self) -> list[int]:
+        """Every offset that came home, in order."""
+        return sorted(
+            o for m in self.manifests for a in m.accounts for o in range(a.range.start, a.range.end)
+        )
+
+
+def read(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
+    """A task that reads nothing and accounts for all of it."""
+    for task in plan.tables:
+        accounts = tuple(
+            RangeAccount(plan.index, r, Account(read=len(r), written=len(r))) for r in task.ranges
+        )
+        yield TableManifest(task.table, plan.index, task.epoch, accounts=accounts)
+
+
+def read_or_die_once(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
+    """The first attempt of task 1 of epoch 1 is killed as the kernel kills: without a word."""
+    if plan.index == 1 and plan.tables[0].epoch == 1:
+        try:
+            (settings / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            pass  # this is the second attempt
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    yield from read(plan, settings)
+
+
+def read_unless_poisoned(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
+    """Epochs 2 and 3 of the query fail, with every attempt."""
+    if plan.tables[0].epoch in (2, 3):
+        raise ValueError("no decoder for this record")
+    yield from read(plan, settings)
+
+
+def read_slowly(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
+    """Takes as many seconds as the file `seconds` says."""
+    (settings / f"began-{plan.index}").touch()
+    time.sleep(float((settings / "seconds").read_text()))
+    yield from read(plan, settings)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    folder = tmp_path_factory.mktemp("spark")
+    session = start_session(SparkOptions(master="local[2,4]"), "query-test", folder)
+    # a test module may come from a folder that is no package for the workers
+    session.sparkContext.addPyFile(__file__)
+    yield session
+    session.stop()
+
+
+Task = Callable[[TaskPlan, Path], Iterator[TableManifest]]
+Start = Callable[..., DumpQuery]
+
+
+@pytest.fixture
+def start(spark: SparkSession, tmp_path: Path) -> Start:
+    def start(
+        epochs: Epochs, task: Task = read, *, once: bool = False, stop_seconds: float = 20.0
+    ) -> DumpQuery:
+        query = DumpQuery(
+            spark, epochs, epochs, task_function(task, tmp_path), tmp_path,
+            trigger_seconds=0.2, once=once, stop_seconds=stop_seconds,
+        )  # fmt: skip
+        query.start()
+        return query
+
+    return start
+
+
+def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 60.0) -> Ended:
+    """Run the query until it ends or `until` holds."""
+    stop = threading.Event()
+    deadline = time.monotonic() + seconds
+
+    def tick() -> None:
+        assert time.monotonic() < deadline, "nothing happened in time"
+        if until():
+            stop.set()
+
+    return query.run_until(stop, tick)
+
+
+def test_once_drains_in_bounded_epochs_and_ends(start: Start) -> None:
+    epochs = Epochs(epochs=3)
+    assert run(start(epochs, once=True)) == Ended(EndReason.DRAINED)
+    assert epochs.pinned == 1
+    assert epochs.done == [1, 2, 3]
+    assert epochs.offsets() == list(range(60))
+
+
+def test_once_with_nothing_to_do_ends_without_an_epoch(start: Start) -> None:
+    epochs = Epochs(epochs=0)
+    assert run(start(epochs, once=True)).reason is EndReason.DRAINED
+    assert epochs.done == []
+
+
+def test_a_service_runs_epochs_then_idles_without_any_and_stops_when_asked(
+    start: Start, tmp_path: Path
+) -> None:
+    epochs = Epochs(epochs=6)
+    query = start(epochs)
+    asked_when_done = 0
+
+    def idle_for_five_triggers() -> bool:
+        nonlocal asked_when_done
+        if len(epochs.done) == 6 and not asked_when_done:
+            asked_when_done = epochs.plans_asked
+        return bool(asked_when_done) and epochs.plans_asked >= asked_when_done + 5
+
+    assert run(query, idle_for_five_triggers) == Ended(EndReason.STOPPED)
+    assert epochs.done == [1, 2, 3, 4, 5, 6]
+    assert epochs.offsets() == list(range(120))
+    assert not (tmp_path / "planner.link").exists()
+    gaps = [later - earlier for earlier, later in pairwise(epochs.ended_at)]
+    log.info("shortest epoch of two empty tasks: %.2f s", min(gaps))
+
+
+def test_a_service_that_is_idle_at_first_begins_with_epoch_one(start: Start) -> None:
+    epochs = Epochs(epochs=0)
+
+    def work_comes_later() -> bool:
+        if epochs.plans_asked >= 3:
+            epochs.epochs = 2
+        return len(epochs.done) == 2
+
+    assert run(start(epochs), work_comes_later) == Ended(EndReason.STOPPED)
+    assert epochs.done == [1, 2]
+    assert epochs.offsets() == list(range(40))
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_counts_twice(start: Start, tmp_path: Path) -> None:
+    epochs = Epochs(epochs=2)
+    assert run(start(epochs, read_or_die_once, once=True)).reason is EndReason.DRAINED
+    assert (tmp_path / "killed").exists()
+    assert epochs.failed == []
+    assert epochs.offsets() == list(range(40))
+
+
+def test_a_job_that_fails_is_told_with_its_python_error_and_the_query_goes_on(start: Start) -> None:
+    epochs = Epochs(epochs=3)
+    assert run(start(epochs, read_unless_poisoned, once=True)).reason is EndReason.DRAINED
+    assert [number for number, _ in epochs.failed] == [2, 3]
+    assert all("ValueError: no decoder for this record" in reason for _, reason in epochs.failed)
+    assert epochs.done == [1, 4, 5]
+    assert epochs.offsets() == list(range(60))
+
+
+def test_what_the_listener_raises_ends_the_query_and_comes_back_as_the_same_object(start: Start) -> None:
+    epochs = Epochs(epochs=3, epoch_error=Fenced("ledger.fenced", "db.t belongs to another run"))
+    ended = run(start(epochs))
+    assert ended.reason is EndReason.FAILED
+    assert ended.error is epochs.epoch_error
+
+
+def test_what_the_planner_raises_ends_the_query_and_comes_back_as_the_same_object(start: Start) -> None:
+    epochs = Epochs(epochs=3, plan_error=Fenced("ledger.fenced", "db.t belongs to another run"))
+    ended = run(start(epochs))
+    assert ended.reason is EndReason.FAILED
+    assert ended.error is epochs.plan_error
+
+
+def test_stop_lets_the_epoch_under_way_finish(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "seconds").write_text("1.5")
+    epochs = Epochs(epochs=99)
+    ended = run(start(epochs, read_slowly), lambda: (tmp_path / "began-0").exists())
+    assert ended == Ended(EndReason.STOPPED)
+    assert epochs.done == [1]
+
+
+def test_stop_abandons_an_epoch_that_takes_too_long(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "seconds").write_text("30")
+    epochs = Epochs(epochs=99)
+    query = start(epochs, read_slowly, stop_seconds=1.0)
+    began = 0.0
+
+    def started() -> bool:
+        nonlocal began
+        began = time.monotonic()
+        return (tmp_path / "began-0").exists()
+
+    ended = run(query, started)
+    assert ended == Ended(EndReason.STOPPED, None, abandoned=1)
+    assert time.monotonic() - began < 10
+    assert epochs.done == []
+    assert epochs.failed == []
+
+
+def test_stop_does_not_wait_for_a_planner_that_hangs(start: Start) -> None:
+    epochs = Epochs(epochs=1, hold_plan=threading.Event())
+    query = start(epochs, stop_seconds=1.0)
+    began = time.monotonic()
+    assert run(query, lambda: epochs.plans_asked > 0).reason is EndReason.STOPPED
+    assert time.monotonic() - began < 15
+    assert epochs.hold_plan is not None
+    epochs.hold_plan.set()
+
+
+def test_a_query_that_spark_cannot_start_is_unavailable_not_a_bug(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    epochs = Epochs(epochs=1)
+    (tmp_path / "checkpoint").write_text("a file where a directory must be")
+    query = DumpQuery(spark, epochs, epochs, task_function(read, tmp_path), tmp_path, trigger_seconds=1.0)
+    with pytest.raises(ServiceUnavailable, match=r"spark\.start"):
+        query.start()
+
+
+def test_the_slots_follow_the_cores(spark: SparkSession) -> None:
+    assert session_slots(spark, 2) == 4

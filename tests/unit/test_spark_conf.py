@@ -1,0 +1,70 @@
+"""What Spark is told, and the directory it works in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.values import SparkOptions
+from kafka2hive.pipeline.scratch import Scratch
+from kafka2hive.pipeline.spark import is_local, session_conf
+
+
+def test_a_local_master_binds_to_the_loopback_only_and_writes_below_the_scratch_directory(
+    tmp_path: Path,
+) -> None:
+    conf = session_conf(SparkOptions(), "flights", tmp_path)
+    assert conf["spark.driver.bindAddress"] == conf["spark.driver.host"] == "127.0.0.1"
+    assert conf["spark.local.dir"].startswith(str(tmp_path))
+    assert conf["spark.ui.enabled"] == "false"
+
+
+def test_a_remote_master_must_be_able_to_reach_the_driver(tmp_path: Path) -> None:
+    conf = session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)
+    assert "spark.driver.bindAddress" not in conf
+    assert "spark.local.dir" not in conf
+
+
+def test_what_the_map_says_wins(tmp_path: Path) -> None:
+    options = SparkOptions(conf=(("spark.ui.enabled", "true"), ("spark.task.maxFailures", "9")))
+    conf = session_conf(options, "flights", tmp_path)
+    assert conf["spark.ui.enabled"] == "true"
+    assert conf["spark.task.maxFailures"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [
+        ("local", True),
+        ("local[*,4]", True),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://127.0.0.1:7077", False),
+    ],
+)
+def test_only_local_masters_share_our_installation(master: str, local: bool) -> None:
+    assert is_local(master) is local
+
+
+def test_the_scratch_directory_is_private_and_goes_away(tmp_path: Path) -> None:
+    with Scratch(tmp_path / "run") as scratch:
+        assert scratch.stat().st_mode & 0o777 == 0o700
+        (scratch / "checkpoint").mkdir()
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_what_a_killed_driver_left_is_removed_and_a_live_ones_is_kept(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, pathlib; from kafka2hive.pipeline.scratch import Scratch;"
+        "Scratch(pathlib.Path(sys.argv[1])).__enter__(); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 9
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "driver-notes-of-a-person").mkdir()
+    with Scratch(tmp_path) as first, Scratch(tmp_path) as second:
+        assert not left.exists()
+        assert first.exists()
+        assert second.exists()
+        assert str(os.getpid()) in first.name
+    assert [p.name for p in tmp_path.iterdir()] == ["driver-notes-of-a-person"]
