@@ -37,6 +37,10 @@ def _mutant(name: str, module: str, *edits: tuple[str, str], seed: int = 0) -> M
     return Mutant(name, module, edits, seed)
 
 
+_LOOK_TOO = (
+    "from kafka2hive.ledger.marker import claim_location\n",
+    "from kafka2hive.ledger.look import look\nfrom kafka2hive.ledger.marker import claim_location\n",
+)
 _TAKE = "        files.rename(paths.generation(old), directory)\n"
 
 MUTANTS = (
@@ -164,9 +168,12 @@ MUTANTS = (
             "    _rename_to_pending(ports, tenure, snapshot.epoch, draft)\n",
             "    try:\n"
             "        ports.files.rename(draft, tenure.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
+            "    except AlreadyExists:\n"
+            "        pass\n"
             "    except StorageError:\n"
             "        return tenure\n",
         ),
+        ("import ParentMissing, StorageError", "import AlreadyExists, ParentMissing, StorageError"),
     ),
     _mutant(
         "commit not renamed",
@@ -198,9 +205,6 @@ MUTANTS = (
         EPOCH,
         (
             "    return roll_forward(ports, commit(ports, tenure, snapshot))\n",
-            "    from dataclasses import replace\n"
-            "    from kafka2hive.model.errors import Fenced\n"
-            "    from kafka2hive.model.layout import Generation\n"
             "    try:\n"
             "        return roll_forward(ports, commit(ports, tenure, snapshot))\n"
             "    except Fenced:\n"
@@ -209,6 +213,12 @@ MUTANTS = (
             "        mine = replace(tenure, generation=replace(tenure.generation, number=number))\n"
             "        ports.files.rename(there.path, mine.directory)\n"
             "        return roll_forward(ports, commit(ports, mine, replace(snapshot, generation=number)))\n",
+        ),
+        (
+            "from dataclasses import dataclass\n",
+            "from dataclasses import dataclass, replace\n"
+            "from kafka2hive.model.errors import Fenced\n"
+            "from kafka2hive.model.layout import Generation\n",
         ),
     ),
     _mutant(
@@ -226,9 +236,11 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, tenure, order.given_up)\n",
-            "    from kafka2hive.ledger.epoch import Published\n"
-            "    from kafka2hive.ledger.finalise import finalise\n"
             "    published = Published(finalise(ports, tenure) if tenure.pending else tenure, MoveCounts())\n",
+        ),
+        (
+            "import roll_forward\n",
+            "import Published\nfrom kafka2hive.ledger.finalise import finalise\n",
         ),
     ),
     _mutant(
@@ -236,9 +248,9 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, tenure, order.given_up)\n",
-            "    from kafka2hive.ledger.epoch import Published\n"
             "    published = Published(tenure.finalised(), MoveCounts())\n",
         ),
+        ("import roll_forward\n", "import Published\n"),
     ),
     _mutant(
         "final before promoted",
@@ -272,15 +284,6 @@ MUTANTS = (
         (
             '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
             "            return Answer.DONE\n",
-        ),
-    ),
-    _mutant(
-        "a staged file that is there means not moved: again until patience ends",
-        PROMOTE,
-        (
-            "    if final == file.length:\n        return True\n",
-            "    if staged is not None:\n        return False\n"
-            "    if final == file.length:\n        return True\n",
         ),
     ),
     _mutant(
@@ -365,25 +368,24 @@ MUTANTS = (
         START,
         (
             "    tenure = take_over(ports,",
-            "    from kafka2hive.ledger.look import look\n"
-            "    from kafka2hive.model.layout import Generation\n"
             "    view = look(ports.files, order.paths)\n"
             "    guess = Tenure(order.paths, Generation(view.generation.number + 1), view.state)\n"
             "    sweep_staging(ports, guess, staging_directory(order.location))\n"
             "    tenure = take_over(ports,",
         ),
+        _LOOK_TOO,
     ),
     _mutant(
         "sweep by somebody who does not own the table",
         START,
         (
             "    tenure = take_over(ports,",
-            "    from kafka2hive.ledger.look import look\n"
             "    view = look(ports.files, order.paths)\n"
             "    guess = Tenure(order.paths, view.generation, view.state)\n"
             "    sweep_staging(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
             "    tenure = take_over(ports,",
         ),
+        _LOOK_TOO,
     ),
     _mutant(
         "sweep before the roll-forward",
@@ -416,14 +418,22 @@ MUTANTS = (
     ),
     _mutant("the newest final is archived", HYGIENE, ("sorted(finals)[: -max(keep, 1)]", "sorted(finals)")),
     _mutant(
-        "pending snapshots are archived",
-        HYGIENE,
+        "a pending snapshot is archived",
+        START,
         (
-            "            moved += 1\n",
-            "            moved += 1\n"
-            "        for child in _children(ports, tenure.directory):\n"
-            "            if child.name.endswith('.pending'):\n"
-            "                ports.files.rename(child.path, join(archive, child.name))\n",
+            "    published = roll_forward(",
+            "    if tenure.pending:\n"
+            "        archive = tenure.paths.archive(tenure.generation)\n"
+            "        try:\n"
+            "            ports.files.mkdirs(archive)\n"
+            "            ports.files.rename(tenure.state_path, archive + tenure.state_path[-16:])\n"
+            "        except StorageError as error:\n"
+            "            raise Surprise('mutant', 'again') from error\n"
+            "    published = roll_forward(",
+        ),
+        (
+            "from kafka2hive.model.layout import Generation,",
+            "from kafka2hive.storage.port import StorageError\nfrom kafka2hive.model.layout import Generation,",
         ),
     ),
     _mutant(

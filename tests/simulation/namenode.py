@@ -6,7 +6,7 @@ with its directory, as on HDFS (tried on a real one: the old writer's close land
 
 from collections.abc import Sequence
 
-from kafka2hive.storage.port import AlreadyExists, FileStatus, NotFound, ParentMissing
+from kafka2hive.storage.port import AlreadyExists, FileStatus, NotFound, ParentMissing, StorageError
 
 ROOT = "sim://namenode"
 """Every path begins with it; below it names are separated by one slash."""
@@ -61,6 +61,8 @@ class NameNode:
         return made
 
     def rename(self, source: str, target: str) -> Node:
+        if not (source.startswith(ROOT) and target.startswith(ROOT)):
+            raise StorageError(target, "another file system")
         names, target_names = source.split("/"), target.split("/")
         parent = self._walk(names[3:-1])
         if parent is None or names[-1] not in parent:
@@ -70,6 +72,8 @@ class NameNode:
             raise ParentMissing(target)
         if target_names[-1] in target_parent:
             raise AlreadyExists(target)
+        if target.startswith(source + "/"):
+            raise StorageError(target, "below its own source")
         moved = parent.pop(names[-1])
         target_parent[target_names[-1]] = moved
         return moved
@@ -80,7 +84,7 @@ class NameNode:
         if parent is None or names[-1] not in parent:
             return False
         if parent[names[-1]] and type(parent[names[-1]]) is dict:
-            raise AlreadyExists(path, "directory is not empty")
+            raise StorageError(path, "directory is not empty")
         del parent[names[-1]]
         return True
 
@@ -99,6 +103,8 @@ class NameNode:
         return node.content
 
     def stat(self, path: str) -> FileStatus:
+        if not path.startswith(ROOT):
+            raise StorageError(path, "another file system")
         node = self.node(path)
         if node is None:
             raise NotFound(path)

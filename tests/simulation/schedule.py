@@ -18,7 +18,8 @@ from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
-STEPS = 340
+STEPS = 200
+"""Calls of a schedule on average; from half to one and a half times as many."""
 MOST_DRIVERS = 3
 
 
@@ -33,7 +34,7 @@ class Outcome:
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
-    """Play and judge one schedule. Raises nothing but bugs of the simulation itself."""
+    """Play and judge one schedule. What goes wrong is in the outcome."""
     play = Schedule(seed, code, trace)
     violation = None
     try:
@@ -42,7 +43,7 @@ def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None
         judge(play.world, play.hive, code)
     except Violation as broken:
         violation = str(broken)
-    except (ValueError, LookupError, TypeError, AttributeError, AssertionError) as bug:
+    except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
         violation = f"{type(bug).__name__}: {bug}"
     finally:
         play.end()

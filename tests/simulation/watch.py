@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from kafka2hive.model.layout import Generation, base_name, parse_snapshot_name
+from kafka2hive.model.layout import Generation, base_name, parent, parse_snapshot_name
 from tests.simulation.namenode import FileNode, NameNode, Node
 from tests.simulation.places import LEDGER, WAREHOUSE
 
@@ -92,8 +92,20 @@ class WatchedNameNode(NameNode):
         if target.endswith(".final") and target.startswith(LEDGER.table_directory):
             self.fruitless = 0
             self.finished += _addresses(node.content)
-        elif target.endswith(".pending") and node.content:
+        elif target.endswith(".pending") and not node.content:
+            self._junk(target)
+        elif target.endswith(".pending"):
+            if not node.content.endswith(b"\n"):
+                raise Violation(f"{target} is committed half-written")
             self.committed.update(_addresses(node.content))
+
+    def _junk(self, target: str) -> None:
+        """A late create and a late rename made an empty pending: it must not look like the next epoch."""
+        children = self.directory(parent(target)) or {}
+        finals = [p[0] for p in map(parse_snapshot_name, children) if p and p[1] == "final"]
+        epoch, _ = parse_snapshot_name(base_name(target)) or (-1, "")
+        if epoch > max(finals):
+            raise Violation(f"{target} is empty and stands where the next epoch belongs")
 
     def retire(self, path: str) -> None:
         """Retention takes a finished epoch's file away; the oracle still asks for what was in it."""

@@ -1,0 +1,42 @@
+"""Every plausible mistake in the ledger is caught: what the simulation would say if the code were wrong."""
+
+import pytest
+
+from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.search import search
+from tests.simulation.variant import PatchDoesNotApply, load
+
+SCHEDULES = 3_000
+"""A stored seed that no longer catches its mutant (the code changed) is searched on from, up to so many."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_simulation_catches(mutant: Mutant) -> None:
+    assert search(mutant, mutant.seed, SCHEDULES).seed is not None
+
+
+def test_the_unchanged_code_passes_where_mutants_fail() -> None:
+    same = Mutant("nothing changed", "kafka2hive.ledger.commit", ())
+    for seed in sorted({mutant.seed for mutant in MUTANTS}):
+        assert search(same, seed, 1).seed is None
+
+
+def test_there_are_at_least_forty_mutants_with_names_of_their_own() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 40
+
+
+def test_a_mutant_whose_text_is_gone_fails_loudly() -> None:
+    stale = Mutant("stale", "kafka2hive.ledger.commit", (("no such text", ""),))
+    with pytest.raises(PatchDoesNotApply, match="0 times"):
+        load(stale)
+
+
+def test_a_mutant_leaves_the_real_code_alone() -> None:
+    from kafka2hive.ledger import commit
+
+    before = commit.commit
+    load(MUTANTS[0])
+    from kafka2hive.ledger import commit as after
+
+    assert after.commit is before

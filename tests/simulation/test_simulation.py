@@ -1,0 +1,71 @@
+"""Twenty thousand schedules of the production ledger code, and the proof that they are what they claim to be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.campaign import run_campaign
+from tests.simulation.coverage import CASES, never_happened
+from tests.simulation.schedule import run_schedule, without_logs
+from tests.simulation.trace import run_traced
+
+SCHEDULES = 20_000
+PROCESSES = 2
+
+
+@pytest.mark.timeout(1200)
+def test_every_record_is_visible_exactly_once_after_every_schedule(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tally = run_campaign(first=0, schedules=SCHEDULES, jobs=PROCESSES)
+    with capsys.disabled():
+        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES)
+        sys.stdout.write(f"\n{tally.schedules} schedules, {tally.steps} calls; {cases}\n")
+    assert tally.violations == {}, "replay: scripts/simulate --seed SEED --schedules 1 --trace"
+    assert tally.schedules == SCHEDULES
+    assert never_happened(tally.count) == []
+
+
+def test_a_seed_gives_the_same_schedule_every_time() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    run_traced(11, first.append)
+    run_traced(11, second.append)
+    assert first == second
+    assert len(first) > 100
+
+
+def test_tracing_a_schedule_does_not_change_it() -> None:
+    with without_logs():
+        plain = run_schedule(12)
+        traced = run_schedule(12, trace=lambda line: None)
+    assert (plain.steps, plain.count, plain.violation) == (traced.steps, traced.count, traced.violation)
+
+
+def test_a_schedule_does_not_depend_on_the_order_of_hashes() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.simulation.command",
+        "--seed",
+        "13",
+        "--schedules",
+        "3",
+        "--trace",
+    ]
+    traces = {
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(traces) == 1
+
+
+def test_other_seeds_give_other_schedules() -> None:
+    with without_logs():
+        outcomes = [run_schedule(seed) for seed in range(5)]
+    assert len({outcome.steps for outcome in outcomes}) > 1
+    assert len({str(sorted(outcome.count.items())) for outcome in outcomes}) == 5
