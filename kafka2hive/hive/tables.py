@@ -8,6 +8,7 @@ from kafka2hive.config.values import Column
 from kafka2hive.hive import text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
 from kafka2hive.hive.session import HiveSession, NoSuchTable
+from kafka2hive.model.layout import parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,17 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
     return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
 
 
-def ensure_database(session: HiveSession, database: str) -> None:
-    """The database exists afterwards; its own location is Hive's default. Raises MetastoreUnavailable/Refused."""
-    session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}")
+def ensure_database(session: HiveSession, database: str, table_location: str = "") -> None:
+    """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused.
+
+    Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have made it
+    already, and Hive 4 does not make a database whose default directory exists ("Unable to create database managed
+    directory"), but takes one that is named.
+    """
+    directory = parent(table_location) if table_location else ""
+    named = directory.endswith(f"/{database}.db")
+    location = f" LOCATION {text.literal(directory)}" if named else ""
+    session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
 
 
 def create_table(session: HiveSession, wish: TableWish, ledger_id: str) -> None:

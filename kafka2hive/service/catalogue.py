@@ -76,7 +76,7 @@ class Catalogue:
                     f"{name} is not in Hive, and the map does not let kafka2hive create it",
                     "create it, or set create: true",
                 )
-            ensure_database(session, name.partition(".")[0])
+            ensure_database(session, name.partition(".")[0], wish.location)
             create_table(session, wish, self._ledgers.get(name, "-"))
             log.info("created Hive table %s at %s", name, wish.location)
             found = describe(session, name)
