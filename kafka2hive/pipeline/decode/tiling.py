@@ -27,7 +27,7 @@ _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 _MOST_IGNORED = 64  # members the table does not have
 _SCAN_BYTES = 64 * 1024
-_QUOTE, _MINUS, _BACKSLASH = ord('"'), ord("-"), ord("\\")
+_BLANK, _QUOTE, _MINUS, _BACKSLASH = ord(" "), ord('"'), ord("-"), ord("\\")
 
 
 def _word(text: bytes) -> np.uint64:
@@ -42,16 +42,15 @@ def _first(count: int) -> np.uint64:
 def _scan(raw: npt.NDArray[np.uint8]) -> tuple[Index, Index]:
     """Positions of all quotes, and of what no tiling message holds: control characters and backslashes.
 
-    In pieces that stay in the cache.
+    In pieces that stay in the cache; the strange ones are looked for only where there are any.
     """
     quotes: list[Index] = [np.empty(0, dtype=np.int64)]
     odd: list[Index] = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(raw), _SCAN_BYTES):
         piece = raw[start : start + _SCAN_BYTES]
         quotes.append(np.flatnonzero(piece == _QUOTE) + start)
-        strange = (piece < 0x20) | (piece == _BACKSLASH)
-        if strange.any():
-            odd.append(np.flatnonzero(strange) + start)
+        if piece.min() < _BLANK or b"\\" in piece.tobytes():
+            odd.append(np.flatnonzero((piece < _BLANK) | (piece == _BACKSLASH)) + start)
     return np.concatenate(quotes), np.concatenate(odd)
 
 
