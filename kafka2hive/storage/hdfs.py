@@ -1,6 +1,6 @@
 """The FileSystem port on HDFS, through hdfs-native: no JVM, no `hdfs` command.
 
-hdfs-native is imported at the first use (0.05 s), and the client is made once per process: it does not survive a fork.
+hdfs-native is imported at the first use, and the client is made once per process: it does not survive a fork.
 Nothing is sent twice: an answer that was lost is OutcomeUnknown, and the caller looks. Why so, and what was measured:
 docs/adr/0002-hdfs-native.md.
 """
