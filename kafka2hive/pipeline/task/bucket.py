@@ -34,6 +34,7 @@ LONGEST_NAME = (
 _EARLIEST = -62_135_596_800_000_000  # 0001-01-01T00:00:00, microseconds
 _LATEST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999
 _A_DAY = 86_400_000_000
+_REMEMBERED = 1_000_000  # distinct keys; then their memory is freed and they are formatted again
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _NAIVE = pa.timestamp("us")
@@ -61,7 +62,10 @@ class Bucketer:
         self.paths: list[str] = []
         self._ids: dict[str, int] = {}
         self._known: dict[tuple[Any, ...], int | str] = {}
-        for name in self.template.fields:
+        self._moments: dict[int, int] = {}
+        self._moment_of_texts: dict[tuple[str, ...], int] = {}
+        self._fields = self.template.fields
+        for name in self._fields:
             _check_field(name, schema)
         if self._span is not None and bucketing.time is BucketTime.EVENT:
             _check_event(bucketing.field, schema)
@@ -75,8 +79,10 @@ class Bucketer:
             walls = self._walls(rows, record_times)
             refused = self._judge_times(walls, reasons)
             micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            keys.append(_encode(pa.array(micros // self._span * self._span)))
-        for name in self.template.fields:
+            codes, floored = _encode(pa.array(micros // self._span * self._span))
+            moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
+            keys.append((moments[codes], distinct))
+        for name in self._fields:
             keys.append(_encode(rows.column(name)))
         codes, tuples = _combine(keys, len(rows))
         found = [self._bucket(key) for key in tuples]
@@ -110,10 +116,20 @@ class Bucketer:
             result = self._ids.setdefault(path, len(self.paths))
             if result == len(self.paths):
                 self.paths.append(path)
-        if len(self._known) > 1_000_000:
+        if len(self._known) > _REMEMBERED:
             self._known.clear()
         self._known[key] = result
         return result
+
+    def _moment(self, micros: int) -> int:
+        """One wall clock for all whose codes have the same texts: with `hr=%H` alone every day has the same 24."""
+        moment = self._moments.get(micros)
+        if moment is None:
+            if len(self._moments) > _REMEMBERED:
+                self._moments.clear()
+            texts = self.template.time_texts(_datetime(micros))
+            moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
+        return moment
 
     def _judge_times(self, walls: pa.TimestampArray, reasons: dict[int, str]) -> npt.NDArray[np.bool_]:
         if not walls.null_count:
@@ -155,6 +171,10 @@ class Bucketer:
                     nonexistent="latest",
                 )
                 return _wall_clock(instants.cast(pa.int64()), zone)
+
+
+def _datetime(micros: int) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(microseconds=micros)
 
 
 def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:

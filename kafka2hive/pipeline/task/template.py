@@ -74,6 +74,11 @@ class Template:
         ]
         return min(spans, default=None)
 
+    def time_texts(self, wall: datetime.datetime) -> tuple[str, ...]:
+        """The texts of all codes, in order."""
+        codes = (part for _, parts in self.levels for part in parts if isinstance(part, Code))
+        return tuple(code.text(wall) for code in codes)
+
     def fill(
         self, wall: datetime.datetime | None, texts: Mapping[str, str | None]
     ) -> tuple[tuple[str, str], ...]:

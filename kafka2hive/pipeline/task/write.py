@@ -6,13 +6,11 @@ and a bucket never holds on to a batch for the sake of a few rows of it.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -23,6 +21,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.bucket import BucketIds
 from kafka2hive.pipeline.task.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.pipeline.task.staged_file import EXTENSION, Staged, StagedFile
+from kafka2hive.pipeline.task.taking_apart import taken_apart
 from kafka2hive.storage.port import FileSystem
 
 FORMAT_VERSION = "1"
@@ -208,29 +207,12 @@ class TableWriter:
         """From the pool into the buckets."""
         if not self._pool:
             return
-        ids = self._pool_ids[0] if len(self._pool_ids) == 1 else np.concatenate(self._pool_ids)
-        batches = self._pool
+        batches, ids = self._pool, self._pool_ids
         self._pool, self._pool_ids = [], []
         self.buffered_bytes -= self._pool_bytes
         self._pool_bytes = 0
-        first = int(ids[0])
-        if (ids == first).all():
-            self._hold(first, batches)
-            return
-        whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
-        del batches
-        order = np.argsort(ids, kind="stable")
-        in_order = ids[order]
-        starts = [0, *(np.flatnonzero(np.diff(in_order)) + 1).tolist(), len(ids)]
-        for start, stop in itertools.pairwise(starts):
-            chosen = order[start:stop]
-            if chosen[-1] - chosen[0] + 1 == len(
-                chosen
-            ):  # one run; copied, so that it does not keep `whole` alive
-                piece = pa.concat_batches([whole.slice(int(chosen[0]), len(chosen))])
-            else:
-                piece = whole.take(pa.array(chosen))
-            self._hold(int(in_order[start]), [piece])
+        for number, rows in taken_apart(batches, ids):
+            self._hold(number, rows)
 
     def _hold(self, number: int, batches: list[pa.RecordBatch]) -> None:
         held = self._buckets.get(number)
