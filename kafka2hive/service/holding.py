@@ -29,7 +29,8 @@ TABLES_SIDE_BY_SIDE = 8
 
 class Holding:
     """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
-    partitions to the registrar."""
+    partitions to the registrar, `on_started` hears of each table that was taken over.
+    """
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Holding:
         witness: Witness,
         resolve: Callable[[Table], None],
         owe: Callable[[frozenset[HivePartition]], None],
+        on_started: Callable[[Started], None],
     ) -> None:
         self.tables: dict[str, Table] = {}
         self._wiring = wiring
@@ -45,6 +47,7 @@ class Holding:
         self._witness = witness
         self._resolve = resolve
         self._owe = owe
+        self._on_started = on_started
         self._side_by_side = Threads(TABLES_SIDE_BY_SIDE)
         self._topics: frozenset[str] | None = None
 
@@ -145,6 +148,7 @@ class Holding:
         table.tenure = started.tenure
         table.open_debts = frozenset(started.tenure.state.debts)
         table.aside = None
+        self._on_started(started)
         self._owe(table.open_debts)
         log.info(
             "%s: generation %d, epoch %d, %s",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
+from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop
 from kafka2hive.model.files import HivePartition
 from kafka2hive.observe.metrics import ServiceMetrics
@@ -82,7 +83,7 @@ class Run:
         self._settings: dict[str, TableSettings] = {}
         group = self._map.kafka.group if self._map.kafka.commit_group else None
         witness = Witness(self._kafka, group, wiring.ports)
-        self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe)
+        self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started)
         self._watcher = EpochWatcher(self._metrics, self._began)
         self._follower = GroupFollower(self._kafka, group) if group else None
         self._view = KafkaView(self._kafka, wiring.ports.clock)
@@ -114,7 +115,8 @@ class Run:
                 )
                 self._dump = dump
                 self._start_registrar(dump)
-                self._take_over_tables()
+                self._judge.look_again()
+                self._holding.start_due_tables()
                 query = DumpQuery(
                     spark,
                     dump,
@@ -133,10 +135,10 @@ class Run:
             finally:
                 spark.stop()
 
-    def _take_over_tables(self) -> None:
-        self._judge.look_again()
-        for started in self._holding.start_due_tables():
-            self._metrics.observe_moves(started.tenure.paths.table, move_numbers(started.moves))
+    def _started(self, started: Started) -> None:
+        state = started.tenure.state
+        self._metrics.observe_moves(state.table, move_numbers(started.moves))
+        self._catalogue.remember_ledger(state.table, state.ledger_id)
 
     def _resolve(self, table: Table) -> None:
         self._catalogue.resolve(table)
