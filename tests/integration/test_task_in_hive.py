@@ -1,0 +1,164 @@
+"""What a task writes to HDFS is what HiveServer2 reads back: every type, timestamps to the microsecond, dead letters."""
+
+import datetime
+from decimal import Decimal
+
+import orjson
+
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
+from kafka2hive.config.values import (
+    Bucketing,
+    Column,
+    MetadataColumn,
+    StorageOptions,
+    Tombstones,
+    WriterOptions,
+)
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.layout import parent
+from kafka2hive.pipeline.task import run_task
+from kafka2hive.pipeline.task.run import process_files
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from kafka2hive.storage.port import FileSystem, ParentMissing
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
+from tests.unit.task_files import offsets, table_task
+
+COLUMNS = (
+    Column("id", "bigint"),
+    Column("at", "timestamp"),
+    Column("day", "date"),
+    Column("price", "decimal(10,2)"),
+    Column("ratio", "double"),
+    Column("flag", "boolean"),
+    Column("name", "string"),
+    Column("tags", "array<string>"),
+    Column("attrs", "map<string,int>"),
+    Column("place", "struct<x:int,label:string>"),
+)
+TIMES = [
+    "2013-01-01T05:00:00.123456",
+    "1969-12-31T23:59:59.000001",
+    "1900-01-01T00:00:00",
+    "2999-12-31T23:59:59.999999",
+]
+CODECS = ["zstd", "snappy", "gzip", "lz4", "none"]
+
+
+def record(number: int, time: str) -> dict[str, object]:
+    return {
+        "id": number,
+        "at": time,
+        "day": time[:10],
+        "price": 12345678.25,
+        "ratio": 0.1,
+        "flag": number % 2 == 0,
+        "name": "Grüße",
+        "tags": ["a", None, "ä"],
+        "attrs": {"k": number},
+        "place": {"x": number, "label": None},
+    }
+
+
+def promote(files: FileSystem, manifest: TableManifest) -> None:
+    assert manifest.failure is None, manifest.failure
+    for file in manifest.files:
+        try:
+            files.rename(file.staged, file.final)
+        except ParentMissing:
+            files.mkdirs(parent(file.final))
+            files.rename(file.staged, file.final)
+
+
+def create(
+    hive: HiveServer, table: str, columns: tuple[Column, ...], levels: tuple[str, ...], where: str
+) -> None:
+    names = ", ".join(f"`{column.name}` {column.type}" for column in columns)
+    by = ", ".join(f"`{level}` string" for level in levels)
+    hive.query(
+        f"create external table {table} ({names}) partitioned by ({by}) stored as parquet location '{where}'"
+    )
+    hive.query(f"msck repair table {table}")
+
+
+def test_hive_reads_back_what_was_in_kafka(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str
+) -> None:
+    topic, base = hive_database, f"{hdfs.namenode_url}/{hive_database}"
+    kafka.create_topic(topic)
+    values = [orjson.dumps(record(n, time)) for n, time in enumerate(TIMES)]
+    produce(kafka.bootstrap, topic, [*values, b'{"id": "poison"}', b"\x00\xff"], 1, [b"\xffkey"] * 6)
+    tables = {
+        f"{hive_database}.as_{codec}": TableSettings(
+            table=f"{hive_database}.as_{codec}",
+            format="json",
+            columns=COLUMNS,
+            metadata=(
+                (MetadataColumn.KEY, "k_key"),
+                (MetadataColumn.HEADERS, "k_headers"),
+                (MetadataColumn.OFFSET, "k_offset"),
+            ),
+            bucketing=Bucketing("dt=%Y-%m-%d", field="at"),
+            zone="UTC",
+            tombstones=Tombstones.SKIP,
+            writer=WriterOptions(compression=codec),
+            location=f"{base}/as_{codec}",
+        )
+        for codec in CODECS
+    }
+    settings = TaskSettings(
+        kafka=(("bootstrap.servers", kafka.bootstrap),),
+        storage=StorageOptions(
+            hdfs.namenode_url, f"{base}/ledger", base, tuple(hdfs.client_properties.items())
+        ),
+        tables=tables,
+        dead_letter_table=f"{hive_database}.dead",
+        dead_letter_location=f"{base}/dead",
+        file_bytes=1 << 28,
+        open_files=64,
+        memory_bytes=1 << 28,
+        stall_seconds=60.0,
+    )
+    plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, 6)) for table in tables))
+    manifests = {manifest.table: manifest for manifest in run_task(plan, settings)}
+    files = process_files(settings.storage)
+    metadata = (
+        Column("k_key", "binary"),
+        Column("k_headers", DEAD_LETTER_COLUMNS[8].type),
+        Column("k_offset", "bigint"),
+    )
+    for codec in CODECS:
+        table = f"{hive_database}.as_{codec}"
+        assert len([f for f in manifests[table].files if f.kind is FileKind.DATA]) == 4
+        promote(files, manifests[table])
+        create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/as_{codec}")
+        rows = hive.query(
+            f"select id, cast(at as string), cast(day as string), price, ratio, flag, name, tags[0], tags[1], size(tags),"
+            f" attrs['k'], place.x, place.label, hex(k_key), k_headers, k_offset, dt from {table}"
+        )
+        assert len(rows) == 4
+        for row in rows:
+            time = TIMES[row[0]]
+            assert datetime.datetime.fromisoformat(row[1]) == datetime.datetime.fromisoformat(time)
+            assert row[2] == row[16] == time[:10]
+            assert row[3] == Decimal("12345678.25")
+            assert row[4:10] == (0.1, row[0] % 2 == 0, "Grüße", "a", None, 3)
+            assert row[10:16] == (row[0], row[0], None, "FF6B6579", None, row[0])
+    create(
+        hive,
+        f"{hive_database}.dead",
+        DEAD_LETTER_COLUMNS,
+        tuple(c.name for c in DEAD_LETTER_PARTITIONS),
+        f"{base}/dead",
+    )
+    letters = hive.query(
+        f"select source_table, `offset`, hex(value), hex(key), epoch, dt, reason, `timestamp` from {hive_database}.dead"
+    )
+    assert sorted(letter[:6] for letter in letters) == sorted(
+        (f"{hive_database}.as_{codec}", offset, value, "FF6B6579", 7, "2023-11-14")
+        for codec in CODECS
+        for offset, value in ((4, b'{"id": "poison"}'.hex().upper()), (5, "00FF"))
+    )
+    assert all(letter[6] and letter[7] for letter in letters)
