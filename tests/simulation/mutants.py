@@ -6,6 +6,8 @@ the stored proof; `scripts/simulate --mutants` searches afresh.
 
 from dataclasses import dataclass
 
+from tests.simulation.seeds import SEEDS
+
 LEDGER = "kafka2hive.ledger."
 TAKE_OVER = LEDGER + "take_over"
 COMMIT = LEDGER + "commit"
@@ -33,8 +35,8 @@ class Mutant:
     seed: int = 0
 
 
-def _mutant(name: str, module: str, *edits: tuple[str, str], seed: int = 0) -> Mutant:
-    return Mutant(name, module, edits, seed)
+def _mutant(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return Mutant(name, module, edits, SEEDS.get(name, 0))
 
 
 _LOOK_TOO = (
