@@ -75,7 +75,7 @@ class Hdfs:
         """Start the NameNode; with `wait`, until it is out of safe mode (it needs its DataNode for that)."""
         self.namenode.start()
         if wait:
-            self.namenode.wait_until(lambda: namenode_state.is_operational(self._http_port))
+            self.namenode.wait_until(lambda: namenode_state.is_operational(self._http_port, 1))
 
     def start_datanode(self) -> None:
         """Start the DataNode and wait until it has registered with a NameNode that is out of safe mode."""
@@ -132,8 +132,8 @@ class Hdfs:
     def _is_ready(self) -> bool:
         if not self.namenode.is_running:
             self.namenode.wait_until(lambda: False)  # raises with its output
-        live = namenode_state.is_operational(self._http_port, live_datanodes=1)
-        return live and self.datanode.said(DATANODE_REGISTERED)
+        # in this order: room counted before it registered may have been its predecessor's
+        return self.datanode.said(DATANODE_REGISTERED) and namenode_state.is_operational(self._http_port, 1)
 
     def _write_configuration(self) -> None:
         self._rpc_port, self._http_port, data, ipc, http = free_ports(5)

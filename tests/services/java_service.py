@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.services import reaper
 
-READY_SECONDS = 60.0  # generous: the machine may be busy with other tests
+READY_SECONDS = 120.0  # generous: the machine may be busy with other tests
 _POLL_SECONDS = 0.05
 
 

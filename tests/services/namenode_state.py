@@ -17,10 +17,18 @@ def bean(http_port: int, name: str) -> dict[str, object]:
 
 
 def is_operational(http_port: int, live_datanodes: int = 0) -> bool:
-    """Out of safe mode, with at least so many live DataNodes."""
+    """Out of safe mode; with `live_datanodes`, also able to place blocks.
+
+    A DataNode that has registered counts as live at once, but has no room until its first heartbeat: a block
+    asked for in between is refused.
+    """
     state = bean(http_port, "FSNamesystemState")
-    live = state.get("NumLiveDataNodes", 0)
-    return state.get("FSState") == "Operational" and isinstance(live, int) and live >= live_datanodes
+    live, room = (state.get(key, 0) for key in ("NumLiveDataNodes", "CapacityRemaining"))
+    assert isinstance(live, int), "NumLiveDataNodes is a number"
+    assert isinstance(room, int), "CapacityRemaining is a number"
+    return state.get("FSState") == "Operational" and (
+        live_datanodes == 0 or (live >= live_datanodes and room > 0)
+    )
 
 
 def ha_state(http_port: int) -> str:
