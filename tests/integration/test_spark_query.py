@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -135,21 +136,25 @@ Start = Callable[..., DumpQuery]
 
 
 @pytest.fixture
-def start(spark: SparkSession, tmp_path: Path) -> Start:
-    def start(
-        epochs: Epochs, task: Task = read, *, once: bool = False, stop_seconds: float = 20.0
-    ) -> DumpQuery:
-        query = DumpQuery(
-            spark, epochs, epochs, task_function(task, tmp_path), tmp_path,
-            trigger_seconds=0.2, once=once, stop_seconds=stop_seconds,
-        )  # fmt: skip
-        query.start()
-        return query
+def start(spark: SparkSession, tmp_path: Path) -> Iterator[Start]:
+    """Starts queries; what still runs when the test ends is stopped, so that it cannot disturb the next test."""
+    with ExitStack() as running:
 
-    return start
+        def start(
+            epochs: Epochs, task: Task = read, *, once: bool = False, stop_seconds: float = 20.0
+        ) -> DumpQuery:
+            query = DumpQuery(
+                spark, epochs, epochs, task_function(task, tmp_path), tmp_path,
+                trigger_seconds=0.2, once=once, stop_seconds=stop_seconds,
+            )  # fmt: skip
+            query.start()
+            running.callback(query.stop)
+            return query
+
+        yield start
 
 
-def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 60.0) -> Ended:
+def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 200.0) -> Ended:
     """Run the query until it ends or `until` holds."""
     stop = threading.Event()
     deadline = time.monotonic() + seconds
@@ -219,12 +224,12 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_counts_twice(start: Sta
 
 
 def test_a_job_that_fails_is_told_with_its_python_error_and_the_query_goes_on(start: Start) -> None:
-    epochs = Epochs(epochs=3)
+    epochs = Epochs(epochs=3, tasks_each=1)
     assert run(start(epochs, read_unless_poisoned, once=True)).reason is EndReason.DRAINED
     assert [number for number, _ in epochs.failed] == [2, 3]
     assert all("ValueError: no decoder for this record" in reason for _, reason in epochs.failed)
     assert epochs.done == [1, 4, 5]
-    assert epochs.offsets() == list(range(60))
+    assert epochs.offsets() == list(range(30))
 
 
 def test_what_the_listener_raises_ends_the_query_and_comes_back_as_the_same_object(start: Start) -> None:
