@@ -246,7 +246,7 @@ class Dump:
             manifests,
             table.rule.dead_letter_share,
             table.open_debts,
-            self._kafka.cluster().cluster_id,
+            self._kafka.cluster_id,
             table.location,
         )
         moves = self._holding.publish(table, outcome.change)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kafka2hive.config.values import StartKind
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, Watermark
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, Watermark
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.table import Table
@@ -36,6 +36,11 @@ class KafkaView:
                 self._born_later |= set(cluster.topics) - set(self._cluster.topics)
             self._cluster, self._asked_at = cluster, now
         return self._cluster
+
+    @property
+    def cluster_id(self) -> str:
+        """The id seen last: no question to Kafka."""
+        return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
 
     @property
     def born_later(self) -> Collection[str]:

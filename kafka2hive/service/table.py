@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.values import TableRule
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import Kafka2HiveError, Stop
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.pipeline.values import TableSettings
@@ -13,6 +13,7 @@ from kafka2hive.pipeline.values import TableSettings
 FIRST_GUESS_BYTES = 500.0
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
+_LONGEST_OUTAGE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,13 @@ class Table:
         return self.paths.table
 
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
-        """Leave the table alone: for ever after a Stop, otherwise with doubling waits from 5 s to 5 min."""
+        """Leave the table alone: for ever after a Stop, otherwise with doubling waits.
+
+        From 5 s to 5 min; to 30 s at most where a service was away, for it may be back at any moment.
+        """
         times = self.aside.times + 1 if self.aside else 1
-        wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), _LONGEST_WAIT)
+        longest = _LONGEST_OUTAGE if isinstance(error, Surprise | ServiceUnavailable) else _LONGEST_WAIT
+        wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), longest)
         self.aside = SetAside(error, now + wait, times)
         return self.aside
 
