@@ -9,14 +9,14 @@ from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRul
 def render_map(service_map: ServiceMap, screen: Screen) -> str:
     """What will be dumped where; the whole map with its defaults is what `validate --json` prints."""
     hive = service_map.hive
-    head = [
+    head: list[Text | str] = [
         Text(f"{service_map.path} is right: service {service_map.service}", style="bold green"),
         f"  ledgers       {service_map.storage.ledger_root}",
         f"  tables        {service_map.storage.warehouse}",
         f"  dead letters  {service_map.dead_letters.table}",
         f"  Hive          {f'{hive.host}:{hive.port} as {hive.user}' if hive else 'none: files only'}",
     ]
-    return render(screen, [*head, *(part for rule in service_map.tables for part in _table(rule))])
+    return render(screen, head + [part for rule in service_map.tables for part in _table(rule)])
 
 
 def _table(rule: TableRule) -> list[Text | str]:

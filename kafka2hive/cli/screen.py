@@ -39,6 +39,7 @@ def standard_output(color: bool) -> Screen:
 def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
     """The parts below each other, without spaces at the ends of lines."""
     from rich.console import Console
+    from rich.text import Text
 
     out = StringIO()
     console = Console(
@@ -53,7 +54,9 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
         emoji=False,
     )
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str))
+        console.print(
+            part, soft_wrap=isinstance(part, str | Text)
+        )  # a path can be copied when it is not broken
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 

@@ -1,0 +1,122 @@
+"""Processes of the demo: each has a log file, and none outlives the demo, however the demo ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+# Becomes the command after asking the kernel for SIGKILL at its parent's death (prctl(2), PR_SET_PDEATHSIG, Linux).
+# The signal comes when the parent's thread ends that started it: children are started by the main thread only.
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    os._exit(1)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+_TAIL_LINES = 15
+
+
+class Child:
+    """A process that runs; `log` holds its standard output and error."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None
+    ) -> None:
+        wrapper = [sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, str(os.getpid())]
+        self.name = name
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*(wrapper if sys.platform == "linux" else []), *command],
+                cwd=log.parent,
+                env={**os.environ, **(environ or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C reaches the demo alone, which then ends its children in order
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def kill_alone(self) -> None:
+        """`kill -9 PID`: the process, not what it started."""
+        os.kill(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def end(self, seconds: float = 5.0) -> None:
+        """SIGTERM, then SIGKILL for it and all that it started. Harmless when it has ended."""
+        if self.exit_code is None:
+            self._process.terminate()
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pass  # SIGKILL follows
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # all gone
+        self._process.wait()
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until `ready()`. Raises ServiceUnavailable (`demo.service`) with the end of the log when it is not."""
+        until = time.monotonic() + seconds
+        while not ready():
+            if self.exit_code is not None or time.monotonic() > until:
+                ended = self.exit_code
+                how = f"ended with {ended}" if ended is not None else f"was not ready within {seconds:.0f} s"
+                raise ServiceUnavailable(
+                    "demo.service", f"{self.name} {how}:\n{self.tail()}", "look at its log with --keep"
+                )
+            time.sleep(0.1)
+
+    def tail(self) -> str:
+        """The last lines of the log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+
+
+class LogFollower:
+    """Lines that were added to a log since the last ask."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._offset = log.stat().st_size if log.exists() else 0
+
+    def new_lines(self) -> list[str]:
+        """Whole lines only; a line being written comes next time."""
+        with self._log.open("rb") as file:
+            file.seek(self._offset)
+            added = file.read()
+        whole = added[: added.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return whole.decode(errors="replace").splitlines()
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def accepts(port: int) -> bool:
+    """Whether somebody on 127.0.0.1 listens there."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False

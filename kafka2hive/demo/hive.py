@@ -1,0 +1,78 @@
+"""The demo's Hive: the Spark Thrift Server of the pyspark wheel, with a Derby metastore in the demo's directory."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.demo.children import Child, accepts, free_port
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.model.errors import ServiceUnavailable
+
+READY_SECONDS = 120.0
+USER = "demo"
+_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+
+class ThriftServer:
+    """HiveServer2's protocol on a port of 127.0.0.1; ready some 20 s after it was made."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True)
+        self.port = free_port()
+        package = importlib.util.find_spec("pyspark")
+        if package is None or not package.submodule_search_locations:
+            raise ServiceUnavailable(
+                "demo.spark", "pyspark is not installed", "type: python -m pip install pyspark"
+            )
+        home = Path(package.submodule_search_locations[0])
+        command = [
+            str(home / "bin" / "spark-submit"),
+            "--class",
+            _CLASS,
+            "--master",
+            "local[1]",
+            "--driver-memory",
+            "700m",
+        ]
+        for key, value in _conf(directory, self.port).items():
+            command += ["--conf", f"{key}={value}"]
+        environ = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(directory)}
+        self._child = Child(
+            "the Spark Thrift Server", [*command, "spark-internal"], directory / "hive.log", environ
+        )
+        options = HiveOptions("127.0.0.1", self.port, USER, None, "NONE", timeout_seconds=READY_SECONDS)
+        self._session = HiveSession(options)
+
+    def wait(self) -> None:
+        """Wait until it accepts connections. Raises ServiceUnavailable (`demo.service`)."""
+        self._child.wait_until(lambda: accepts(self.port), READY_SECONDS)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of one statement. Raises MetastoreUnavailable, MetastoreRefused."""
+        return self._session.run(sql)
+
+    def end(self) -> None:
+        """Stop it at once: nothing in it is worth a clean end."""
+        self._child.end(seconds=0.5)
+
+
+def _conf(directory: Path, port: int) -> dict[str, str]:
+    return {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
+        "spark.sql.shuffle.partitions": "2",
+        # otherwise Spark remembers a partition's files, and new ones stay unseen until REFRESH TABLE
+        "spark.sql.hive.convertMetastoreParquet": "false",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory}/metastore;create=true",
+        "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
+        "spark.hadoop.hive.exec.local.scratchdir": str(directory / "scratch-local"),
+        "spark.hadoop.hive.querylog.location": str(directory / "query-log"),
+        "spark.hadoop.hive.server2.logging.operation.log.location": str(directory / "operation-log"),
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+        "spark.hadoop.hive.server2.thrift.port": str(port),
+        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={directory}/derby.log -XX:+UseSerialGC",
+    }

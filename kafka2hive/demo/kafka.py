@@ -1,0 +1,153 @@
+"""The demo's Kafka: librdkafka's mock broker inside this process, or a real broker where its jars are given."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kafka2hive.demo.children import Child, free_port
+from kafka2hive.model.errors import ServiceUnavailable
+
+TOPIC = "flights"
+PARTITIONS = 4
+# The mock broker keeps 5 MB a partition as they were sent: compressed in big batches, all flights are 4 x 4 MB.
+_PRODUCER = {
+    "compression.type": "zstd",
+    "compression.level": 9,
+    "linger.ms": 200,
+    "batch.size": 1 << 20,
+    "queue.buffering.max.messages": 500_000,
+    "enable.idempotence": True,
+    "log_level": 3,
+}
+_CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+_READY_SECONDS = 60.0
+
+
+class Kafka(ABC):
+    """A broker with one topic of four partitions. Other processes on this machine reach it at `bootstrap`."""
+
+    bootstrap: str
+    description: str
+
+    @abstractmethod
+    def end(self) -> None:
+        """Stop it. Harmless when it has ended."""
+
+    def produce(self, records: Iterable[bytes]) -> None:
+        """Send the records round robin and wait until the broker has all. Raises ServiceUnavailable (`demo.kafka`)."""
+        from confluent_kafka import Producer
+
+        self._send(Producer({"bootstrap.servers": self.bootstrap, **_PRODUCER}), records)
+
+    def _send(self, producer: Any, records: Iterable[bytes]) -> None:
+        failures: list[Any] = []
+
+        def report(error: Any, _message: Any) -> None:
+            if error is not None:
+                failures.append(error)
+
+        for count, record in enumerate(records):
+            while True:
+                try:
+                    producer.produce(TOPIC, record, partition=count % PARTITIONS, on_delivery=report)
+                    break
+                except BufferError:  # the queue is full: let it drain
+                    producer.poll(0.1)
+            if count % 5_000 == 0:
+                producer.poll(0)
+        left = producer.flush(60)
+        if failures or left:
+            reason = failures[0] if failures else f"{left} records were not acknowledged within a minute"
+            raise ServiceUnavailable("demo.kafka", f"producing failed: {reason}")
+
+
+class MockKafka(Kafka):
+    """Lives as long as the producer that made it; topics appear with 4 partitions on first use."""
+
+    def __init__(self) -> None:
+        from confluent_kafka import Producer
+
+        self._owner: Any = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", **_PRODUCER})
+        brokers = self._owner.list_topics(timeout=10).brokers.values()
+        self.bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+        self.description = f"librdkafka's mock broker in this very process, at {self.bootstrap}"
+
+    def produce(self, records: Iterable[bytes]) -> None:
+        """See Kafka.produce; through the client that owns the broker."""
+        self._send(self._owner, records)
+
+    def end(self) -> None:
+        """See Kafka.end."""
+        self._owner = None
+
+
+class KafkaBroker(Kafka):
+    """A real broker, one KRaft node that is broker and controller at once; `jars` holds Kafka's jars."""
+
+    def __init__(self, jars: Path, java: Path, directory: Path) -> None:
+        if not any(jars.glob("kafka_2.1*.jar")):
+            raise ServiceUnavailable(
+                "demo.kafka", f"{jars} holds no jars of Kafka", "leave --kafka-jars out: the mock will do"
+            )
+        directory.mkdir(parents=True)
+        port, controller = free_port(), free_port()
+        (directory / "server.properties").write_text(_server_properties(port, controller))
+        options = [
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Djava.net.preferIPv4Stack=true",
+        ]
+        run = [str(java), *options, "-cp", f"{jars.resolve()}/*"]
+        storage = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", "server.properties"]
+        formatting = Child("kafka format", [*run, *storage], directory / "format.log")
+        formatting.wait_until(lambda: formatting.exit_code == 0, _READY_SECONDS)
+        self._child = Child("kafka", [*run, "kafka.Kafka", "server.properties"], directory / "kafka.log")
+        self.bootstrap = f"127.0.0.1:{port}"
+        self.description = f"a real broker (KRaft) at {self.bootstrap}"
+        try:
+            self._child.wait_until(self._made_topic, _READY_SECONDS)
+        except BaseException:
+            self._child.end()
+            raise
+
+    def end(self) -> None:
+        """See Kafka.end."""
+        self._child.end()
+
+    def _made_topic(self) -> bool:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        try:
+            topic = NewTopic(TOPIC, num_partitions=PARTITIONS, replication_factor=1)
+            admin.create_topics([topic], request_timeout=5.0)[TOPIC].result(10)
+        except KafkaException as error:
+            return bool(error.args[0].name() == "TOPIC_ALREADY_EXISTS")
+        return True
+
+
+def _server_properties(port: int, controller: int) -> str:
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": "data",
+        "default.replication.factor": "1",
+        "min.insync.replicas": "1",
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+    }
+    return "".join(f"{key}={value}\n" for key, value in properties.items())

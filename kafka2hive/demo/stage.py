@@ -1,0 +1,51 @@
+"""The demo's directory, and its end: Ctrl-C, SIGTERM or the last act, all is cleaned up."""
+
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from kafka2hive.demo.narrator import Narrator
+from kafka2hive.model.errors import ConfigError, ExitCode
+
+
+@contextmanager
+def stage(directory: Path | None, keep: bool, narrator: Narrator) -> Iterator[Path]:
+    """An empty directory, removed at the end unless `keep`; a given one must be empty or not there.
+
+    SIGTERM ends the body like an exception (exit code 143). Raises ConfigError when the directory holds something.
+    """
+    path = _prepare(directory)
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield path
+    except KeyboardInterrupt:
+        narrator.say("interrupted: cleaning up")
+        raise
+    finally:
+        interrupt = signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # a second Ctrl-C must not leave things behind
+        if keep:
+            narrator.say(f"kept: {path}")
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(ExitCode.TERMINATED)
+
+
+def _prepare(directory: Path | None) -> Path:
+    if directory is None:
+        return Path(tempfile.mkdtemp(prefix="kafka2hive-demo-")).resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise ConfigError("usage.directory", f"{directory} is not empty", "name a new directory")
+    return directory.resolve()
