@@ -126,7 +126,7 @@ def in_row_groups(
         decoded = decode(event.values())
         batches.append(decoded.rows)  # type: ignore[attr-defined]
         rows += len(event)
-        size += event.bytes
+        size += event.value_bytes
         if rows >= 200_000:
             yield batches, size
             batches, rows, size = [], 0, 0

@@ -1,7 +1,7 @@
 """Messages of one table on their way through a task, with the ranges they came from."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -35,12 +35,13 @@ class Chunk:
     table: str
     segments: tuple[Segment, ...]
     messages: Sequence[Any]
+    _unreadable: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.messages)
 
     @property
-    def bytes(self) -> int:
+    def value_bytes(self) -> int:
         return sum(segment.bytes for segment in self.segments)
 
     def bounds(self) -> npt.NDArray[np.int64]:
@@ -70,13 +71,30 @@ class Chunk:
         return pa.array(times, mask=missing if missing.any() else None)
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
-        """`list<struct<key: string, value: binary>>`, null for a record without headers."""
-        lists = list(map(Message.headers, self._chosen(positions)))
+        """`list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""
+        wanted = range(len(self)) if positions is None else positions.tolist()
+        lists = list(map(self._headers_at, wanted))
         structs = [
             None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
             for pairs in lists
         ]
         return pa.array(structs, HEADERS)
+
+    def unreadable_headers(self) -> Positions:
+        """Messages with a header whose name is not UTF-8, which the client cannot hand out."""
+        for position in range(len(self)):
+            self._headers_at(position)
+        return np.array(sorted(self._unreadable), dtype=np.int64)
+
+    def _headers_at(self, position: int) -> list[tuple[str, bytes | None]] | None:
+        if position in self._unreadable:
+            return None  # asked a second time, the client gives a list with holes that crash whoever looks at them
+        try:
+            pairs: list[tuple[str, bytes | None]] | None = self.messages[position].headers()
+        except (SystemError, UnicodeDecodeError):
+            self._unreadable.add(position)
+            return None
+        return pairs
 
     def topics(self, positions: Positions | None = None) -> pa.StringArray:
         names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())
@@ -103,7 +121,7 @@ class Chunk:
 
     def split(self, most_bytes: int) -> Iterator["Chunk"]:
         """The same messages in chunks whose values sum to `most_bytes` at most; a larger message stands alone."""
-        if self.bytes <= most_bytes:
+        if self.value_bytes <= most_bytes:
             yield self
             return
         start = 0

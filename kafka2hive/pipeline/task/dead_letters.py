@@ -32,7 +32,7 @@ def dead_letter_path(table: str, planned_at_ms: int) -> str:
 
 
 def dead_letters(chunk: Chunk, positions: Positions, reasons: list[str], epoch: int) -> pa.RecordBatch:
-    """One row per position; a reason is `<stable code>: <detail>`."""
+    """One row per position; a reason is `<stable code>: <detail>`. Headers with names that are not UTF-8 are null."""
     split = [reason.partition(": ") for reason in reasons]
     columns = [
         chunk.topics(positions),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -59,9 +58,3 @@ def with_metadata(
 def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
     """What a tombstone writes into the value's columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)
-
-
-def positions_of(mask: pa.BooleanArray) -> Positions:
-    """Where the mask is true."""
-    found: Positions = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-    return found

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.values import Tombstones
+from kafka2hive.config.values import MetadataColumn, Tombstones
 from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
@@ -26,11 +26,16 @@ from kafka2hive.pipeline.task.dead_letters import (
     dead_letters,
 )
 from kafka2hive.pipeline.task.limits import TaskLimits
-from kafka2hive.pipeline.task.rows import positions_of, row_schema, rows_of_nulls, with_metadata
+from kafka2hive.pipeline.task.rows import row_schema, rows_of_nulls, with_metadata
 from kafka2hive.pipeline.task.write import Destination, TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
+Refused = tuple[Positions, list[str]]
+"""Messages for the dead letters with one reason each."""
+
+NOWHERE: Positions = np.array([], dtype=np.int64)
+_UNREADABLE = "headers.utf8: the name of a header is not UTF-8"
 LARGEST_VALUE = 64 * 1024 * 1024  # what a decoder takes; a larger value is a dead letter
 
 
@@ -71,6 +76,7 @@ class TableRun:
         in_path = {name.lower() for name in self._bucketer.template.partition_columns}
         self._written_columns = [name for name in whole.names if name.lower() not in in_path]
         self._only = task.only_bucket
+        self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
 
         def destination(kind: FileKind, hive_table: str, location: str) -> Destination:
             return Destination(
@@ -108,20 +114,20 @@ class TableRun:
 
     def take(self, chunk: Chunk) -> None:
         """Every message of the chunk becomes a row, a dead letter, a filtered one or a counted tombstone."""
-        refused: list[tuple[Positions, list[str]]] = []
+        refused: list[Refused] = []
         filtered: list[Positions] = []
-        skipped: Positions = np.array([], dtype=np.int64)
+        skipped = NOWHERE
 
         with self.timed("decode"):
             values = chunk.values()
             self._note_times(chunk)
-            if chunk.bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
+            if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
                 positions: Positions = np.arange(len(chunk))
-                refused.append((positions, [_oversized(chunk.bytes)] * len(chunk)))
+                refused.append((positions, [_oversized(chunk.value_bytes)] * len(chunk)))
                 batches: list[tuple[pa.RecordBatch, Positions | None]] = []
             else:
-                tombstones = positions_of(values.is_null()) if values.null_count else skipped
-                batches = [self._decode(values, chunk, tombstones, refused)]
+                alive, tombstones = self._split(chunk, values, refused)
+                batches = [self._decode(values, chunk, alive, refused)]
                 if self._table.tombstones is Tombstones.SKIP:
                     skipped = tombstones
                 elif len(tombstones):
@@ -157,18 +163,26 @@ class TableRun:
         self._count(chunk, [p for p, _ in refused], filtered, skipped)
         self._progress()
 
+    def _split(
+        self, chunk: Chunk, values: pa.BinaryArray, refused: list[Refused]
+    ) -> tuple[Positions | None, Positions]:
+        """Positions of the messages to decode (None: all) and of the tombstones; the rest goes to `refused`."""
+        if not values.null_count and not self._wants_headers:
+            return None, NOWHERE
+        dead = values.is_null().to_numpy(zero_copy_only=False)
+        unreadable = chunk.unreadable_headers() if self._wants_headers else NOWHERE
+        if len(unreadable):
+            refused.append((unreadable, [_UNREADABLE] * len(unreadable)))
+        alive, tombstones = ~dead, dead
+        alive[unreadable] = tombstones[unreadable] = False
+        return (None if alive.all() else np.flatnonzero(alive)), np.flatnonzero(tombstones)
+
     def _decode(
-        self,
-        values: pa.BinaryArray,
-        chunk: Chunk,
-        tombstones: Positions,
-        refused: list[tuple[Positions, list[str]]],
+        self, values: pa.BinaryArray, chunk: Chunk, alive: Positions | None, refused: list[Refused]
     ) -> tuple[pa.RecordBatch, Positions | None]:
         """Rows of the accepted messages with metadata columns, and their positions (None: all messages)."""
-        alive: Positions | None = None
-        if len(tombstones):
-            alive = positions_of(values.is_valid())
-            values = values.drop_null()
+        if alive is not None:
+            values = values.take(pa.array(alive))
         decoded = self._decoder.decode(values)
         if len(decoded.rejected):
             rejected = decoded.rejected.to_numpy().astype(np.int64)

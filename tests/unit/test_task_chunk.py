@@ -1,0 +1,151 @@
+"""Chunks of messages: what is taken out of them, how they are split, and who ends a task that hangs."""
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Message
+
+from kafka2hive.config.values import MetadataColumn, WriterOptions
+from kafka2hive.model.account import Account
+from kafka2hive.model.files import FileKind
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.fetch import Wanted, waves
+from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.table import LARGEST_VALUE, TableRun
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
+
+
+class UnreadableHeaders(Message):  # type: ignore[misc]  # the client ships no types
+    """What the client hands out for a header name that is not UTF-8: an error first, a list with holes after that."""
+
+    asked = False
+
+    def headers(self) -> Any:
+        assert not self.asked, "a list with holes crashes whoever looks at it"
+        self.asked = True
+        raise SystemError("returned a result with an exception set")
+
+
+def message(offset: int, value: bytes | None, kind: type[Message] = Message) -> Message:
+    return kind(topic="t", partition=0, offset=offset, value=value, key=b"k", timestamp=(1, 1_000 + offset))
+
+
+def chunk_of(*counts_and_sizes: tuple[int, int]) -> Chunk:
+    """One segment per (count, size of each value)."""
+    segments, messages = [], []
+    for number, (count, size) in enumerate(counts_and_sizes):
+        segments.append(Segment(offsets("t", number, 0, count), count, count * size, -1))
+        messages += [message(offset, bytes(size)) for offset in range(count)]
+    return Chunk("db.t", tuple(segments), messages)
+
+
+def test_a_split_chunk_holds_the_same_messages_in_small_pieces_and_a_large_one_alone() -> None:
+    chunk = chunk_of((10, 30), (1, 500), (5, 100))
+    pieces = list(chunk.split(100))
+    assert [m for piece in pieces for m in piece.messages] == list(chunk.messages)
+    assert all(piece.value_bytes <= 100 or len(piece) == 1 for piece in pieces)
+    assert sum(piece.value_bytes for piece in pieces) == chunk.value_bytes
+    for number in range(3):
+        source = chunk.segments[number].range
+        assert (
+            sum(s.count for p in pieces for s in p.segments if s.range == source)
+            == chunk.segments[number].count
+        )
+
+
+def test_positions_are_counted_for_the_segment_they_lie_in() -> None:
+    chunk = chunk_of((3, 1), (1, 1), (2, 1))
+    assert chunk.count_by_segment(np.array([0, 2, 3, 5])) == [2, 1, 1]
+    assert chunk.count_by_segment(np.array([], dtype=np.int64)) == [0, 0, 0]
+    assert chunk.numbers(np.array([2, 3, 4])).to_pylist() == [0, 1, 2]
+    assert chunk.numbers().to_pylist() == [0, 0, 0, 1, 2, 2]
+
+
+def test_a_record_without_a_timestamp_has_none() -> None:
+    messages = [Message(topic="t", partition=0, offset=0, value=b"", timestamp=(0, -1)), message(1, b"")]
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 2), 2, 0, -1),), messages)
+    assert chunk.timestamps().to_pylist() == [None, 1_001]
+
+
+def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:
+    first, second = offsets("t", 0, 0, 10), offsets("t", 0, 10, 20)
+    other, empty = offsets("t", 1, 0, 5), offsets("t", 2, 7, 7)
+    wanted = [
+        Wanted("a", first),
+        Wanted("a", second),
+        Wanted("b", first),
+        Wanted("b", other),
+        Wanted("b", empty),
+    ]
+    assert waves(wanted) == [
+        [Wanted("a", first), Wanted("b", other)],
+        [Wanted("a", second)],
+        [Wanted("b", first)],
+    ]
+
+
+def run_chunk(
+    messages: list[Message], with_headers: bool
+) -> tuple[Account, list[dict[str, Any]], list[dict[str, Any]]]:
+    """The account, the rows and the dead letters of one chunk."""
+    metadata = [(MetadataColumn.OFFSET, "o")] + ([(MetadataColumn.HEADERS, "h")] if with_headers else [])
+    table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
+    source = offsets("t", 0, 0, len(messages))
+    files, limits = MemoryFiles(), TaskLimits(1 << 28, 64, 1 << 28)
+    run = TableRun(
+        0, table_task("db.t", source), table, task_settings("", table), files, limits, lambda: None
+    )
+    size = sum(map(len, messages))
+    run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
+    run.complete()
+    manifest = run.manifest()
+    limits.closer.stop()
+    rows, letters = (read_rows(files, manifest, kind) for kind in FileKind)
+    return manifest.accounts[0].account, rows, letters
+
+
+def test_a_header_name_that_is_not_utf_8_is_a_dead_letter_where_headers_are_wanted() -> None:
+    messages = [message(0, b"a"), message(1, b"b", UnreadableHeaders), message(2, None)]
+    account, rows, letters = run_chunk(messages, with_headers=True)
+    assert [row["value"] for row in rows] == [b"a"]
+    assert [(letter["offset"], letter["reason"], letter["value"]) for letter in letters] == [
+        (1, "headers.utf8", b"b")
+    ]
+    assert (account.written, account.dead_lettered, account.tombstones) == (1, 1, 1)
+
+
+def test_a_header_name_that_is_not_utf_8_does_not_matter_where_headers_are_not_wanted() -> None:
+    account, rows, letters = run_chunk([message(0, b"a", UnreadableHeaders)], with_headers=False)
+    assert ([row["value"] for row in rows], letters, account.written) == ([b"a"], [], 1)
+
+
+def test_a_value_larger_than_a_decoder_takes_is_a_dead_letter() -> None:
+    value = bytes(LARGEST_VALUE + 1)
+    account, rows, letters = run_chunk([message(0, value)], with_headers=False)
+    assert (rows, account.dead_lettered) == ([], 1)
+    assert letters[0]["reason"] == "decode.oversized"
+    assert letters[0]["value"] == value
+
+
+def test_the_watchdog_ends_what_makes_no_progress() -> None:
+    ended = threading.Event()
+    with Watchdog(0.2, ended.set):
+        assert ended.wait(10)
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_the_watchdog_leaves_alone_what_makes_progress_or_has_yielded(idle: bool) -> None:
+    ended = threading.Event()
+    with Watchdog(1.0, ended.set) as watchdog:
+        if idle:
+            with watchdog.idle():
+                time.sleep(2.0)
+        else:
+            for _ in range(20):
+                time.sleep(0.1)
+                watchdog.touch()
+    assert not ended.is_set()
