@@ -23,6 +23,8 @@ Part = tuple[Places, pa.RecordBatch]  # rows and the positions of their messages
 
 # Below this a batch is decoded faster without looking for a template.
 TILE_FROM = 300
+_CHUNK_BYTES = 1280 * 1024
+_NONE: Places = np.empty(0, dtype=np.int64)
 
 
 class JsonDecoder:
@@ -51,13 +53,8 @@ class JsonDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder. Steps: 1 what tiles, 2 what pyarrow.json may read, 3 the exact way for the rest, 4 put together."""
         sound = ~cast_or_null(values, pa.string())[1]
-        parts: list[Part] = []
-        left = np.arange(len(values))
-        tiled = self._tile(values, sound)  # 1
-        if tiled is not None:
-            rows, taken = tiled
-            parts.append((left[taken], rows))
-            left = left[~taken]
+        parts = self._tile(values, sound)  # 1
+        left = np.delete(np.arange(len(values)), np.concatenate([_NONE, *(places for places, _ in parts)]))
         if self._reader is not None and sound[left].any():
             part = self._read(values, left[sound[left]], self._reader)  # 2
             parts.append(part)
@@ -71,16 +68,23 @@ class JsonDecoder:
             reasons=pa.array(reasons, pa.string()),
         )
 
-    def _tile(self, values: pa.BinaryArray, sound: Mask) -> tuple[pa.RecordBatch, Mask] | None:
-        """By the first message, or by the middle one where the first is not like the others."""
-        if len(values) < self._tile_from or len(values) == 0:
-            return None
-        messages = message_bytes(values)
-        for place in (0, len(values) // 2):
-            tiled = self._tiling.read(values[place].as_py(), messages, sound) if sound[place] else None
-            if tiled is not None:
-                return tiled
-        return None
+    def _tile(self, values: pa.BinaryArray, sound: Mask) -> list[Part]:
+        """In chunks that stay in the cache; by a chunk's first message, or its middle one if that is not like the others."""
+        parts: list[Part] = []
+        rows = max(self._tile_from, len(values) * _CHUNK_BYTES // max(1, values.nbytes))
+        for start in range(0, len(values), rows):
+            chunk = values.slice(start, rows)
+            if len(chunk) < self._tile_from:
+                break
+            messages = message_bytes(chunk)
+            for place in (0, len(chunk) // 2):
+                if not sound[start + place]:
+                    continue
+                tiled = self._tiling.read(chunk[place].as_py(), messages, sound[start : start + rows])
+                if tiled is not None:
+                    parts.append((start + np.flatnonzero(tiled[1]), tiled[0]))
+                    break
+        return parts
 
     def _read(self, values: pa.BinaryArray, places: Places, reader: ArrowReader) -> Part:
         """Rows of those messages at `places` that raise no doubt in screen, reader or conversion."""

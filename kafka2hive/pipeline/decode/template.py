@@ -30,7 +30,7 @@ class Template:
 
 
 def template_of(message: bytes, most_members: int) -> Template | None:
-    """The template of a flat object without escapes, on one line; None for any other message (it must be UTF-8)."""
+    """The template of a flat object without escapes, on one line; None for any other message."""
     members: list[Member] = []
     at = 0
     while (match := _MEMBER.match(message, at)) is not None:

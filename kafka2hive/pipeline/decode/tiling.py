@@ -26,7 +26,6 @@ from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 _MOST_IGNORED = 64  # members the table does not have
-_SCAN_BYTES = 64 * 1024
 _BLANK, _QUOTE, _MINUS, _BACKSLASH = ord(" "), ord('"'), ord("-"), ord("\\")
 
 
@@ -39,19 +38,11 @@ def _first(count: int) -> np.uint64:
     return np.uint64((1 << (8 * count)) - 1)
 
 
-def _scan(raw: npt.NDArray[np.uint8]) -> tuple[Index, Index]:
-    """Positions of all quotes, and of what no tiling message holds: control characters and backslashes.
-
-    In pieces that stay in the cache; the strange ones are looked for only where there are any.
-    """
-    quotes: list[Index] = [np.empty(0, dtype=np.int64)]
-    odd: list[Index] = [np.empty(0, dtype=np.int64)]
-    for start in range(0, len(raw), _SCAN_BYTES):
-        piece = raw[start : start + _SCAN_BYTES]
-        quotes.append(np.flatnonzero(piece == _QUOTE) + start)
-        if piece.min() < _BLANK or b"\\" in piece.tobytes():
-            odd.append(np.flatnonzero((piece < _BLANK) | (piece == _BACKSLASH)) + start)
-    return np.concatenate(quotes), np.concatenate(odd)
+def _strange(raw: npt.NDArray[np.uint8]) -> Index:
+    """Positions of what no tiling message holds: control characters and backslashes. Mostly there are none."""
+    if len(raw) == 0 or (raw.min() >= _BLANK and b"\\" not in raw.tobytes()):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero((raw < _BLANK) | (raw == _BACKSLASH))
 
 
 def _column_of_words(rows: npt.NDArray[np.void], offset: int) -> Words:
@@ -81,8 +72,8 @@ class _Sheet:
         self.begin = offsets[:-1].astype(np.int64)
         self.end = offsets[1:].astype(np.int64)
         self.alive = sound.copy()
-        quotes, odd = _scan(raw)
-        self.alive[np.searchsorted(offsets, odd, side="right") - 1] = False
+        self.alive[np.searchsorted(offsets, _strange(raw), side="right") - 1] = False
+        quotes = np.flatnonzero(raw == _QUOTE)
         self.next_quote = np.searchsorted(quotes, self.begin)  # index into quotes, per message
         spare = np.full(4 * len(template.members) + 2, len(raw), dtype=np.int64)
         self.quotes = np.concatenate([quotes, spare])
