@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, properties, records
+from kafka2hive.kafka import errors, groups, properties, records
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, TopicView, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
@@ -94,50 +94,14 @@ class KafkaAdmin:
         self, group: str, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """The consumer group's committed offsets; topic partitions without one are left out."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-
-        if not topic_partitions:
-            return {}
-        asked = ConsumerGroupTopicPartitions(group, [_kafka(tp) for tp in topic_partitions])
-        try:
-            future = self._admin().list_consumer_group_offsets([asked], request_timeout=self._timeout)[group]
-            answer = future.result(self._timeout + _GRACE_SECONDS)
-        except (KafkaException, FutureTimeout) as error:
-            raise self._unavailable(f"offsets of group {group}", error) from error
-        return {
-            TopicPartition(found.topic, found.partition): found.offset
-            for found in answer.topic_partitions
-            if found.error is None and found.offset >= 0
-        }
+        return groups.group_offsets(self._options, group, topic_partitions, self._timeout)
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
         """Set the group's offsets, for lag tools only: True when all were taken, otherwise a warning in the log.
 
         The group needs no member. Kafka refuses while a consumer of that group is subscribed.
         """
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-
-        if not offsets:
-            return True
-        wanted = ConsumerGroupTopicPartitions(group, [_kafka(tp, offset) for tp, offset in offsets.items()])
-        try:
-            future = self._admin().alter_consumer_group_offsets([wanted], request_timeout=self._timeout)[
-                group
-            ]
-            answer = future.result(self._timeout + _GRACE_SECONDS)
-        except (KafkaException, FutureTimeout) as error:
-            log.warning("offsets of group %s not set, lag tools are behind: %s", group, self._text(error))
-            return False
-        refused = [found for found in answer.topic_partitions if found.error is not None]
-        for found in refused:
-            log.warning(
-                "offset of group %s for %s-%d not set: %s",
-                group,
-                found.topic,
-                found.partition,
-                found.error.str(),
-            )
-        return not refused
+        return groups.commit_group_offsets(self._options, group, offsets, self._timeout)
 
     def record_epoch(self, topic_partition: TopicPartition, offset: int) -> int | None:
         """Leader epoch of the record at exactly this offset; None: no such record is left, or no epoch known.
@@ -208,12 +172,10 @@ class KafkaAdmin:
         return properties.without_secrets(said or str(error) or "no answer in time", self._options)
 
 
-def _kafka(topic_partition: TopicPartition, offset: int | None = None) -> Any:
+def _kafka(topic_partition: TopicPartition) -> Any:
     from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-    if offset is None:
-        return KafkaTopicPartition(topic_partition.topic, topic_partition.number)
-    return KafkaTopicPartition(topic_partition.topic, topic_partition.number, offset)
+    return KafkaTopicPartition(topic_partition.topic, topic_partition.number)
 
 
 def _watermark(result: Any) -> Watermark:

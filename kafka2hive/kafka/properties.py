@@ -28,8 +28,9 @@ def admin_properties(options: KafkaOptions) -> dict[str, str]:
     return {"socket.connection.setup.timeout.ms": _DEFAULT_CONNECT_MS, **given}
 
 
-def reader_properties(options: KafkaOptions) -> dict[str, str]:
-    """What a consumer is given that reads a record or two by offset and never commits."""
+def reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[str, str]:
+    """What a consumer is given that asks one question within its time limit, and joins no group."""
+    limit = str(max(1000, int(timeout_seconds * 1000)))
     return {
         "socket.connection.setup.timeout.ms": _DEFAULT_CONNECT_MS,
         **dict(options.properties),
@@ -38,6 +39,10 @@ def reader_properties(options: KafkaOptions) -> dict[str, str]:
         "enable.auto.offset.store": "false",
         "auto.offset.reset": "error",
         "enable.partition.eof": "true",
+        # closing a reader waits for the answer to what it has sent, and a commit for its coordinator for this long
+        "socket.timeout.ms": limit,
+        "session.timeout.ms": limit,
+        "heartbeat.interval.ms": "500",
     }
 
 

@@ -23,7 +23,7 @@ def record_epoch(
     from confluent_kafka import TopicPartition as KafkaTopicPartition
 
     try:
-        reader = Consumer(properties.reader_properties(options), logger=log)
+        reader = Consumer(properties.reader_properties(options, timeout_seconds), logger=log)
     except KafkaException as error:
         raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
     try:

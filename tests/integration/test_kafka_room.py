@@ -1,0 +1,228 @@
+"""kafka2hive.kafka against a real broker: ids, watermarks, groups, what is gone, and a broker that hangs."""
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from kafka2hive.config.values import KafkaOptions, StartKind, StartPolicy
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.errors import TopicMissing
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from tests.services.kafka_broker import KafkaBroker
+
+
+def _admin(broker: KafkaBroker, seconds: float = 30.0) -> KafkaAdmin:
+    return KafkaAdmin(
+        KafkaOptions((("bootstrap.servers", broker.bootstrap), ("fetch.min.bytes", "1")), "g"), seconds
+    )
+
+
+def _produce(broker: KafkaBroker, topic: str, count: int, number: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for n in range(count):
+        producer.produce(topic, f"{n}", partition=number, timestamp=1_000 + n)
+    assert producer.flush(30) == 0
+
+
+def _logs(admin: KafkaAdmin, topic: str) -> Logs:
+    cluster = admin.cluster()
+    topic_partitions = cluster.topics[topic].topic_partitions()
+    return Logs(cluster, admin.earliest(topic_partitions), admin.latest(topic_partitions))
+
+
+def _delete_before(broker: KafkaBroker, topic: str, offset: int) -> None:
+    admin = broker.admin()
+    for future in admin.delete_records([KafkaTopicPartition(topic, 0, offset)]).values():
+        future.result(30)
+
+
+def test_the_cluster_says_its_id_and_its_topics_with_ids_but_no_internal_ones(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique, partitions=3)
+    admin = _admin(kafka)
+    assert admin.commit_group_offsets(unique, {TopicPartition(unique, 0): 0})  # makes __consumer_offsets
+    cluster = admin.cluster()
+    view = cluster.topics[unique]
+    assert cluster.cluster_id not in ("", "-") and view.partitions == (0, 1, 2) and len(view.id) == 22
+    assert not any(name.startswith("__") for name in cluster.topics)
+    kafka.add_partitions(unique, 4)
+    assert admin.cluster().topics[unique] == type(view)(unique, view.id, (0, 1, 2, 3))
+
+
+def test_watermarks_are_those_a_reader_of_committed_records_sees(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique, partitions=2)
+    _produce(kafka, unique, 10)
+    zero, one, missing = TopicPartition(unique, 0), TopicPartition(unique, 1), TopicPartition(unique, 9)
+    admin = _admin(kafka)
+    latest = admin.latest([zero, one, missing, TopicPartition("no_such_topic", 0)])
+    assert {tp: mark.offset for tp, mark in latest.items()} == {zero: 10, one: 0}
+    assert {mark.leader_epoch for mark in latest.values()} == {0}
+    _delete_before(kafka, unique, 4)
+    assert {tp: mark.offset for tp, mark in admin.earliest([zero, one]).items()} == {zero: 4, one: 0}
+    at = admin.offsets_for_times([zero, one], 1_006)
+    assert {tp: mark.offset for tp, mark in at.items()} == {zero: 6, one: -1}
+
+
+def test_an_open_transaction_holds_the_end_back(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique)
+    _produce(kafka, unique, 3)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": unique})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(unique, b"open", partition=0)
+    assert producer.flush(30) == 0
+    tp = TopicPartition(unique, 0)
+    assert _admin(kafka).latest([tp])[tp].offset == 3
+    producer.commit_transaction(30)
+    deadline = time.monotonic() + 10
+    while _admin(kafka).latest([tp])[tp].offset < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)  # the coordinator writes the marker after it has answered
+    assert _admin(kafka).latest([tp])[tp].offset == 5, "the record and the transaction's marker"
+    assert _admin(kafka).record_epoch(tp, 3) == 0
+    assert _admin(kafka).record_epoch(tp, 4) is None, "a marker is no record"
+
+
+def test_group_offsets_are_set_and_read_without_a_member(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique, partitions=2)
+    zero, one = TopicPartition(unique, 0), TopicPartition(unique, 1)
+    admin = _admin(kafka)
+    assert admin.group_offsets(unique, [zero, one]) == {}
+    assert admin.commit_group_offsets(unique, {zero: 7})
+    assert admin.group_offsets(unique, [zero, one]) == {zero: 7}
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": unique})
+    assert [tp.offset for tp in consumer.committed([KafkaTopicPartition(unique, 0)], timeout=10)] == [7]
+    consumer.close()
+
+
+def test_group_offsets_that_cannot_be_set_are_only_a_warning(
+    kafka: KafkaBroker, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not _admin(kafka).commit_group_offsets(unique, {TopicPartition("no_such_topic", 0): 1})
+    assert "no_such_topic-0" in caplog.text
+
+
+def test_the_leader_epoch_of_a_record_is_read_only_where_the_record_is(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique)
+    _produce(kafka, unique, 3)
+    _delete_before(kafka, unique, 1)
+    admin, tp = _admin(kafka), TopicPartition(unique, 0)
+    assert [admin.record_epoch(tp, offset) for offset in (0, 1, 2, 3, 99)] == [None, 0, 0, None, None]
+    with pytest.raises(TopicMissing, match=f"{unique}-5"):
+        admin.record_epoch(TopicPartition(unique, 5), 0)
+
+
+def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique, partitions=2)
+    _produce(kafka, unique, 5)
+    admin, wishes = _admin(kafka), Wishes((unique,), StartPolicy(StartKind.EARLIEST))
+    before = _logs(admin, unique)
+    state = Snapshot("l", "s", "d.t", 1, "me", 1, "now", before.cluster.cluster_id)
+    first = decide(state, before, wishes)
+    assert isinstance(first, FirstPositions)
+    positions = tuple(
+        Position(p.topic_partition, 0, 5 * (p.topic_partition.number == 0), p.topic_id)
+        for p in first.positions
+    )
+    state = Snapshot("l", "s", "d.t", 1, "me", 2, "now", before.cluster.cluster_id, positions=positions)
+    assert decide(state, before, wishes) == Resume(
+        (OffsetRange(TopicPartition(unique, 0), 5, 5), OffsetRange(TopicPartition(unique, 1), 0, 0))
+    )
+    kafka.delete_topic(unique)
+    assert isinstance(decide(state, _logs_without(admin, before, unique), wishes), Resume), (
+        "a vanished topic only warns"
+    )
+    kafka.create_topic(unique, partitions=1)
+    _produce(kafka, unique, 9)
+    again = decide(state, _logs(admin, unique), wishes)
+    assert isinstance(again, Halt) and [p.code for p in again.problems] == ["kafka.topic_recreated"]
+    accepted = Wishes((unique,), wishes.start, acceptances=(GapAcceptance.parse(f"{unique}:*"),))
+    anew = decide(state, _logs(admin, unique), accepted)
+    assert isinstance(anew, FirstPositions) and {p.end for p in anew.positions} == {0}
+
+
+def _logs_without(admin: KafkaAdmin, before: Logs, topic: str) -> Logs:
+    """What Kafka holds once the deletion has been done."""
+    deadline = time.monotonic() + 30
+    while topic in (cluster := admin.cluster()).topics and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return Logs(cluster, admin.earliest(before.earliest), admin.latest(before.latest))
+
+
+def test_records_that_kafka_dropped_unread_stop_the_table_with_the_exact_range(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique)
+    _produce(kafka, unique, 10)
+    _delete_before(kafka, unique, 6)
+    logs = _logs(_admin(kafka), unique)
+    tp = TopicPartition(unique, 0)
+    state = Snapshot(
+        "l", "s", "d.t", 1, "me", 1, "now", positions=(Position(tp, 0, 2, logs.cluster.topics[unique].id),)
+    )
+    decision = decide(state, logs, Wishes((unique,), StartPolicy(StartKind.LATEST)))
+    assert isinstance(decision, Halt) and decision.problems[0].range == OffsetRange(tp, 2, 6)
+
+
+def test_nobody_waits_for_a_broker_that_hangs(tmp_path: Path, unique: str) -> None:
+    with KafkaBroker(tmp_path) as broker:
+        broker.create_topic(unique)
+        _produce(broker, unique, 2)
+        tp = TopicPartition(unique, 0)
+        admin = _admin(broker, seconds=2.0)
+        assert admin.latest([tp])[tp].offset == 2
+        broker.service.suspend()
+        try:
+            for ask in (
+                admin.cluster,
+                lambda: admin.latest([tp]),
+                lambda: admin.group_offsets("g", [tp]),
+                lambda: admin.record_epoch(tp, 0),
+                _admin(broker, seconds=2.0).cluster,
+            ):
+                began = time.monotonic()
+                with pytest.raises(ServiceUnavailable, match=broker.bootstrap) as raised:
+                    ask()
+                assert raised.value.code == "kafka.unavailable" and time.monotonic() - began < 6
+            began = time.monotonic()
+            assert not admin.commit_group_offsets("g", {tp: 1})
+            assert time.monotonic() - began < 6
+        finally:
+            broker.service.resume()
+        assert admin.latest([tp])[tp].offset == 2
+
+
+def test_properties_that_librdkafka_refuses_are_the_maps_fault_and_no_secret_is_told() -> None:
+    properties = (
+        ("bootstrap.servers", "127.0.0.1:1"),
+        ("ssl.key.password", "hush"),
+        ("security.protocol", "hush"),
+    )
+    with pytest.raises(ConfigError) as raised:
+        KafkaAdmin(KafkaOptions(properties, "g")).cluster()
+    assert raised.value.code == "kafka.properties" and "security.protocol" in str(raised.value)
+    assert "hush" not in str(raised.value)
+
+
+def test_the_demos_mock_broker_is_served_without_topic_ids() -> None:
+    mock = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
+    brokers = mock.list_topics("t", timeout=10).brokers.values()
+    mock.produce("t", b"x", partition=0)
+    assert mock.flush(10) == 0
+    bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", bootstrap),), "g"), 5.0)
+    began = time.monotonic()
+    view = admin.cluster().topics["t"]
+    assert view.id == "-" and time.monotonic() - began < 2
+    tp = TopicPartition("t", 0)
+    assert admin.latest([tp])[tp].offset == 1 and admin.earliest([tp])[tp].offset == 0
+    assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epoch(tp, 0) == 0
