@@ -1,0 +1,140 @@
+"""A small service on local disk for tests of the commands: a map, a ledger, an epoch that was committed and no more."""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from kafka2hive.cli.main import app
+from kafka2hive.config.load import load_map
+from kafka2hive.ledger.commit import commit
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.init import init
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, join
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.service.identity import new_owner
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.storage.port import write_file
+
+TABLE = "air.flights"
+CONTENT = b"not really parquet"
+READ = 10
+
+
+def write_map(folder: Path, more: str = "") -> Path:
+    """A right map with one table and no Hive; everything below `folder`, Kafka at a port where nobody is."""
+    path = folder / "map.yaml"
+    path.write_text(
+        f"""\
+service: demo
+kafka: {{bootstrap.servers: "127.0.0.1:9", sasl.password: "s3cr3t"}}
+storage: {{uri: "{folder.as_uri()}"}}
+tables:
+  - table: {TABLE}
+    topics: [flights]
+    columns: {{carrier: string, flight: bigint, time_hour: timestamp}}
+    bucket: {{field: time_hour}}
+{more}"""
+    )
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What `pending_service` made: the map's file and the pending epoch's files."""
+
+    map: Path
+    wiring: Wiring
+    files: tuple[DataFile, ...]
+
+    def final(self, number: int) -> Path:
+        """The place on disk where readers will see a file."""
+        return local(self.files[number].final)
+
+    def staged(self, number: int) -> Path:
+        """Where it lies now."""
+        return local(self.files[number].staged)
+
+
+def local(uri: str) -> Path:
+    """The path of a `file://` URI."""
+    return Path(uri.removeprefix("file://"))
+
+
+def pending_service(folder: Path) -> Service:
+    """A ledger whose epoch 2 is committed, two files staged, nothing promoted: what a `kill -9` after C2 leaves."""
+    path = write_map(folder)
+    wiring = wire(load_map(str(path), {}))
+    paths = wiring.paths(TABLE)
+    location = wiring.map.tables[0].location
+    init(wiring.ports, paths, wiring.map.service, location)
+    tenure = start(wiring.ports, StartOrder(paths, lambda: None, new_owner, location)).tenure
+    first = Position(TopicPartition("flights", 0), 5, 5)
+    change = Change(first=(first,), location=location)
+    tenure = publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:00Z", change)).tenure
+    ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
+    names = [
+        DataFileName("dt=2013-01-01", task, tenure.state.ledger_id[:8], 1, 2, f"{task:032x}", "parquet")
+        for task in range(2)
+    ]
+    partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
+    wiring.ports.files.mkdirs(join(location, "_tmp"))
+    files = tuple(
+        DataFile(
+            FileKind.DATA,
+            join(location, "_tmp", name.in_state("pending")),
+            join(partition.location, name.in_state("final")),
+            partition,
+            len(CONTENT),
+            READ // 2,
+            "crc32:00000000",
+            name.task,
+            ranges,
+        )
+        for name in names
+    )
+    for file in files:
+        write_file(wiring.ports.files, file.staged, CONTENT)
+    account = RangeAccount(0, ranges[0], Account(read=READ, written=READ, bytes=300))
+    change = Change(files=files, accounts=(account,), newest_ms=1_356_998_400_000)
+    commit(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:10Z", change))
+    return Service(path, wiring, files)
+
+
+def tree(folder: Path) -> set[str]:
+    """Every path below a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@contextmanager
+def logging_kept() -> Iterator[None]:
+    """Commands configure the root logger; put back what was there."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.captureWarnings(False)
+
+
+def invoke(*arguments: str) -> Result:
+    """Run a command line in this process."""
+    with logging_kept():
+        return CliRunner().invoke(app, list(arguments))
+
+
+def document(result: Result) -> dict[str, object]:
+    """The JSON a command printed."""
+    value = json.loads(result.stdout)
+    assert isinstance(value, dict)
+    return value

@@ -1,0 +1,191 @@
+"""What a person sees of the commands that need no cluster: exit codes, texts, nothing touched that must not be."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.cli.screen import Screen, render, screen_of
+from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+
+COMMANDS = ("run", "recover", "status", "init", "validate", "demo")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_tells_its_exit_codes(command: str) -> None:
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert "Exit codes: 0 " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recover",),
+        ("recover", "-c", "map.yaml", "--no-such-option"),
+        ("recover", "-c", "map.yaml", "--accept-gap", "flights"),
+        ("status", "-c", "map.yaml", "--log-format", "xml"),
+        ("no-such-command",),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(arguments: tuple[str, ...]) -> None:
+    assert invoke(*arguments).exit_code == 2
+
+
+def test_a_gap_that_is_none_is_explained() -> None:
+    result = invoke("recover", "-c", "map.yaml", "--accept-gap", "flights")
+    assert "TOPIC:PARTITION" in result.stderr
+
+
+def test_validate_says_what_goes_where_and_no_secret(tmp_path: Path) -> None:
+    result = invoke("validate", "-c", str(write_map(tmp_path)))
+    assert result.exit_code == 0
+    assert "air.flights  <-  flights" in result.stdout
+    assert (
+        "s3cr3t" not in result.stdout + invoke("validate", "--json", "-c", str(tmp_path / "map.yaml")).stdout
+    )
+
+
+def test_validate_names_every_mistake_on_standard_error_and_ends_with_78(tmp_path: Path) -> None:
+    path = write_map(tmp_path, more="trigerr: 5s\nlimits: {open_files: -1}\n")
+    result = invoke("validate", "-c", str(path))
+    assert result.exit_code == 78
+    assert "map.yaml:9: trigerr:" in result.stderr and "map.yaml:10: limits.open_files" in result.stderr
+    assert "did you mean trigger?" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_map_that_is_not_there_ends_with_78(tmp_path: Path) -> None:
+    for command in ("recover", "status", "validate"):
+        assert invoke(command, "-c", str(tmp_path / "none.yaml")).exit_code == 78
+
+
+def test_where_nothing_ever_ran_recover_and_status_say_so_and_make_nothing(tmp_path: Path) -> None:
+    path = write_map(tmp_path)
+    before = tree(tmp_path)
+    recovered, shown = invoke("recover", "-c", str(path)), invoke("status", "-c", str(path))
+    assert (recovered.exit_code, shown.exit_code) == (0, 0)
+    assert "nothing to recover" in recovered.stdout and "no ledger yet" in shown.stdout
+    assert tree(tmp_path) == before
+
+
+def test_a_ledger_that_vanished_is_a_stop_also_for_recover(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    (tmp_path / "kafka2hive").rename(tmp_path / "elsewhere")
+    result = invoke("recover", "-c", str(service.map))
+    assert result.exit_code == 76
+    assert "ledger.vanished" in result.stdout
+
+
+def test_a_plan_shows_what_recover_would_do_and_touches_nothing(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    before = tree(tmp_path)
+    result = invoke("recover", "--plan", "-c", str(service.map))
+    assert result.exit_code == 0
+    assert "pending: epoch 2, 2 files to rename, 0 already there" in result.stdout
+    assert "the next run resumes at flights  0:15" in result.stdout
+    assert tree(tmp_path) == before
+
+
+def test_recover_moves_pending_files_and_a_second_time_finds_nothing_to_do(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    first = invoke("recover", "-c", str(service.map))
+    assert first.exit_code == 0, first.stdout
+    assert "rolled forward: epoch 2, 2 files = 2 renamed + 0 already there" in first.stdout
+    assert "1 still owed" in first.stdout  # the map names no Hive
+    assert service.final(0).exists() and service.final(1).exists()
+    second = invoke("recover", "-c", str(service.map))
+    assert second.exit_code == 0
+    assert "nothing was pending" in second.stdout
+
+
+def test_recover_finds_a_file_that_was_moved_before_the_kill(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    service.final(0).parent.mkdir()
+    service.staged(0).rename(service.final(0))
+    result = invoke("recover", "-c", str(service.map))
+    assert "2 files = 1 renamed + 1 already there" in result.stdout
+
+
+def test_a_missing_file_stops_recover_with_the_path_and_the_commands_that_go_on(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    service.staged(1).unlink()
+    lost = service.files[1].final
+    result = invoke("recover", "-c", str(service.map))
+    assert result.exit_code == 76
+    assert f"--refetch {lost}" in result.stdout and f"--accept-loss {lost}" in result.stdout
+    planned = invoke("recover", "--plan", "-c", str(service.map))
+    assert planned.exit_code == 76 and "would STOP" in planned.stdout
+    accepted = invoke("recover", "--accept-loss", lost, "-c", str(service.map))
+    assert accepted.exit_code == 0, accepted.stdout
+    assert "1 given up" in accepted.stdout and f"given up or fetched again: {lost}" in accepted.stdout
+    assert service.final(0).exists()
+    again = invoke("recover", "--accept-loss", lost, "-c", str(service.map))
+    assert f"not lost in any of these ledgers: {lost}" in again.stdout
+
+
+def test_a_table_that_nobody_knows_is_a_mistake_not_a_success(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("recover", "--table", "air.fligths", "-c", str(service.map))
+    assert result.exit_code == 78
+    assert "usage.no_such_table" in result.stdout
+    assert invoke("recover", "--plan", "--table", TABLE, "-c", str(service.map)).exit_code == 0
+
+
+def test_status_shows_pending_work_and_goes_on_without_kafka(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("status", "-c", str(service.map))
+    assert result.exit_code == 0
+    assert "2 files" in result.stdout and "no lag is known" in result.stdout
+    assert "not in Hive yet: air.flights dt=2013-01-01" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["recover", "status", "validate", "init"])
+def test_commands_without_spark_load_neither_spark_nor_arrow_nor_a_client(command: str) -> None:
+    heavy = ["pyspark", "pyarrow", "duckdb", "pandas", "numpy", "confluent_kafka", "hdfs_native", "pyhive"]
+    program = (
+        f"import sys, kafka2hive.cli.main, kafka2hive.cli.{command}\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_whole_recover_loads_no_spark_and_no_arrow(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    program = (
+        "import sys\n"
+        "from kafka2hive.cli.main import app\n"
+        f"app(['recover', '-c', {str(service.map)!r}], standalone_mode=False)\n"
+        "print([name for name in ('pyspark', 'pyarrow', 'duckdb', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "color", "environ", "colored"),
+    [
+        (_Terminal(), True, {"TERM": "xterm"}, True),
+        (_Terminal(), False, {"TERM": "xterm"}, False),
+        (_Terminal(), True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (_Terminal(), True, {"TERM": "dumb"}, False),
+        (io.StringIO(), True, {"TERM": "xterm"}, False),
+    ],
+)
+def test_colours_only_where_somebody_wants_to_see_them(
+    stream: io.StringIO, color: bool, environ: dict[str, str], colored: bool
+) -> None:
+    assert screen_of(stream, color, environ).color is colored
+
+
+def test_plain_text_has_no_escapes_and_a_long_path_is_not_broken() -> None:
+    path = "file:///" + "x" * 200
+    assert render(Screen(), [path]) == path
