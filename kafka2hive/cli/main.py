@@ -158,7 +158,7 @@ def demo(
     ] = None,
     flights: Annotated[
         int | None,
-        typer.Option("--flights", help="How many flights to dump (default: as many as Kafka keeps)."),
+        typer.Option("--flights", min=1000, help="How many flights to dump (default: all 336,776)."),
     ] = None,
     kafka_jars: Annotated[
         Path | None,

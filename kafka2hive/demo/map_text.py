@@ -7,11 +7,11 @@ from kafka2hive.demo.flights import COLUMNS
 SERVICE = "demo"
 TABLE = "air.flights"
 MONTH = "departed"
-EPOCHS = 12  # about so many, so that there is a middle to be killed in
+EPOCHS = 10  # so that there is a middle to be killed in
 
 
 def map_text(bootstrap: str, hive_port: int, directory: Path, flights: int) -> str:
-    """YAML of about a dozen lines; an epoch is bounded so that all `flights` take about EPOCHS of them."""
+    """YAML of about a dozen lines; an epoch is bounded so that all `flights` take EPOCHS of them."""
     names = list(COLUMNS)
     rows = [names[start : start + 5] for start in range(0, len(names), 5)]
     columns = ",\n      ".join(", ".join(f"{name}: {COLUMNS[name]}" for name in row) for row in rows)
@@ -22,7 +22,7 @@ storage: {{uri: "{directory.as_uri()}"}}
 hive: {{url: "hive://demo@127.0.0.1:{hive_port}"}}
 run_directory: {directory / "run"}
 trigger: 500ms
-limits: {{epoch_records: {max(100, flights // EPOCHS)}}}
+limits: {{epoch_records: {-(-flights // EPOCHS)}}}
 tables:
   - table: {TABLE}
     topics: [flights]

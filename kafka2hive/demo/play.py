@@ -21,7 +21,8 @@ from kafka2hive.demo.verdict import QUERY, ask
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import SnapshotState
 
-EPOCHS_BEFORE_THE_KILL = 3
+# Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound is for a moment never seen.
+EPOCHS_BEFORE_THE_KILL = 4
 _EPOCHS_AT_MOST = 8
 _RUN_SECONDS = 180.0
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
@@ -119,10 +120,10 @@ def _run_and_kill(scene: Scene, view: LedgerView) -> None:
 
 def _is_the_moment(view: LedgerView) -> bool:
     """Some epochs are visible and one is committed but not finished; or at last, between two epochs."""
-    finished = len(view.epochs(SnapshotState.FINAL))
-    if finished < EPOCHS_BEFORE_THE_KILL:
+    newest = max(view.epochs(SnapshotState.FINAL), default=0)
+    if newest < EPOCHS_BEFORE_THE_KILL:
         return False
-    return bool(view.epochs(SnapshotState.PENDING)) or finished >= _EPOCHS_AT_MOST
+    return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST
 
 
 def _recover(scene: Scene, view: LedgerView) -> None:

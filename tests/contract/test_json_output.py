@@ -1,0 +1,184 @@
+"""The documents of `--json` as they were promised: frozen in tests/contract/json_output, one file for each.
+
+A key may be added (with its example); a key that is renamed, removed or means something else raises the format.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.cli import json_output
+from kafka2hive.cli.json_output import Document
+from kafka2hive.config.load import load_text
+from kafka2hive.config.problems import MapProblem
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.account import Account
+from kafka2hive.model.errors import Stop, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
+from kafka2hive.service.pending import PendingFiles
+from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
+from tests.unit.cli_ledger import document, invoke, pending_service, write_map
+
+FROZEN = Path(__file__).parent / "json_output"
+GENERATION = "g000007.20130101T000000Z-host-1-" + "0" * 32
+PARTITION = TopicPartition("flights", 0)
+MAP = """\
+service: flights
+kafka: {bootstrap.servers: "127.0.0.1:9092", sasl.password: hidden}
+storage: {uri: "hdfs://namenode:8020"}
+hive: {url: "hive://etl@hiveserver:10000"}
+run_directory: /run/kafka2hive
+tables:
+  - table: air.flights
+    topics: [flights]
+    columns: {carrier: string, flight: bigint, time_hour: timestamp}
+    bucket: {field: time_hour}
+"""
+
+
+def _recovered() -> RecoverResult:
+    done = RecoveredTable(
+        "air.flights",
+        Recovery.DONE,
+        GENERATION,
+        epoch=42,
+        rolled_forward=41,
+        moves=MoveCounts(5, 3, 1, 1, 2),
+        swept=4,
+        debts_paid=2,
+        debts_open=1,
+        repaired=("hdfs://namenode:8020/a.final",),
+        gaps=(AcceptedGap(OffsetRange(PARTITION, 3, 9), "retention", "2013-01-01T00:00:00Z", 42),),
+        resumes_at=(Position(PARTITION, 10, 20),),
+    )
+    lost = Stop("ledger.missing", "hdfs://namenode:8020/b.final: neither there nor staged", "give it up")
+    stopped = RecoveredTable("air.planes", Recovery.STOPPED, error=lost)
+    return RecoverResult((done, stopped))
+
+
+def _planned() -> RecoverResult:
+    table = RecoveredTable(
+        "air.flights",
+        Recovery.PLANNED,
+        GENERATION,
+        epoch=41,
+        rolled_forward=41,
+        pending=PendingFiles(3, 1),
+        debts_open=2,
+        resumes_at=(Position(PARTITION, 10, 20),),
+    )
+    return RecoverResult((table,))
+
+
+def _status() -> StatusResult:
+    account = Account(read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900)
+    table = TableStatus(
+        "air.flights",
+        "flights",
+        GENERATION,
+        "host-1-" + "0" * 32,
+        epoch=41,
+        written_at="2013-01-01T00:00:00Z",
+        pending=True,
+        pending_files=4,
+        lag=12,
+        newest_ms=1_356_998_400_000,
+        partitions=(PartitionStatus("flights", 0, 20, 32, 12), PartitionStatus("flights", 1, 7, None, None)),
+        debts=(
+            HivePartition(
+                "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
+            ),
+        ),
+        last_epochs=(EpochStatus(40, "2013-01-01T00:00:00Z", 2, 7, account),),
+        gaps=1,
+        losses=2,
+    )
+    damaged = Stop("ledger.damaged", "the checksum is wrong")
+    return StatusResult((table,), (("air.planes", damaged),), "nobody answers at 127.0.0.1:9092")
+
+
+def _init() -> InitResult:
+    root = "hdfs://namenode:8020/kafka2hive/kafka_partition_offsets"
+    refused = TableError("storage.quota", "the quota is used up", "raise it")
+    return InitResult(
+        (
+            InitTable("air.flights", f"{root}/air.flights", Beginning.MADE),
+            InitTable("air.planes", f"{root}/air.planes", Beginning.THERE),
+            InitTable("air.crews", f"{root}/air.crews", Beginning.FAILED, refused),
+        )
+    )
+
+
+def _documents() -> dict[str, Document]:
+    problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
+    return {
+        "recover": json_output.recover_document("flights", False, _recovered()),
+        "recover-plan": json_output.recover_document("flights", True, _planned()),
+        "status": json_output.status_document("flights", _status()),
+        "validate": json_output.map_document(load_text(MAP, "flights.yaml", {})),
+        "validate-wrong": json_output.problems_document([problem]),
+        "init": json_output.init_document("flights", _init()),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(_documents()))
+def test_the_document_is_the_frozen_one(name: str) -> None:
+    written = json.loads(json_output.text(_documents()[name]))
+    assert written == json.loads((FROZEN / f"{name}.json").read_text())
+
+
+def test_every_frozen_document_has_format_command_and_exit_code() -> None:
+    frozen = [json.loads(path.read_text()) for path in FROZEN.glob("*.json")]
+    assert len(frozen) == len(_documents())
+    assert all({"format": 1}.items() <= value.items() for value in frozen)
+    assert all({"command", "exit_code"} <= value.keys() for value in frozen)
+
+
+def _shape(value: object) -> object:
+    """Keys at every depth; a list is its first element, a value nothing. None may stand for anything."""
+    if isinstance(value, dict):
+        return {key: _shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shape(value[0])] if value else []
+    return None
+
+
+def _fits(shape: object, frozen: object) -> bool:
+    if shape is None or frozen is None or shape == []:
+        return True
+    if isinstance(shape, dict) and isinstance(frozen, dict):
+        return shape.keys() == frozen.keys() and all(_fits(shape[key], frozen[key]) for key in shape)
+    if isinstance(shape, list) and isinstance(frozen, list):
+        return not frozen or _fits(shape[0], frozen[0])
+    return False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "exit_code"),
+    [
+        (("recover", "--plan"), "recover-plan", 0),
+        (("recover",), "recover", 0),
+        (("status",), "status", 0),
+    ],
+)
+def test_the_commands_print_documents_of_the_frozen_shape(
+    tmp_path: Path, arguments: tuple[str, ...], name: str, exit_code: int
+) -> None:
+    service = pending_service(tmp_path)
+    result = invoke(*arguments, "--json", "-c", str(service.map))
+    assert result.exit_code == exit_code
+    printed = document(result)
+    assert printed["exit_code"] == exit_code
+    assert _fits(_shape(printed), _shape(json.loads((FROZEN / f"{name}.json").read_text())))
+
+
+def test_validate_prints_its_problems_as_a_document_and_ends_with_78(tmp_path: Path) -> None:
+    result = invoke("validate", "--json", "-c", str(write_map(tmp_path, more="trigerr: 5s\n")))
+    assert result.exit_code == 78
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert (problem["line"], problem["where"], problem["suggestion"]) == (9, "trigerr", "trigger")
