@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs import Hdfs
@@ -18,6 +19,10 @@ if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.shared import SharedServices
     from tests.services.spark_standalone import SparkStandalone
+
+# how long one example takes says nothing about it being right
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 _SERVICES = frozenset({"kafka", "hdfs", "hive"})
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
