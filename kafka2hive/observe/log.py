@@ -51,7 +51,9 @@ def configure(
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
     for name in _EVERY_CHANGE:
-        logging.getLogger(name).setLevel(max(level, logging.WARNING) if human and level > logging.DEBUG else level)
+        logging.getLogger(name).setLevel(
+            max(level, logging.WARNING) if human and level > logging.DEBUG else level
+        )
 
 
 class HumanFormatter(logging.Formatter):
