@@ -12,7 +12,8 @@ _STATEMENT_CHARACTERS = 60_000
 _STATEMENT_PARTITIONS = 200
 
 # HiveServer2 refuses the name of the default partition in ADD PARTITION (error 10111) unless the session calls its
-# own default partition otherwise; the metastore then stores the usual name, which every other session reads as null.
+# own default partition otherwise; the metastore then stores the usual name, as if Hive's own dynamic insert had made the
+# partition. Hive 4 shows that name to queries on a string column (`dt is null` finds nothing), Spark shows null.
 _DEFAULT_NAME_KEY = "hive.exec.default.partition.name"
 _ANOTHER_NAME = "__KAFKA2HIVE_UNUSED__"
 

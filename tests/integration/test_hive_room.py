@@ -1,0 +1,188 @@
+"""kafka2hive.hive against a real HiveServer2: tables, partitions with awkward values, locations, outages."""
+
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hdfs_native import WriteOptions
+
+from kafka2hive.config.values import Column, HiveOptions
+from kafka2hive.hive.check import check_table
+from kafka2hive.hive.description import TableKind
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.tables import TableWish, create_table, describe, ensure_database, partition_columns
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import HIVE_DEFAULT_PARTITION, join, partition_path
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.publish.register import register
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+
+AWKWARD = ["plain", "", "a'b/c=d\\e%:;é", "\\", "9 1+2", "tab\there", 'q"uo`te', "%41", "{x}"]
+
+
+def _options(hive: HiveServer, seconds: float = 60.0, auth: str = "NONE") -> HiveOptions:
+    return HiveOptions("127.0.0.1", hive.port, "me", None, auth, seconds)
+
+
+@pytest.fixture
+def metastore(hive: HiveServer) -> Iterator[HiveMetastore]:
+    """The room under test, closed at the end."""
+    opened = HiveMetastore(_options(hive))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def wish(hdfs: Hdfs, hive_database: str) -> TableWish:
+    """A partitioned table of the test's own, not yet made."""
+    columns = (
+        Column("Id", "int"),
+        Column("headers", "array<struct<key:string,value:binary>>"),
+        Column("price", "decimal(10,2)"),
+    )
+    location = f"{hdfs.namenode_url}/{hive_database}/t"
+    return TableWish(
+        f"{hive_database}.t", columns, partition_columns("dt=%Y/e={id}"), location, 'it\'s \\ a "comment"; é'
+    )
+
+
+def _partition(wish: TableWish, day: str, value: str) -> HivePartition:
+    path = partition_path((("dt", day), ("e", value)))
+    return HivePartition(wish.table, path, join(wish.location, path))
+
+
+def test_a_table_is_made_once_and_is_the_one_the_map_describes(
+    metastore: HiveMetastore, wish: TableWish, unique: str
+) -> None:
+    session = metastore.session
+    assert describe(session, wish.table) is None and describe(session, f"no_{unique}.t") is None
+    ensure_database(session, wish.table.split(".")[0])
+    create_table(session, wish, "ledger-1")
+    create_table(session, wish, "ledger-2")
+    found = describe(session, wish.table)
+    assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
+    check_table(wish, found)
+
+
+def test_tables_that_cannot_be_fed_are_refused(
+    metastore: HiveMetastore, wish: TableWish, hive: HiveServer
+) -> None:
+    hive.query(
+        f"create table {wish.table} (id string) partitioned by (day string) stored as textfile location '{wish.location}x'"
+    )
+    found = describe(metastore.session, wish.table)
+    assert found is not None
+    with pytest.raises(TableError) as refused:
+        check_table(wish, found)
+    for word in (
+        "hive.location",
+        "TextInputFormat",
+        "(day)",
+        "id is int in the map, string",
+        "no column price",
+    ):
+        assert word.lower() in str(refused.value).lower()
+    hive.query(f"create view {wish.table}_v as select 1 as id")
+    view = describe(metastore.session, f"{wish.table}_v")
+    assert view is not None
+    with pytest.raises(TableError, match=r"hive\.not_a_table"):
+        check_table(wish, view)
+
+
+def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_back(
+    metastore: HiveMetastore, wish: TableWish, hive: HiveServer
+) -> None:
+    create_table(metastore.session, wish, "l")
+    debts = {_partition(wish, "2013-01-01", value) for value in AWKWARD}
+    first = register(metastore, debts)
+    assert first.paid == debts, first
+    fresh = HiveMetastore(_options(hive))
+    assert fresh.locations(debts) == {debt: debt.location for debt in debts}
+    assert register(fresh, debts).paid == debts, "doing it twice changes nothing"
+    assert len(hive.query(f"show partitions {wish.table}")) == len(AWKWARD)
+    fresh.close()
+
+
+def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
+    metastore: HiveMetastore, wish: TableWish, hive: HiveServer, hdfs: Hdfs
+) -> None:
+    create_table(metastore.session, wish, "l")
+    debt = _partition(wish, "", "x")
+    assert register(metastore, {debt}).paid == {debt}
+    rows = io.BytesIO()
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), rows)
+    client = hdfs.client()
+    with client.create(
+        debt.location.removeprefix(hdfs.namenode_url) + "/one.parquet.final", WriteOptions()
+    ) as file:
+        file.write(rows.getvalue())
+    assert hive.query(f"select id, e from {wish.table} where dt = '{HIVE_DEFAULT_PARTITION}'") == [(1, "x")]
+
+
+def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, wish: TableWish) -> None:
+    create_table(metastore.session, wish, "l")
+    debts = {_partition(wish, f"d{n}", "x") for n in range(1000)}
+    began = time.monotonic()
+    assert register(metastore, debts).paid == debts
+    assert time.monotonic() - began < 30
+
+
+def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, wish: TableWish) -> None:
+    create_table(metastore.session, wish, "l")
+    there = _partition(wish, "1", "x")
+    elsewhere = HivePartition(there.table, there.path, wish.location + "/other")
+    assert register(metastore, {elsewhere}).paid == {elsewhere}
+    assert register(metastore, {there}).misplaced == {there: elsewhere.location}
+
+
+def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, wish: TableWish) -> None:
+    create_table(metastore.session, wish, "l")
+    good = {_partition(wish, str(n), "x") for n in range(5)}
+    wrong_column = HivePartition(wish.table, "zz=1/e=x", wish.location + "/zz=1")
+    no_table = HivePartition(wish.table + "_no", "dt=1/e=x", wish.location + "/no")
+    found = register(metastore, {*good, wrong_column, no_table, HivePartition(wish.table, "", wish.location)})
+    assert set(found.refused) == {wrong_column, no_table} and good < found.paid and not found.outage
+    with pytest.raises(MetastoreRefused, match="cannot recognize"):
+        metastore.session.run("not a statement")
+
+
+def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, unique: str) -> None:
+    with HiveServer(tmp_path, hdfs.site_properties) as server:
+        metastore = HiveMetastore(_options(server, seconds=5.0))
+        ensure_database(metastore.session, unique)
+        wish = TableWish(
+            f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), f"{hdfs.namenode_url}/{unique}/t"
+        )
+        create_table(metastore.session, wish, "l")
+        debts = {HivePartition(wish.table, f"dt={n}", f"{wish.location}/dt={n}") for n in range(3)}
+        server.service.suspend()
+        began = time.monotonic()
+        hanging = register(metastore, debts)
+        assert (
+            hanging.failed_unavailable == debts and "5 s" in hanging.outage and time.monotonic() - began < 15
+        )
+        server.service.resume()
+        assert register(metastore, debts).paid == debts
+        server.kill()
+        down = register(metastore, debts)
+        assert down.failed_unavailable == debts and server.address in down.outage
+        server.start()
+        assert register(metastore, debts).paid == debts, "a new session is opened by itself"
+        server.stop()
+        server.start()
+        assert metastore.session.run("select 1") == [(1,)], (
+            "a session that died while idle is not even noticed"
+        )
+        metastore.close()
+
+
+def test_the_wrong_kind_of_authentication_is_an_outage_not_a_hang(hive: HiveServer) -> None:
+    plain = HiveMetastore(_options(hive, seconds=3.0, auth="NOSASL"))
+    with pytest.raises(MetastoreUnavailable, match=hive.address):
+        plain.session.run("select 1")
