@@ -29,13 +29,16 @@ CONTENT = b"not really parquet"
 READ = 10
 
 
-def write_map(folder: Path, more: str = "") -> Path:
-    """A right map with one table and no Hive; everything below `folder`, Kafka at a port where nobody is."""
+NOBODY = "127.0.0.1:9"
+
+
+def write_map(folder: Path, more: str = "", bootstrap: str = NOBODY) -> Path:
+    """A right map with one table and no Hive; everything below `folder`, Kafka by default where nobody is."""
     path = folder / "map.yaml"
     path.write_text(
         f"""\
 service: demo
-kafka: {{bootstrap.servers: "127.0.0.1:9", sasl.password: "s3cr3t"}}
+kafka: {{bootstrap.servers: "{bootstrap}", sasl.password: "s3cr3t"}}
 storage: {{uri: "{folder.as_uri()}"}}
 tables:
   - table: {TABLE}
@@ -69,9 +72,12 @@ def local(uri: str) -> Path:
     return Path(uri.removeprefix("file://"))
 
 
-def pending_service(folder: Path) -> Service:
-    """A ledger whose epoch 2 is committed, two files staged, nothing promoted: what a `kill -9` after C2 leaves."""
-    path = write_map(folder)
+def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) -> Service:
+    """A ledger whose epoch 2 is committed, its files staged, nothing promoted: what a `kill -9` after C2 leaves.
+
+    The files hold offsets 5 to 15 of topic flights, partition 0, as far as the ledger knows.
+    """
+    path = write_map(folder, bootstrap=bootstrap)
     wiring = wire(load_map(str(path), {}))
     paths = wiring.paths(TABLE)
     location = wiring.map.tables[0].location
@@ -83,7 +89,7 @@ def pending_service(folder: Path) -> Service:
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
         DataFileName("dt=2013-01-01", task, tenure.state.ledger_id[:8], 1, 2, f"{task:032x}", "parquet")
-        for task in range(2)
+        for task in range(file_count)
     ]
     partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
     wiring.ports.files.mkdirs(join(location, "_tmp"))
@@ -94,7 +100,7 @@ def pending_service(folder: Path) -> Service:
             join(partition.location, name.in_state("final")),
             partition,
             len(CONTENT),
-            READ // 2,
+            READ // file_count,
             "crc32:00000000",
             name.task,
             ranges,

@@ -1,0 +1,123 @@
+"""The commands against a Kafka: librdkafka's mock broker, inside this process."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from typer.testing import Result
+
+from kafka2hive.config.load import load_map
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.offsets import TopicPartition
+from tests.unit.cli_ledger import READ, invoke, local, pending_service, tree, write_map
+
+RECORD = b'{"carrier": "AA", "flight": %d, "time_hour": "2013-01-01T10:00:00Z"}'
+
+
+class Broker:
+    """A mock broker; topics appear with 4 partitions when they are first written to."""
+
+    def __init__(self) -> None:
+        self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
+        (broker,) = self.producer.list_topics(timeout=10).brokers.values()
+        self.address = f"{broker.host}:{broker.port}"
+
+    def produce(self, topic: str, count: int) -> None:
+        """Flights 0 to count - 1 into partition 0."""
+        for number in range(count):
+            self.producer.produce(topic, RECORD % number, partition=0)
+        assert self.producer.flush(10) == 0
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    yield Broker()
+
+
+def _tables(result: Result) -> list[dict[str, Any]]:
+    """The tables of the document that a command printed."""
+    tables: list[dict[str, Any]] = json.loads(result.stdout)["tables"]
+    return tables
+
+
+def _plain_map(path: Path) -> Path:
+    """Without the password, which the mock broker does not want."""
+    path.write_text(path.read_text().replace(', sasl.password: "s3cr3t"', ""))
+    return path
+
+
+def test_init_makes_the_ledgers_of_literal_tables_and_of_present_topics_once(
+    tmp_path: Path, broker: Broker
+) -> None:
+    more = "  - table: '{1}.events'\n    pattern: '(crew|plane)s'\n    format: raw\n"
+    path = _plain_map(write_map(tmp_path, more, broker.address))
+    broker.produce("planes", 1)
+    first = invoke("init", "--json", "-c", str(path))
+    assert first.exit_code == 0, first.output
+    made = [(table["table"], table["result"]) for table in document(first)["tables"]]  # type: ignore[attr-defined]
+    assert made == [("air.flights", "made"), ("plane.events", "made")]
+    after = tree(tmp_path)
+    second = invoke("init", "-c", str(path))
+    assert second.exit_code == 0 and second.stdout.count("already there") == 2
+    assert tree(tmp_path) == after
+
+
+def test_init_stops_where_the_consumer_group_has_read_already(tmp_path: Path, broker: Broker) -> None:
+    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    broker.produce("flights", 3)
+    options = load_map(str(path), {}).kafka
+    assert KafkaAdmin(options).commit_group_offsets(options.group, {TopicPartition("flights", 0): 2})
+    result = invoke("init", "-c", str(path))
+    assert result.exit_code == 76
+    assert "ledger.witness" in result.stdout
+
+
+def test_status_shows_the_lag(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    (table,) = _tables(invoke("status", "--json", "-c", str(service.map)))
+    assert table["lag_records"] == 5
+    assert table["partitions"] == [
+        {"topic": "flights", "partition": 0, "next_offset": 15, "log_end": 20, "lag_records": 5}
+    ]
+
+
+def test_a_lost_file_is_fetched_again_from_kafka(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    service.staged(0).unlink()
+    assert invoke("recover", "-c", str(service.map)).exit_code == 76
+    lost = service.files[0].final
+    result = invoke("recover", "--refetch", lost, "-c", str(service.map))
+    assert result.exit_code == 0, result.output
+    (file,) = local(service.files[0].hive_partition.location).glob("*.final")
+    assert pq.ParquetFile(file).read().column("flight").to_pylist() == list(range(5, 5 + READ))
+    assert "not lost in any" in invoke("recover", "--refetch", lost, "-c", str(service.map)).stdout
+
+
+def test_records_that_kafka_has_no_more_stop_a_refetch(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 8)
+    service.staged(0).unlink()
+    result = invoke("recover", "--refetch", service.files[0].final, "-c", str(service.map))
+    assert result.exit_code == 76, result.output
+    assert "--accept-loss" in result.stdout
+
+
+def test_an_accepted_gap_is_recorded_and_the_table_goes_on(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 8)  # the ledger stands at 15: the log was cut off
+    result = invoke("recover", "--accept-gap", "flights:0", "--json", "-c", str(service.map))
+    assert result.exit_code == 0, result.output
+    (table,) = _tables(result)
+    assert len(table["gaps"]) == 1
+    positions = {p["partition"]: p["next_offset"] for p in table["resumes_at"]}
+    assert positions[0] <= 8
