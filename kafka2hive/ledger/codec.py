@@ -64,7 +64,8 @@ def decode(data: bytes) -> Snapshot:
 
 
 def _decode(text: str) -> Snapshot:
-    addresses, *lines = text.splitlines()
+    # not splitlines: a Hive partition may be named with U+2028 and other characters that it takes for line ends
+    addresses, *lines = text.removesuffix("\n").split("\n")
     rows: dict[str, list[Any]] = {}
     for line in lines:
         tag, _, value = line.partition(" ")
