@@ -24,7 +24,8 @@ from kafka2hive.model.layout import SnapshotState
 # Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound is for a moment never seen.
 EPOCHS_BEFORE_THE_KILL = 4
 _EPOCHS_AT_MOST = 8
-_RUN_SECONDS = 180.0
+_GLANCE = 0.0005  # seconds: a commit is pending for some milliseconds
+_RUN_SECONDS = 300.0
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
 
 
@@ -105,22 +106,21 @@ def _run_and_kill(scene: Scene, view: LedgerView) -> None:
     run = _start_run(scene, "run.log")
     log = LogFollower(run.log)
     began = last = time.monotonic()
-    while not _is_the_moment(view):
+    while not _is_the_moment(newest := max(view.epochs(SnapshotState.FINAL), default=0), view):
         now = time.monotonic()
         if now - last > 0.2:
             last = now
             _relay(scene, log)
             _check_run(run, now - began)
-        time.sleep(0.0005)
+        time.sleep(_GLANCE if newest >= EPOCHS_BEFORE_THE_KILL else 0.05)
     run.kill_alone()
     _relay(scene, log)
     scene.narrator.say(f"KILLED (kill -9 {run.pid}). What the ledger and the table look like now:")
     scene.narrator.show(view.listing())
 
 
-def _is_the_moment(view: LedgerView) -> bool:
+def _is_the_moment(newest: int, view: LedgerView) -> bool:
     """Some epochs are visible and one is committed but not finished; or at last, between two epochs."""
-    newest = max(view.epochs(SnapshotState.FINAL), default=0)
     if newest < EPOCHS_BEFORE_THE_KILL:
         return False
     return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST

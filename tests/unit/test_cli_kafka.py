@@ -58,7 +58,7 @@ def test_init_makes_the_ledgers_of_literal_tables_and_of_present_topics_once(
     broker.produce("planes", 1)
     first = invoke("init", "--json", "-c", str(path))
     assert first.exit_code == 0, first.output
-    made = [(table["table"], table["result"]) for table in document(first)["tables"]]  # type: ignore[attr-defined]
+    made = [(table["table"], table["result"]) for table in _tables(first)]
     assert made == [("air.flights", "made"), ("plane.events", "made")]
     after = tree(tmp_path)
     second = invoke("init", "-c", str(path))
