@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tests.simulation.campaign import Tally, run_campaign
 from tests.simulation.coverage import CASES, never_happened
+from tests.simulation.explore import explore
 from tests.simulation.search import search_all
 from tests.simulation.trace import run_traced
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.mutants:
         return search_all(options.seed, options.schedules, options.jobs, say)
+    if options.exhaustive:
+        return _explore(options.drivers, options.epochs, options.faults)
     if options.trace:
         outcomes = [run_traced(options.seed + i, say) for i in range(options.schedules)]
         return int(any(outcome.violation for outcome in outcomes))
@@ -39,7 +42,28 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--trace", action="store_true", help="print every call; use it with --schedules 1")
     parser.add_argument("--mutants", action="store_true", help="search a catching seed for every mutant")
+    parser.add_argument(
+        "--exhaustive", action="store_true", help="every interleaving of a small world instead"
+    )
+    parser.add_argument("--drivers", type=int, default=2, help="with --exhaustive (default 2)")
+    parser.add_argument("--epochs", type=int, default=1, help="with --exhaustive: of each driver (default 1)")
+    parser.add_argument(
+        "--faults", type=int, default=1, help="with --exhaustive: at most, per path (default 1)"
+    )
     return parser
+
+
+def _explore(drivers: int, epochs: int, faults: int) -> int:
+    began = monotonic()
+    with Progress(
+        TextColumn("{task.completed} states"), TimeElapsedColumn(), console=Console(stderr=True)
+    ) as bar:
+        task = bar.add_task("exploring", total=None)
+        found = explore(drivers, epochs, faults, progress=lambda states: bar.update(task, completed=states))
+    say(f"{found.states} states, {found.paths} ends judged in {monotonic() - began:.0f} s")
+    if found.violation is not None:
+        say(f"{found.violation}\n  after: {', '.join(found.choices)}")
+    return int(not found.complete)
 
 
 def _campaign(seed: int, schedules: int, jobs: int) -> int:

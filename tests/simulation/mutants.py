@@ -475,7 +475,7 @@ MUTANTS = (
     _mutant(
         "one name for all attempts of a task",
         TASKS,
-        ("        world.uuid(),\n", '        f"{crc32(place.location.encode()):032x}",\n'),
+        ("describe(world.uuid(), ", 'describe(f"{crc32(place.location.encode()):032x}", '),
         (
             "    try:\n        write_file(files, writing, data)\n",
             "    try:\n        files.delete(writing)\n        write_file(files, writing, data)\n",

@@ -51,7 +51,7 @@ def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple
             world.tell(files.who, f"task {share.index} fails")
             return None
         data = "\n".join(records).encode()
-        file = _describe(world, share, place, data, len(records))
+        file = describe(world.uuid(), share, place, data, len(records))
         try:
             _stage(files, file, data)
         except StorageError:
@@ -60,7 +60,8 @@ def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple
     return tuple(staged)
 
 
-def _describe(world: World, share: Share, place: HivePartition, data: bytes, rows: int) -> DataFile:
+def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: int) -> DataFile:
+    """The manifest's entry for one file, with the names it will have."""
     dead = place.table == DEAD_LETTER_TABLE
     name = DataFileName(
         bucket_slug(place.path),
@@ -68,7 +69,7 @@ def _describe(world: World, share: Share, place: HivePartition, data: bytes, row
         ledger_tag(share.ledger_id),
         share.generation,
         share.epoch,
-        world.uuid(),
+        uuid,
         "parquet",
     )
     return DataFile(
