@@ -1,0 +1,34 @@
+# kafka2hive in a container: `docker build -t kafka2hive .`, then `docker run -v $PWD/flights.yaml:/etc/kafka2hive/map.yaml:ro kafka2hive`.
+#
+# HONEST NOTE: this file is checked by tests/unit/test_dockerfile.py (what it installs, from where, as whom), but it
+# has not been built: where the project was made there was no container engine. Tell us when a build fails.
+#
+# Python: the minor version that the tests run with. Java 17: what Spark needs. Packages: requirements.lock, nothing else.
+# The base is pinned by minor version and Debian release, so that security updates arrive with a rebuild; pin its digest
+# in your own registry when builds must be the same to the byte.
+FROM python:3.11-slim-bookworm
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps tini \
+    && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /opt/kafka2hive
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --no-deps --use-pep517 -r requirements.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY kafka2hive ./kafka2hive
+RUN pip install --no-cache-dir --no-deps .
+
+# Spark's checkpoint and shuffle files: thrown away at every end. Mount a volume here when the container's disk is small.
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/kafka2hive kafka2hive
+USER kafka2hive
+WORKDIR /var/lib/kafka2hive
+ENV KAFKA2HIVE_CONFIG=/etc/kafka2hive/map.yaml \
+    PYTHONUNBUFFERED=1
+
+# tini reaps Spark's children and hands SIGTERM to the driver alone (no -g): it then finishes or abandons the epoch.
+# `docker stop` waits 10 s before it kills; give it more than limits.stop_within of the map: `docker stop -t 90`.
+# A kill loses nothing either: the next start rolls forward what was committed and reads the rest again.
+ENTRYPOINT ["tini", "--", "kafka2hive"]
+CMD ["run", "--log-format", "json"]
