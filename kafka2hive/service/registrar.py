@@ -42,6 +42,7 @@ class Registrar:
         self._paid = paid
         self._refused = refused
         self._debts: set[HivePartition] = set()
+        self._checked: frozenset[HivePartition] = frozenset()
         self._condition = threading.Condition()
         self._ending = False
         self._busy = False
@@ -88,7 +89,8 @@ class Registrar:
     def pay(self, debts: frozenset[HivePartition]) -> frozenset[HivePartition]:
         """Register now, in the caller's thread; what could not be done for now comes back."""
         ready = {table for table in sorted({d.table for d in debts}) if self._table_is_ready(table)}
-        result = register(self._metastore, frozenset(d for d in debts if d.table in ready))
+        result = register(self._metastore, frozenset(d for d in debts if d.table in ready), self._checked)
+        self._checked |= result.paid
         for partition, reason in sorted(result.refused.items()):
             self._refused(
                 partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}")
