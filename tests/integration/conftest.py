@@ -1,0 +1,20 @@
+"""What the tests of whole dumps share: one topic with all the flights, read by each of them."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.flights_topic import FlightsTopic
+    from tests.services.kafka_broker import KafkaBroker
+
+
+@pytest.fixture(scope="session")
+def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
+    """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
+    from tests.integration.flights_topic import FlightsTopic
+    from tests.services.flights import flights
+    from tests.services.produce import produce
+
+    kafka.create_topic("all-flights", 4)
+    return FlightsTopic("all-flights", produce(kafka.bootstrap, "all-flights", flights(), 4))

@@ -1,0 +1,131 @@
+"""The program as a user starts it: a process of its own, its log, its exit code."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.services.java_service import JavaService
+
+PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
+EPOCH = re.compile(r"^epoch (\d+): ")
+COMMITTED = re.compile(r"^commit (\S+) epoch (\d+): done")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    log: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What `--json` printed."""
+        document: dict[str, Any] = json.loads(self.out)
+        return document
+
+
+def command(name: str, config: Path, *arguments: str, seconds: float = 120) -> Finished:
+    """A command that needs no Spark, to its end."""
+    done = subprocess.run(
+        [*PROGRAM, name, "-c", str(config), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+class Running:
+    """`kafka2hive run` under way; leave the `with` block and nothing of it is left."""
+
+    _count = 0
+
+    def __init__(self, config: Path, *arguments: str) -> None:
+        Running._count += 1
+        self._log = config.with_suffix(f".{Running._count}.log")
+        self._process = JavaService(
+            self._log.name, [*PROGRAM, "run", "-c", str(config), *arguments], config.parent
+        )
+        self._process.output = self._log
+        self._process.start()
+        self.began = time.monotonic()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_running
+
+    def messages(self) -> list[str]:
+        """What it logged so far, without times and levels; lines of others (the JVM) as they are."""
+        return [_message(line) for line in self._log.read_text(errors="replace").splitlines()]
+
+    def epochs(self) -> int:
+        """How many epochs it told of."""
+        return sum(EPOCH.match(m) is not None for m in self.messages())
+
+    def said(self, text: str) -> bool:
+        return text in self._log.read_text(errors="replace")
+
+    def wait_until(self, ready: Callable[[], bool], what: str, seconds: float = 180) -> None:
+        """Fails the test with the log's end when it ends before, or takes too long."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            assert self.alive, f"ended with {self._process.wait(1)} before {what}:\n{self.tail()}"
+            assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.tail()}"
+            time.sleep(0.05)
+
+    def wait(self, seconds: float = 300) -> int:
+        """Wait for its end; gives the exit code."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"did not end within {seconds} s:\n{self.tail()}") from None
+        return code
+
+    def terminate(self, seconds: float = 120) -> int:
+        """SIGTERM to the driver alone, as systemd does; gives the exit code."""
+        self._process.signal(signal.SIGTERM)
+        return self.wait(seconds)
+
+    def kill_driver(self) -> None:
+        """SIGKILL to the driver alone; its JVM and workers have to notice by themselves."""
+        self._process.signal(signal.SIGKILL)
+        self._process.wait(30)
+
+    def tail(self) -> str:
+        return "\n".join(self.messages()[-40:])
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+
+
+def run_once(config: Path, *arguments: str, seconds: float = 300) -> Finished:
+    """`run --once` to its end."""
+    with Running(config, "--once", *arguments) as run:
+        code = run.wait(seconds)
+        return Finished(code, "", "\n".join(run.messages()))
+
+
+def _message(line: str) -> str:
+    if line.startswith("{"):
+        try:
+            return str(json.loads(line)["message"])
+        except (ValueError, KeyError):
+            return line
+    return line

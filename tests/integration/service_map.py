@@ -1,0 +1,65 @@
+"""Small maps of services, written as a user would."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FLIGHT_COLUMNS = {
+    **dict.fromkeys(("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay"), "bigint"),
+    **dict.fromkeys(("arr_time", "sched_arr_time", "arr_delay"), "bigint"),
+    **dict.fromkeys(("flight", "air_time", "distance", "hour", "minute"), "bigint"),
+    **dict.fromkeys(("carrier", "tailnum", "origin", "dest"), "string"),
+    "time_hour": "timestamp",
+}
+PLACE = {"topic": "k_topic", "partition": "k_partition", "offset": "k_offset"}
+EVERY_MONTH = {"field": "time_hour", "path": "dt=%Y-%m"}
+
+
+def flights_table(name: str, topic: str, **options: Any) -> dict[str, Any]:
+    """A table of flights, bucketed by the month of their hour."""
+    table = {
+        "table": name,
+        "topics": [topic],
+        "start": "earliest",
+        "columns": FLIGHT_COLUMNS,
+        "metadata": PLACE,
+        "bucket": EVERY_MONTH,
+        "flush": {"interval": "1s"},
+    }
+    return {key: value for key, value in (table | options).items() if value is not None}
+
+
+def raw_table(name: str, topic: str, **options: Any) -> dict[str, Any]:
+    """A table of payloads as they are, bucketed by the month of Kafka's timestamp."""
+    own = {"format": "raw", "columns": None, "bucket": {"path": "dt=%Y-%m"}}
+    return flights_table(name, topic, **(own | options))
+
+
+def write_map(
+    folder: Path, service: str, kafka: str, uri: str, tables: list[dict[str, Any]], **sections: Any
+) -> Path:
+    """`<folder>/<service>.yaml`; ledgers at `<uri>/kafka2hive`, tables at `<uri>/warehouse/<db>.db/<table>`."""
+    document = {
+        "service": service,
+        "kafka": {"bootstrap.servers": kafka},
+        "storage": {"uri": uri},
+        "trigger": "500ms",
+        "run_directory": str(folder / f"run-{service}"),
+        **sections,
+        "tables": tables,
+    }
+    path = folder / f"{service}.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def location(uri: str, table: str) -> str:
+    """Where a table lies when the map does not say."""
+    database, _, name = table.partition(".")
+    return f"{uri}/warehouse/{database}.db/{name}"
+
+
+def ledger_root(uri: str) -> str:
+    """Where ledgers lie when the map does not say."""
+    return f"{uri}/kafka2hive"

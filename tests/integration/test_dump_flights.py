@@ -1,0 +1,76 @@
+"""All flights of a year, from Kafka through Spark into HDFS and Hive, each exactly once."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.flights_topic import FlightsTopic
+from tests.integration.product import command, run_once
+from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.oracle.data_files import whole_table
+from tests.oracle.exact import (
+    PLACE_COLUMNS,
+    assert_exactly,
+    assert_same_bytes,
+    assert_settled,
+    ends_of,
+    flight,
+    flights_by_month,
+)
+from tests.oracle.tree import HdfsTree, LocalTree
+from tests.services.flights import COUNT
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+
+@pytest.mark.timeout(900)
+def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive: "HiveServer",
+    hive_database: str,
+    flights_topic: FlightsTopic,
+    tmp_path: Path,
+) -> None:
+    uri, topic = f"{hdfs.namenode_url}/{hive_database}", flights_topic.name
+    json, raw = f"{hive_database}.flights", f"{hive_database}.payloads"
+    tables = [flights_table(json, topic), raw_table(raw, topic)]
+    config = write_map(
+        tmp_path, hive_database, kafka.bootstrap, uri, tables, hive={"url": f"hive://{hive.address}"}
+    )
+    done = run_once(config)
+    assert done.code == 0, done.log[-3000:]
+
+    tree, ends = HdfsTree(hdfs.client()), ends_of(flights_topic.stored)
+    for table in (json, raw):
+        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends)
+    assert len(flights_topic.stored) == COUNT
+    assert_exactly(tree, location(uri, json), flights_topic.stored, flight)
+    assert_same_bytes(tree, location(uri, raw), flights_topic.stored)
+
+    by_month = flights_by_month(flights_topic.stored)
+    assert Counter(dict(hive.query(f"select dt, count(*) from {json} group by dt"))) == by_month
+    distinct = f"select count(distinct k_partition * 1000000 + k_offset), count(*) from {raw}"
+    assert hive.query(distinct) == [(COUNT, COUNT)]
+
+    again = command("status", config, "--json").document
+    assert again["exit_code"] == 0
+    assert [(t["lag_records"], t["pending"], t["debts"]) for t in again["tables"]] == [(0, None, [])] * 2
+
+    local_uri = f"file://{tmp_path}/disk"
+    (tmp_path / "disk").mkdir()
+    local_map = write_map(
+        tmp_path, f"{hive_database}_local", kafka.bootstrap, local_uri, [flights_table(json, topic)]
+    )
+    done = run_once(local_map)
+    assert done.code == 0, done.log[-3000:]
+    disk = LocalTree()
+    assert_settled(disk, ledger_root(local_uri), json, location(local_uri, json), ends)
+    on_hdfs = whole_table(tree, location(uri, json), PLACE_COLUMNS)
+    assert len(on_hdfs) == COUNT
+    assert whole_table(disk, location(local_uri, json), PLACE_COLUMNS).equals(on_hdfs)

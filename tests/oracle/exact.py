@@ -1,0 +1,90 @@
+"""Exactly once: what is visible is, as a multiset, what the broker acknowledged."""
+
+import datetime
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from tests.oracle.data_files import assert_only_finished_files, visible_rows
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import Tree
+from tests.services.produce import Place
+
+Acknowledged = Mapping[Place, bytes | None]
+Content = Callable[[bytes], tuple[str, dict[str, Any]]]
+"""From a payload to the Hive partition it belongs to and the values of its row."""
+
+TOPIC, PARTITION, OFFSET = "k_topic", "k_partition", "k_offset"
+PLACE_COLUMNS = [TOPIC, PARTITION, OFFSET]
+
+
+def flight(payload: bytes) -> tuple[str, dict[str, Any]]:
+    """A flight's row, and its bucket by month."""
+    values = orjson.loads(payload)
+    moment = datetime.datetime.fromisoformat(values["time_hour"])
+    values["time_hour"] = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return f"dt={values['time_hour']:%Y-%m}", values
+
+
+def flights_by_month(acknowledged: Acknowledged) -> Counter[str]:
+    """How many flights each bucket has, from the source."""
+    return Counter(flight(payload)[0].removeprefix("dt=") for payload in acknowledged.values() if payload)
+
+
+def assert_exactly(tree: Tree, location: str, acknowledged: Acknowledged, content: Content) -> Counter[str]:
+    """Every acknowledged record is one row, with its content, in its bucket; there is no other row. Rows by bucket."""
+    seen: set[Place] = set()
+    buckets: Counter[str] = Counter()
+    for row in visible_rows(tree, location):
+        place = (row.values.pop(TOPIC), row.values.pop(PARTITION), row.values.pop(OFFSET))
+        assert place not in seen, f"twice: {place}, now in {row.path}"
+        assert place in acknowledged, f"never produced: {place} in {row.path}"
+        seen.add(place)
+        payload = acknowledged[place]
+        assert payload is not None, f"a tombstone became a row: {place} in {row.path}"
+        partition, values = content(payload)
+        assert row.partition == partition, f"{place} lies in the wrong bucket: {row.path}"
+        assert row.values == values, f"{place} has another content in {row.path}"
+        buckets[partition] += 1
+    missing = acknowledged.keys() - seen
+    assert not missing, f"{len(missing)} records are missing, for example {sorted(missing)[:5]}"
+    return buckets
+
+
+def assert_same_bytes(tree: Tree, location: str, acknowledged: Acknowledged) -> None:
+    """A raw table (column `value`, any buckets): every acknowledged payload once, byte by byte."""
+    seen: set[Place] = set()
+    for row in visible_rows(tree, location):
+        place = (row.values[TOPIC], row.values[PARTITION], row.values[OFFSET])
+        assert place not in seen, f"twice: {place}, now in {row.path}"
+        seen.add(place)
+        assert row.values["value"] == acknowledged[place], f"{place} has other bytes in {row.path}"
+    missing = acknowledged.keys() - seen
+    assert not missing, f"{len(missing)} records are missing, for example {sorted(missing)[:5]}"
+
+
+def assert_settled(
+    tree: Tree, root: str, table: str, location: str, ends: Mapping[tuple[str, int], int]
+) -> None:
+    """Only finished files; the ledger has nothing pending, names exactly these files, and stands at `ends`."""
+    files = assert_only_finished_files(tree, location)
+    ledger = LedgerText(tree, root, table)
+    assert ledger.unfinished() == []
+    state = ledger.newest()
+    assert {(p["topic"], p["number"]): p["end"] for p in state["position"]} == dict(ends)
+    named = [
+        file["final"] for snapshot in ledger.history() for file in snapshot["file"] if file["kind"] == "data"
+    ]
+    lost = {loss["path"] for loss in state["loss"]}
+    assert sorted(set(named) - lost) == files
+    assert len(named) == len(set(named))
+
+
+def ends_of(acknowledged: Acknowledged) -> dict[tuple[str, int], int]:
+    """The next offset of every topic partition that has a record."""
+    ends: dict[tuple[str, int], int] = {}
+    for topic, number, offset in acknowledged:
+        ends[topic, number] = max(ends.get((topic, number), 0), offset + 1)
+    return ends

@@ -1,0 +1,77 @@
+"""A ledger as an operator reads it with `hdfs dfs -cat`; written from the protocol's text, not from the product's code."""
+
+import hashlib
+import json
+from typing import Any
+
+from tests.oracle.tree import Tree
+
+_TAGS = ("file", "header", "position", "account", "gap", "loss", "debt")
+Snapshot = dict[str, list[dict[str, Any]]]
+"""The objects of a snapshot by their tag."""
+
+
+class LedgerText:
+    """The ledger of one table below a ledger root."""
+
+    def __init__(self, tree: Tree, root: str, table: str) -> None:
+        self._tree = tree
+        self._place = f"{root}/kafka_partition_offsets/{table}"
+        self._archive = f"{root}/archive/{table}"
+
+    def generation(self) -> int:
+        """How often the table was taken over."""
+        return int(self.directory().rpartition("/")[2].split(".")[0].removeprefix("g"))
+
+    def directory(self) -> str:
+        """The only generation directory."""
+        (name,) = self._tree.directories(self._place)
+        return f"{self._place}/{name}"
+
+    def names(self) -> list[str]:
+        """Names of the files in it."""
+        return sorted(path.rpartition("/")[2] for path in self._tree.files(self.directory()))
+
+    def unfinished(self) -> list[str]:
+        """Everything that is not the snapshot of a finished epoch."""
+        return [name for name in self.names() if not name.endswith(".final")]
+
+    def pending_epoch(self) -> int | None:
+        """The epoch that is committed and not finished, if there is one."""
+        epochs = [_epoch(name) for name in self.names()]
+        newest = max((e for e, name in zip(epochs, self.names(), strict=True) if name.endswith(".final")))
+        waiting = [e for e, name in zip(epochs, self.names(), strict=True) if name.endswith(".pending")]
+        return next((epoch for epoch in waiting if epoch > newest), None)
+
+    def newest(self) -> Snapshot:
+        """The newest snapshot, finished or pending."""
+        decided = [name for name in self.names() if name.endswith((".final", ".pending"))]
+        return self.read(f"{self.directory()}/{max(decided, key=_epoch)}")
+
+    def history(self) -> list[Snapshot]:
+        """Every finished snapshot from the first, archived ones too; without hole."""
+        paths = [
+            *(path for path in self._tree.files(self._archive) if path.endswith(".final")),
+            *(path for path in self._tree.files(self.directory()) if path.endswith(".final")),
+        ]
+        by_epoch = {_epoch(path.rpartition("/")[2]): path for path in paths}
+        assert sorted(by_epoch) == list(range(len(by_epoch))) and len(by_epoch) == len(paths)
+        return [self.read(by_epoch[epoch]) for epoch in sorted(by_epoch)]
+
+    def read(self, path: str) -> Snapshot:
+        """The objects of one snapshot; its checksum and first line are right."""
+        data = self._tree.read(path)
+        body, _, checksum = data.removesuffix(b"\n").rpartition(b"\n")
+        whole = hashlib.sha256(body + b"\n").hexdigest()
+        assert checksum.decode() == f"checksum sha256:{whole}"
+        first, *lines = body.decode().split("\n")
+        found: Snapshot = {tag: [] for tag in _TAGS}
+        for line in lines:
+            tag, _, value = line.partition(" ")
+            found[tag].append(json.loads(value))
+        assert first.split("\t") == ([file["final"] for file in found["file"]] or ["-"])
+        return found
+
+
+def _epoch(name: str) -> int:
+    return int(name.split(".")[0].removeprefix("e"))

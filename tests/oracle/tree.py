@@ -1,0 +1,87 @@
+"""Files below a directory, on HDFS or on local disk, by full URI."""
+
+import os
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from hdfs_native import Client
+
+
+class Tree(Protocol):
+    """What the oracle asks of a file system; `rename` and `delete` are for tests that do damage."""
+
+    def files(self, directory: str) -> dict[str, int]:
+        """Length by full path of every file below; none when the directory is not there."""
+        ...
+
+    def directories(self, directory: str) -> list[str]:
+        """Names of the directories in it; none when it is not there."""
+        ...
+
+    def read(self, path: str) -> bytes: ...
+
+    def rename(self, source: str, target: str) -> None: ...
+
+    def delete(self, path: str) -> None: ...
+
+
+class HdfsTree:
+    """Through hdfs-native itself, not through the product's port."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def files(self, directory: str) -> dict[str, int]:
+        path, base = urlsplit(directory).path, directory[: -len(urlsplit(directory).path)]
+        try:
+            return {
+                base + urlsplit(status.path).path: status.length
+                for status in self._client.list_status(path, recursive=True)
+                if not status.isdir
+            }
+        except FileNotFoundError:
+            return {}
+
+    def directories(self, directory: str) -> list[str]:
+        try:
+            children = list(self._client.list_status(urlsplit(directory).path))
+        except FileNotFoundError:
+            return []
+        return [status.path.rstrip("/").rpartition("/")[2] for status in children if status.isdir]
+
+    def read(self, path: str) -> bytes:
+        with self._client.read(urlsplit(path).path) as file:
+            return bytes(file.read())
+
+    def rename(self, source: str, target: str) -> None:
+        self._client.rename(urlsplit(source).path, urlsplit(target).path)
+
+    def delete(self, path: str) -> None:
+        assert self._client.delete(urlsplit(path).path)
+
+
+class LocalTree:
+    """`file:///` paths."""
+
+    def files(self, directory: str) -> dict[str, int]:
+        return {
+            f"file://{path}": path.stat().st_size for path in _local(directory).rglob("*") if path.is_file()
+        }
+
+    def directories(self, directory: str) -> list[str]:
+        place = _local(directory)
+        return [child.name for child in place.iterdir() if child.is_dir()] if place.is_dir() else []
+
+    def read(self, path: str) -> bytes:
+        return _local(path).read_bytes()
+
+    def rename(self, source: str, target: str) -> None:
+        os.rename(_local(source), _local(target))  # noqa: PTH104 (as a shell's mv)
+
+    def delete(self, path: str) -> None:
+        _local(path).unlink()
+
+
+def _local(path: str) -> Path:
+    return Path(urlsplit(path).path)
