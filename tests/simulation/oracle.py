@@ -65,7 +65,6 @@ def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
 def _go_on(driver: Driver) -> None:
     try:
         driver.epoch()
-        driver.epoch()
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
     if driver.debts:
