@@ -152,15 +152,15 @@ class Fetch:
             self._alive()
             now = time.monotonic()
             if not messages:
-                yield from self._judge_doubts(now)
-                if now - last > self._stall_seconds:
-                    raise ServiceUnavailable(
-                        "kafka.stalled",
-                        f"no record for {self._stall_seconds:.0f} s; still wanted: "
-                        + ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
-                        + f"; last word of the client: {self._consumer.last_error or 'none'}",
-                        "look at the brokers that lead these topic partitions",
-                    )
+                stalled = now - last > self._stall_seconds
+                doubted = self._judge_doubts(
+                    now, 0.0 if stalled else min(_PATIENCE_SECONDS, self._stall_seconds / 2)
+                )
+                yield from doubted
+                if stalled and doubted:
+                    last = time.monotonic()  # the others get their time
+                elif stalled:
+                    raise self._stall()
                 continue
             yield from self._sort(messages, now)
             last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
@@ -250,8 +250,9 @@ class Fetch:
         self.drop(reading.table)
         yield TableUnreadable(reading.table, _failure(reading, error))
 
-    def _judge_doubts(self, now: float) -> Iterator[Event]:
-        """What seemed wrong for too long is wrong."""
+    def _judge_doubts(self, now: float, patience: float) -> list[Event]:
+        """What has seemed wrong for longer than `patience` seconds is wrong."""
+        judged: list[Event] = []
         for (topic, number), reading in list(self._readings.items()):
             complaint = self._consumer.complaints.get(f"{topic} [{number}]")
             if reading.doubt is None and complaint is not None:
@@ -259,9 +260,19 @@ class Fetch:
             if reading.doubt is None or reading.table not in self._open:
                 continue
             since, failure = reading.doubt
-            if now - since > min(_PATIENCE_SECONDS, self._stall_seconds / 2):
+            if now - since >= patience:
                 self.drop(reading.table)
-                yield TableUnreadable(reading.table, failure)
+                judged.append(TableUnreadable(reading.table, failure))
+        return judged
+
+    def _stall(self) -> ServiceUnavailable:
+        wanted = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+        return ServiceUnavailable(
+            "kafka.stalled",
+            f"no record for {self._stall_seconds:.0f} s; still wanted: {wanted};"
+            f" last word of the client: {self._consumer.last_error or 'none'}",
+            "look at the brokers that lead these topic partitions",
+        )
 
 
 def _failure(reading: _Reading, error: KafkaError) -> TableFailure:
