@@ -61,10 +61,11 @@ def _details(table: RecoveredTable) -> list[str]:
     elif table.rolled_forward is not None:
         moves = table.moves
         given_up = f", {moves.given_up} given up" if moves.given_up else ""
-        lines.append(
+        lines += [
             f"rolled forward: epoch {table.rolled_forward}, {moves.created} files = {moves.renamed} renamed"
-            f" + {moves.already_moved} already there{given_up}; 0 missing, {moves.retried} failed and tried again"
-        )
+            f" + {moves.already_moved} already there{given_up}",
+            f"0 missing, {moves.retried} failed and tried again",
+        ]
     elif table.error is None:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
     if table.debts_paid or table.debts_open:

@@ -8,8 +8,10 @@ from rich.text import Text
 
 from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.observe.progress import duration, size
+from kafka2hive.service.identity import process_of
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
 _EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
@@ -51,7 +53,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 
 def _details(table: TableStatus, now: float) -> list[RenderableType]:
     parts: list[RenderableType] = ["", Text(table.table, style="bold")]
-    lines = [f"owner: {table.owner}", f"ledger: {table.generation}"]
+    lines = [f"owner: {_owner(table.generation)}"]
     if table.pending:
         lines.append(
             f"epoch {table.epoch} is committed and not finished: a start or `recover` rolls it forward"
@@ -69,6 +71,16 @@ def _details(table: TableStatus, now: float) -> list[RenderableType]:
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))
     return parts
+
+
+def _owner(generation: str) -> str:
+    """`process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`: the last that took the table over."""
+    parsed = Generation.parse(generation)
+    if parsed is None or parsed.owner is None or parsed.started is None:
+        return "nobody yet"
+    host, _, pid = process_of(parsed.owner).rpartition("-")
+    since = datetime.strptime(parsed.started, "%Y%m%dT%H%M%SZ")
+    return f"process {pid} on host {host} since {since} UTC, generation {parsed.number}"
 
 
 def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:

@@ -1,0 +1,117 @@
+"""The texts of the commands, word by word, 80 columns, as they arrive in a pipe."""
+
+from kafka2hive.cli.positions_text import resume_lines
+from kafka2hive.cli.render_init import render_init
+from kafka2hive.cli.render_recover import render_recover
+from kafka2hive.cli.render_status import render_status
+from kafka2hive.cli.screen import Screen
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.account import Account
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
+from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
+
+PIPE = Screen()
+GENERATION = "g000007.20130101T000000Z-data-node-3-4711-" + "0" * 32
+NOW = 1_357_000_000.0  # 2013-01-01 00:26:40 UTC
+
+
+def _positions(*ends: int) -> tuple[Position, ...]:
+    return tuple(Position(TopicPartition("flights", number), end, end) for number, end in enumerate(ends))
+
+
+def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
+    moves = MoveCounts(created=5, renamed=3, already_moved=2, retried=1)
+    table = RecoveredTable(
+        "air.flights",
+        Recovery.DONE,
+        GENERATION,
+        epoch=42,
+        rolled_forward=41,
+        moves=moves,
+        swept=4,
+        debts_paid=2,
+        debts_open=0,
+        resumes_at=_positions(15_000, 15_001),
+    )
+    assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
+        "air.flights  recovered  epoch 42, g000007",
+        "  rolled forward: epoch 41, 5 files = 3 renamed + 2 already there",
+        "  0 missing, 1 failed and tried again",
+        "  Hive: 2 partitions registered, 0 still owed",
+        "  swept: 4 files that no snapshot names",
+        "  the next run resumes at flights  0:15,000 1:15,001",
+        "service demo: 1 table recovered",
+    ]
+
+
+def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
+    error = Stop("ledger.missing", "file:///a.final: neither there nor staged", "type this")
+    table = RecoveredTable("air.flights", Recovery.STOPPED, error=error)
+    assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
+        "air.flights  STOP: a person must decide",
+        "  [ledger.missing] file:///a.final: neither there nor staged",
+        "    what to do: type this",
+        "service demo: 1 of 1 table need attention (exit code 76)",
+    ]
+
+
+def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
+    table = TableStatus(
+        "air.flights",
+        "demo",
+        GENERATION,
+        "data-node-3-4711-" + "0" * 32,
+        epoch=41,
+        written_at="2013-01-01T00:26:00Z",
+        pending=True,
+        pending_files=4,
+        lag=12_000,
+        newest_ms=1_356_999_990_000,
+        partitions=(PartitionStatus("flights", 0, 20, 12_020, 12_000),),
+        debts=(),
+        last_epochs=(
+            EpochStatus(40, "2013-01-01T00:26:30Z", 2, 7, Account(read=1_234, written=1_234, bytes=5_000)),
+        ),
+        gaps=1,
+        losses=0,
+    )
+    text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
+    assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
+        "table         epoch      lag   newest record   pending   debts",
+        "air.flights      41   12,000   10.0 s old      4 files       0",
+        "air.flights",
+        "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7",
+        "  epoch 41 is committed and not finished: a start or `recover` rolls it forward",
+        "  accepted so far: 1 gaps, 0 lost files",
+        "  goes on at flights  0:20",
+        "epoch   written      records    bytes   files   dead   absent",
+        "   40   10.0 s ago     1,234   5.0 kB       2      0        0",
+    ]
+
+
+def test_many_topic_partitions_take_one_line() -> None:
+    assert resume_lines(_positions(*[10] * 500)) == [
+        "flights  500 partitions, 5,000 offsets done (each: --json)"
+    ]
+
+
+def test_init_says_what_it_made_and_what_was_there() -> None:
+    result = InitResult(
+        (
+            InitTable("air.flights", "file:///l/air.flights", Beginning.MADE),
+            InitTable("air.planes", "file:///l/air.planes", Beginning.THERE),
+        )
+    )
+    assert render_init(result, PIPE).splitlines() == [
+        "air.flights  made",
+        "  file:///l/air.flights",
+        "air.planes  already there",
+        "  file:///l/air.planes",
+    ]
+
+
+def test_an_init_without_any_table_says_why() -> None:
+    assert "no topic matches" in render_init(InitResult(()), PIPE)
