@@ -1,0 +1,141 @@
+"""The documents are true: links lead somewhere, error codes and options stand where people look for them."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from kafka2hive.cli.main import app
+from kafka2hive.ledger.codec import decode, encode
+from kafka2hive.model.errors import ExitCode
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "kafka2hive"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+OPERATIONS = (ROOT / "docs/operations.md").read_text()
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)", re.DOTALL)
+CODE = re.compile(r"(?P<family>[a-z_]+)\.[a-z_]+")
+# Calls besides the errors' own classes that take a code as their first argument.
+TAKE_A_CODE = {"TableFailure", "Problem", "stop_for", "__init__"}
+# They look like codes of our families and are none.
+NO_CODES = {"kafka.log", "hive.log", "spark.master", "planner.link"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for target in LINK.findall(without_code(document.read_text())):
+        if re.match(r"[a-z]+://", target):
+            continue
+        name, _, heading = target.partition("#")
+        file = (document.parent / name).resolve() if name else document
+        assert file.exists(), f"{document.name}: {target}"
+        if heading:
+            assert heading in anchors(file.read_text()), f"{document.name}: {target}"
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@cache
+def nodes() -> tuple[ast.AST, ...]:
+    """Every node of every module of the package."""
+    trees = [ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))]
+    return tuple(node for tree in trees for node in ast.walk(tree))
+
+
+def error_classes() -> set[str]:
+    classes = [node for node in nodes() if isinstance(node, ast.ClassDef)]
+    found = {"Kafka2HiveError"}
+    while True:
+        more = {c.name for c in classes if any(isinstance(b, ast.Name) and b.id in found for b in c.bases)}
+        if more <= found:
+            return found
+        found |= more
+
+
+def codes_in_the_code() -> set[str]:
+    """Constants given to errors as their code; and all other constants of the families that those make up."""
+    takers = error_classes() | TAKE_A_CODE
+    given: set[str] = set()
+    constants: set[str] = set()
+    for node in nodes():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            constants.add(node.value)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name in takers and isinstance(node.args[0].value, str):
+                given.add(node.args[0].value)
+    given = {code for code in given if CODE.fullmatch(code) or code == "hive_type"}
+    families = {code.partition(".")[0] for code in given}
+    related = {text for text in constants if (m := CODE.fullmatch(text)) and m["family"] in families}
+    return (given | related) - NO_CODES
+
+
+def codes_in_the_table() -> set[str]:
+    section = OPERATIONS.partition("### Error codes")[2].partition("\n### ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    return {code for row in rows for code in re.findall(r"`([^`]+)`", row.split("|")[1])} - {"kafka.*"}
+
+
+def test_every_error_code_stands_in_the_table_for_operators() -> None:
+    assert sorted(codes_in_the_code() - codes_in_the_table()) == []
+
+
+def test_the_table_for_operators_names_no_code_that_is_gone() -> None:
+    assert sorted(codes_in_the_table() - codes_in_the_code()) == []
+
+
+def test_every_reason_of_the_json_decoder_stands_in_its_contract() -> None:
+    text = (ROOT / "docs/decoding.md").read_text()
+    calls = [node for node in nodes() if isinstance(node, ast.Call) and node.args]
+    first = [n.args[0].value for n in calls if isinstance(n.args[0], ast.Constant)]
+    reasons = {
+        value for value in first if isinstance(value, str) and re.fullmatch(r"(json|raw)\.[a-z0-9_]+", value)
+    }
+    assert reasons
+    assert sorted(reason for reason in reasons if f"`{reason}`" not in text) == []
+
+
+def test_every_exit_code_is_explained_to_users_and_operators() -> None:
+    for text in ((ROOT / "README.md").read_text(), OPERATIONS):
+        numbers = {n for row in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for n in row.split(", ")}
+        assert {str(int(code)) for code in ExitCode} <= numbers
+
+
+def test_every_option_of_every_command_is_explained() -> None:
+    text = (ROOT / "README.md").read_text() + OPERATIONS
+    root = get_command(app)
+    commands = getattr(root, "commands", {})
+    assert {"run", "recover", "status", "init", "validate", "demo"} <= set(commands)
+    for name, command in commands.items():
+        assert f"kafka2hive {name}" in text
+        for parameter in command.params:
+            for option in (*parameter.opts, *parameter.secondary_opts):
+                assert re.search(rf"{re.escape(option)}(?![\w-])", text), f"{name} {option}"
+
+
+def test_the_snapshot_in_the_protocol_is_one_that_the_code_reads_and_writes() -> None:
+    text = (ROOT / "docs/protocol.md").read_text()
+    found = re.search(r"<!-- snapshot -->\n```text\n(.*?)```\n<!-- /snapshot -->", text, re.DOTALL)
+    assert found is not None
+    data = found[1].encode()
+    snapshot = decode(data)
+    assert encode(snapshot) == data
+    for account in snapshot.accounts:
+        account.check()
+
+
+def test_no_document_names_a_path_of_somebodys_machine() -> None:
+    for document in DOCUMENTS:
+        found = re.search(r"(?<![\w.])/(root|work|home/\w+|tmp)/", document.read_text())
+        assert found is None, f"{document.name}: {found}"
