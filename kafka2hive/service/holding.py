@@ -9,8 +9,10 @@ from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import staging_directory
 from kafka2hive.service.identity import new_owner
 from kafka2hive.service.init_ledgers import begin_ledger
 from kafka2hive.service.judge import Judge
@@ -25,6 +27,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 TABLES_SIDE_BY_SIDE = 8
+TIDY_EPOCHS = 20
 
 
 class Holding:
@@ -117,7 +120,15 @@ class Holding:
         table.open_debts = frozenset(snapshot.debts)
         table.aside = None
         self._owe(table.open_debts)
+        if snapshot.epoch % TIDY_EPOCHS == 0:
+            self._tidy(published.tenure, table.location)
         return published.moves
+
+    def _tidy(self, tenure: Tenure, location: str) -> None:
+        """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
+        sweep_own_directory(self._wiring.ports, tenure)
+        sweep_staging(self._wiring.ports, tenure, staging_directory(location))
+        purge(self._wiring.ports, tenure, self._wiring.map.limits.keep_snapshots)
 
     def next_retry(self, tries: int) -> float | None:
         """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none."""
