@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
