@@ -80,18 +80,11 @@ class Beat:
         self._count = _beats(self._ports, self._directory).get(self._owner)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOwner:
-    """Somebody who beats now."""
+def live_owners(ports: Ports, root: str, service: str, processes: Processes) -> frozenset[str]:
+    """Watch a service's beats for a few of them on the own monotonic clock; the owners' names that beat now.
 
-    service: str
-    owner: str
-
-
-def live_owner(ports: Ports, root: str, service: str, processes: Processes) -> LiveOwner | None:
-    """Watch a service's beats for a few of them on the own monotonic clock; None when nobody beats.
-
-    Owners whose process on this very host is gone are dead at once, without watching.
+    Several may: a fenced run beats until it notices. Owners whose process on this very host is gone are dead at
+    once, without watching.
     """
     directory = alive_directory(root, service)
     me = processes.me()
@@ -101,16 +94,13 @@ def live_owner(ports: Ports, root: str, service: str, processes: Processes) -> L
         if (identity := _identity(ports, join(directory, beat_name(owner, count)))) != me
         and not (identity and processes.is_gone(identity))
     }
-    if not before:
-        return None
+    alive: set[str] = set()
     until = ports.clock.monotonic() + BEAT_SECONDS * WATCHED_BEATS
-    while ports.clock.monotonic() < until:
+    while len(alive) < len(before) and ports.clock.monotonic() < until:
         ports.clock.sleep(BEAT_SECONDS / 2)
         now = _beats(ports, directory)
-        for owner, count in before.items():
-            if now.get(owner, count) > count:
-                return LiveOwner(service, owner)
-    return None
+        alive |= {owner for owner, count in before.items() if now.get(owner, count) > count}
+    return frozenset(alive)
 
 
 def _beats(ports: Ports, directory: str) -> dict[str, int]:

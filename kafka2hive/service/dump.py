@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka2hive.ledger.draft import Change, OffsetsDoNotJoin
+from kafka2hive.ledger.tenure import list_own_directory
 from kafka2hive.model.account import AccountMismatch
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
@@ -28,6 +29,7 @@ from kafka2hive.service.wiring import Wiring
 log = logging.getLogger(__name__)
 
 ONCE_TRIES = 3
+FENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Dump:
         self._target: dict[TopicPartition, int] | None = None
         self._flight: Flight | None = None
         self._done = 0
+        self._looked_at = wiring.ports.clock.monotonic()
         self._suspects = Suspects()
         self._lock = BusyLock(wiring.ports.clock)
         self.fatal: Exception | None = None
@@ -198,6 +201,7 @@ class Dump:
             if self._take_off(start, backlogs):
                 return start + 1
             self._write_idle_debts()
+            self._look_for_fence()
             retry_at = self._holding.next_retry(ONCE_TRIES) if self._once else None
             if retry_at is None:
                 return start
@@ -263,6 +267,21 @@ class Dump:
         for table in self._holding.serving():
             if table.lag_records == 0:
                 self._holding.attempt(table, lambda table=table: self._write_debts(table))  # type: ignore[misc]
+
+    def _look_for_fence(self) -> None:
+        """An idle run has nothing to commit, and so would not learn that it was fenced. Raises Fenced."""
+        now = self._clock.monotonic()
+        if now - self._looked_at < FENCE_SECONDS:
+            return
+        self._looked_at = now
+
+        def look(table: Table) -> None:
+            if table.tenure is not None:
+                list_own_directory(self._wiring.ports.files, table.tenure)
+
+        self._holding.side_by_side(
+            lambda table: self._holding.attempt(table, lambda: look(table)), self._holding.serving()
+        )
 
     def _write_debts(self, table: Table) -> None:
         if table.tenure is not None and frozenset(table.tenure.state.debts) != table.open_debts:

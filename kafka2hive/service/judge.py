@@ -1,6 +1,6 @@
 """Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
 
-from kafka2hive.ledger.alive import LiveOwner, Processes, live_owner
+from kafka2hive.ledger.alive import Processes, live_owners
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Ports
@@ -22,7 +22,7 @@ class Judge:
         self._processes = processes
         self._me = me
         self._take_over = take_over
-        self._live: dict[str, LiveOwner | None] = {}
+        self._live: dict[str, frozenset[str]] = {}
 
     def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
@@ -34,11 +34,11 @@ class Judge:
         owner = view.generation.owner
         if owner is None or self._take_over or process_of(owner) == self._me:
             return view.generation
-        live = self._live_owner(view.state.service)
-        if live and process_of(live.owner) == process_of(owner):
+        service = view.state.service
+        if process_of(owner) in self._live_processes(service):
             raise OwnedByLiveRun(
                 "ledger.owned",
-                f"{paths.table} is owned by a live run: {process_of(owner)} of service {live.service}"
+                f"{paths.table} is owned by a live run: {process_of(owner)} of service {service}"
                 f" since {view.generation.started}",
                 "stop that run first, or give --takeover to fence it",
             )
@@ -48,9 +48,10 @@ class Judge:
         """Forget who was alive: the next question watches afresh."""
         self._live.clear()
 
-    def _live_owner(self, service: str) -> LiveOwner | None:
+    def _live_processes(self, service: str) -> frozenset[str]:
         if service not in self._live:
-            self._live[service] = live_owner(self._ports, self._root, service, self._processes)
+            owners = live_owners(self._ports, self._root, service, self._processes)
+            self._live[service] = frozenset(map(process_of, owners))
         return self._live[service]
 
     def _check_marker(self, view: View, location: str) -> None:
