@@ -28,7 +28,6 @@ def test_no_single_fault_at_any_call_of_one_driver_breaks_a_promise() -> None:
     [
         "generation names without owner",
         "state read before taking",
-        "the draft's directory is made when it is missing",
     ],
 )
 def test_mistakes_that_need_two_drivers_are_found_without_any_fault(name: str) -> None:
