@@ -1,6 +1,7 @@
 """The program as a user starts it: a process of its own, its log, its exit code."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.services.java_service import JavaService
 
@@ -105,6 +108,13 @@ class Running:
         self._process.signal(signal.SIGKILL)
         self._process.wait(30)
 
+    def wait_for_orphans(self, seconds: float) -> None:
+        """After `kill_driver`: wait until its JVM and workers have ended by themselves."""
+        deadline = time.monotonic() + seconds
+        while left := [p for p in psutil.process_iter(["name"]) if _session(p.pid) == self.pid]:
+            assert time.monotonic() < deadline, f"left by a killed driver: {left}"
+            time.sleep(0.1)
+
     def tail(self) -> str:
         return "\n".join(self.messages()[-40:])
 
@@ -120,6 +130,14 @@ def run_once(config: Path, *arguments: str, seconds: float = 300) -> Finished:
     with Running(config, "--once", *arguments) as run:
         code = run.wait(seconds)
         return Finished(code, "", "\n".join(run.messages()))
+
+
+def _session(pid: int) -> int | None:
+    """The session (Spark's Python daemon leaves its process group), None when the process is gone or a zombie."""
+    try:
+        return None if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE else os.getsid(pid)
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return None
 
 
 def _message(line: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from tests.oracle.tree import Tree
 
 _TAGS = ("file", "header", "position", "account", "gap", "loss", "debt")
+_TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]
 """The objects of a snapshot by their tag."""
 
@@ -44,9 +45,16 @@ class LedgerText:
         return next((epoch for epoch in waiting if epoch > newest), None)
 
     def newest(self) -> Snapshot:
-        """The newest snapshot, finished or pending."""
-        decided = [name for name in self.names() if name.endswith((".final", ".pending"))]
-        return self.read(f"{self.directory()}/{max(decided, key=_epoch)}")
+        """The newest snapshot, finished or pending; also while a run finishes it."""
+        for _ in range(_TRIES):
+            directory = self.directory()
+            names = [path.rpartition("/")[2] for path in self._tree.files(directory)]
+            decided = [name for name in names if name.endswith((".final", ".pending"))]
+            try:
+                return self.read(f"{directory}/{max(decided, key=_epoch)}")
+            except FileNotFoundError:
+                continue  # renamed between the listing and the read
+        raise AssertionError(f"{self._place} changes too fast to be read")
 
     def history(self) -> list[Snapshot]:
         """Every finished snapshot from the first, archived ones too; without hole."""

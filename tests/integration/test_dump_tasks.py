@@ -1,0 +1,122 @@
+"""Task attempts that die, and tasks that run twice: no record twice, no record lost."""
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.task import run_task
+from kafka2hive.pipeline.task.consumer import forget_consumer
+from kafka2hive.pipeline.values import TableTask, TaskPlan
+from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.identity import new_owner, process_of
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.publishing import judge_manifests
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.settings import task_settings
+from kafka2hive.service.wiring import wire
+from tests.integration.product import Running, command
+from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.tree import HdfsTree, Tree
+from tests.services.flights import flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+FIRST, LATER = 120_000, 5_000
+
+
+def kill_a_writing_worker(driver: int) -> int:
+    """SIGKILL to the Python worker of the driver that has worked most; gives its pid."""
+    workers = [
+        child
+        for child in psutil.Process(driver).children(recursive=True)
+        if "pyspark.daemon" in " ".join(child.cmdline())
+        and "pyspark.daemon" in " ".join(child.parent().cmdline())
+    ]
+    busiest = max(workers, key=lambda worker: worker.cpu_times().user)
+    busiest.kill()
+    return int(busiest.pid)
+
+
+def staged(tree: Tree, table_location: str) -> list[str]:
+    return sorted(tree.files(f"{table_location}/_tmp"))
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_attempt_and_a_second_run_of_a_task_double_nothing(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
+    place, tree = location(uri, table), HdfsTree(hdfs.client())
+    kafka.create_topic(unique, 2)
+    stored = produce(kafka.bootstrap, unique, flights()[:FIRST], 2)
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [flights_table(table, unique)])
+
+    with Running(config, "--once") as run:
+        run.wait_until(lambda: any(f.endswith(".in-progress") for f in staged(tree, place)), "writing")
+        kill_a_writing_worker(run.pid)
+        assert run.wait() == 0, run.tail()
+        assert run.epochs() == 1, "the epoch should have survived its worker"
+    orphans = staged(tree, place)
+    assert orphans, "no attempt was killed while it wrote"
+    assert_exactly(tree, place, stored, flight)
+
+    stored |= produce(kafka.bootstrap, unique, flights()[FIRST : FIRST + LATER], 2)
+    run_one_epoch_with_every_task_twice(config, table, unique, ends_of(stored))
+    twins = [f for f in staged(tree, place) if f.endswith(".pending")]
+    assert twins, "the second attempt left nothing"
+    assert_exactly(tree, place, stored, flight)
+
+    swept = command("recover", config, "--json")
+    assert swept.code == 0, swept.log
+    assert swept.document["tables"][0]["swept"] >= len(twins)
+    assert_settled(tree, ledger_root(uri), table, place, ends_of(stored))
+    assert_exactly(tree, place, stored, flight)
+
+
+def run_one_epoch_with_every_task_twice(
+    config: Path, name: str, topic: str, ends: dict[tuple[str, int], int]
+) -> None:
+    """What Spark's speculation does: two attempts finish, the driver takes one manifest."""
+    service_map = load_map(str(config), os.environ)
+    wiring = wire(service_map)
+    (table,) = routed_tables(wiring, {topic})
+    Catalogue(service_map, None).resolve(table)
+    assert table.settings is not None
+    judge = Judge(
+        wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
+    )
+    order = StartOrder(
+        table.paths, lambda: judge.judge(table.paths, table.location), new_owner, table.location
+    )
+    tenure = start(wiring.ports, order).tenure
+    ranges = tuple(
+        OffsetRange(p.topic_partition, p.end, ends[topic, p.topic_partition.number])
+        for p in tenure.state.positions
+    )
+    assert [r.topic_partition for r in ranges] == [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    state = tenure.state
+    task = TableTask(
+        name, state.ledger_id, tenure.generation.number, tenure.next_epoch, int(time.time() * 1000), ranges
+    )
+    settings = task_settings(service_map, {name: table.settings})
+    (_first,) = run_task(TaskPlan(0, (task,)), settings)
+    (second,) = run_task(TaskPlan(0, (task,)), settings)
+    forget_consumer(settings.kafka)  # it would outlive the broker, and complain
+    outcome = judge_manifests(
+        name, ranges, [second], 0.1, frozenset(state.debts), state.cluster_id, table.location
+    )
+    snapshot = draft(tenure, service_map.service, wiring.ports.clock.now(), outcome.change)
+    publish_epoch(wiring.ports, tenure, snapshot)
