@@ -1,0 +1,99 @@
+"""Committed files that vanished before they were moved: a person decides, and nothing else is touched."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.integration.product import command, run_once
+from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.oracle.exact import PLACE_COLUMNS, assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree, Tree
+from tests.services.flights import flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+
+def by_day(payload: bytes) -> tuple[str, dict[str, Any]]:
+    _, values = flight(payload)
+    return f"dt={values['time_hour']:%Y-%m-%d}", values
+
+
+def undo_promote(tree: Tree, ledger: LedgerText) -> list[dict[str, Any]]:
+    """Bring the newest epoch back to the moment after its commit, as if the driver had died there; gives its files."""
+    newest = ledger.newest()
+    name = f"{ledger.directory()}/e{newest['header'][0]['epoch']:06d}"
+    tree.rename(f"{name}.final", f"{name}.pending")
+    for file in newest["file"]:
+        tree.rename(file["final"], file["staged"])
+    assert ledger.pending_epoch() is not None
+    return newest["file"]
+
+
+@pytest.mark.timeout(600)
+def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
+    place, root = location(uri, table), ledger_root(uri)
+    kafka.create_topic(unique, 2)
+    stored = produce(kafka.bootstrap, unique, flights()[:20_000], 2)
+    config = write_map(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        uri,
+        [flights_table(table, unique, bucket={"field": "time_hour", "path": "dt=%Y-%m-%d"})],
+        limits={"epoch_records": 12_000},
+    )
+    done = run_once(config)
+    assert done.code == 0, done.log[-3000:]
+    ledger = LedgerText(tree, root, table)
+    files = undo_promote(tree, ledger)
+    assert len(files) > 3
+    again, given_up = files[0], files[-1]
+    lost = pq.read_table(io.BytesIO(tree.read(given_up["staged"])), columns=PLACE_COLUMNS).to_pylist()
+    gone = {tuple(row[column] for column in PLACE_COLUMNS) for row in lost}
+    for file in (again, given_up):
+        tree.delete(file["staged"])
+
+    for arguments in (["--plan"], [], []):
+        stopped = command("recover", config, "--json", *arguments)
+        assert stopped.code == 76, stopped.log
+        (result,) = stopped.document["tables"]
+        error = result["error"]["message"] + result["error"]["remedy"]
+        assert again["final"] in error or given_up["final"] in error
+        assert "--refetch" in error and "--accept-loss" in error
+        assert ledger.pending_epoch() is not None
+    for file in files[1:-1]:  # what is not lost is where it was, or where it belongs
+        assert (file["staged"] in tree.files(place)) != (file["final"] in tree.files(place))
+
+    repaired = command(
+        "recover", config, "--json", "--refetch", again["final"], "--accept-loss", given_up["final"]
+    )
+    assert repaired.code == 0, repaired.log
+    (result,) = repaired.document["tables"]
+    assert sorted(result["repaired"]) == sorted([again["final"], given_up["final"]])
+
+    left = {p: value for p, value in stored.items() if p not in gone}
+    assert len(left) == len(stored) - given_up["rows"]
+    losses = {loss["path"]: loss["how"] for loss in ledger.newest()["loss"]}
+    assert losses == {again["final"]: "refetch", given_up["final"]: "accept-loss"}
+
+    settled = command("recover", config, "--json")
+    assert settled.code == 0, settled.log
+    before = {**tree.files(place), **dict.fromkeys(ledger.names(), 0)}
+    for _ in range(2):
+        idle = command("recover", config, "--json")
+        assert idle.code == 0, idle.log
+        assert idle.document["tables"][0]["rolled_forward"] is None
+        assert idle.document["tables"][0]["swept"] == 0
+        assert {**tree.files(place), **dict.fromkeys(ledger.names(), 0)} == before
+    assert_settled(tree, root, table, place, ends_of(stored))
+    assert_exactly(tree, place, left, by_day)
