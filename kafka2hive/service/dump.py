@@ -211,8 +211,10 @@ class Dump:
         """Kafka against the ledgers, for every table that serves."""
         tables = self._holding.serving()
         logs = self._kafka.logs(tables)
-        if self._once and self._target is None:
-            self._target = {tp: watermark.offset for tp, watermark in logs.latest.items()}
+        if self._once:
+            # pinned at the first sight: a table that starts at a later try has its end, too
+            ends = {tp: watermark.offset for tp, watermark in logs.latest.items()}
+            self._target = ends | (self._target or {})
         now = self._clock.now()
 
         def read(table: Table) -> TableBacklog | None:

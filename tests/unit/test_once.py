@@ -1,0 +1,148 @@
+"""`run --once` dumps what Kafka holds for every table, also for one that can only be started at a later try."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from kafka2hive.config.load import load_map
+from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.service.dump import Dump
+from kafka2hive.service.holding import Holding
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.report import Reporter
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.witness import Witness
+
+EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
+
+
+class Clock:
+    """Sleeping takes no time but is counted."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> str:
+        return "2026-11-21T08:00:00Z"
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class Kafka:
+    """Two topics with one partition each."""
+
+    def __init__(self) -> None:
+        self.ends = {EARLY: 7, LATE: 11}
+
+    def cluster(self) -> ClusterView:
+        topics = {tp.topic: TopicView(tp.topic, f"id-{tp.topic}", (0,)) for tp in self.ends}
+        return ClusterView("cluster", topics)
+
+    def earliest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(0) for tp in wanted}
+
+    def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(self.ends[tp]) for tp in wanted}
+
+
+class Schemas:
+    """Hive's part: the schema of table `late` cannot be had at the first try."""
+
+    def __init__(self) -> None:
+        self.tries: list[str] = []
+
+    def resolve(self, table: Table) -> None:
+        self.tries.append(table.name)
+        if self.tries.count(table.name) == 1 and table.name == "air.late":
+            raise ServiceUnavailable("hive.unavailable", "not there yet")
+        rule = table.rule
+        table.settings = TableSettings(
+            table.name,
+            rule.format,
+            rule.columns,
+            rule.metadata,
+            rule.bucketing,
+            rule.zone,
+            rule.tombstones,
+            rule.writer,
+            table.location,
+        )
+
+
+def make_wiring(folder: Path) -> Wiring:
+    path = folder / "map.yaml"
+    path.write_text(
+        f"""\
+service: once
+kafka: {{bootstrap.servers: "127.0.0.1:9"}}
+storage: {{uri: "{folder.as_uri()}"}}
+defaults: {{start: earliest, format: raw}}
+tables:
+  - {{table: air.early, topics: [early]}}
+  - {{table: air.late, topics: [late]}}
+"""
+    )
+    real = wire(load_map(str(path), {}))
+    return replace(real, ports=replace(real.ports, clock=Clock()))
+
+
+def make_dump(wiring: Wiring, kafka: Kafka) -> Dump:
+    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
+    witness = Witness(kafka, None, wiring.ports)  # type: ignore[arg-type]  # a fake
+    holding = Holding(wiring, judge, witness, Schemas().resolve, lambda _debts: None, lambda _started: None)
+    view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
+    holding.refresh(view.cluster().topics)
+    holding.start_due_tables()
+    return Dump(wiring, view, holding, Reporter(()), slots=1, once=True)
+
+
+def only_tombstones(dump: Dump, epoch: int) -> list[TableManifest]:
+    """What tasks bring home when every record is a tombstone: accounts, no files."""
+    return [
+        TableManifest(
+            t.table,
+            plan.index,
+            t.epoch,
+            accounts=tuple(
+                RangeAccount(plan.index, r, Account(read=len(r), tombstones=len(r))) for r in t.ranges
+            ),
+        )
+        for plan in dump.tasks(epoch)
+        for t in plan.tables
+    ]
+
+
+def planned(dump: Dump, epoch: int) -> list[OffsetRange]:
+    return [r for plan in dump.tasks(epoch) for t in plan.tables for r in t.ranges]
+
+
+def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Path) -> None:
+    kafka = Kafka()
+    dump = make_dump(make_wiring(tmp_path), kafka)
+    assert dump.plan(0) == 1
+    assert planned(dump, 1) == [OffsetRange(EARLY, 0, 7)]
+    dump.on_epoch(1, only_tombstones(dump, 1))
+    assert dump.plan(1) == 2, "the other table was not dumped"
+    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
+    dump.on_epoch(2, only_tombstones(dump, 2))
+    assert dump.plan(2) == 2
+
+
+def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path) -> None:
+    kafka = Kafka()
+    dump = make_dump(make_wiring(tmp_path), kafka)
+    assert dump.plan(0) == 1
+    kafka.ends[EARLY] = 100
+    dump.on_epoch(1, only_tombstones(dump, 1))
+    assert dump.plan(1) == 2
+    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
