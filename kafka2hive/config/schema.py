@@ -170,7 +170,7 @@ class Start(Section):
     )
     offsets: dict[str, dict[int, Annotated[int, Field(ge=0)]]] | None = Field(
         default=None,
-        description="topic: {partition number: offset}; partitions left out start at the earliest offset.",
+        description="topic: {partition number: offset}, every partition of every topic; a missing one is a STOP.",
     )
 
 
