@@ -195,6 +195,7 @@ class Dump:
 
     def _plan(self, start: int) -> int:
         while True:
+            round_began = self._clock.monotonic()
             self._holding.refresh(self._kafka.cluster().topics)
             self._holding.start_due_tables()
             backlogs = self._backlogs()
@@ -202,7 +203,7 @@ class Dump:
                 return start + 1
             self._write_idle_debts()
             self._look_for_fence()
-            retry_at = self._holding.next_retry(ONCE_TRIES) if self._once else None
+            retry_at = self._holding.next_retry(ONCE_TRIES, round_began) if self._once else None
             if retry_at is None:
                 return start
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))

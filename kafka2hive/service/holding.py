@@ -120,6 +120,7 @@ class Holding:
         table.tenure = published.tenure
         table.open_debts = frozenset(snapshot.debts)
         table.aside = None
+        table.failures = 0
         self._owe(table.open_debts)
         if snapshot.epoch % TIDY_EPOCHS == 0:
             self._tidy(published.tenure, table.location)
@@ -131,12 +132,18 @@ class Holding:
         sweep_staging(self._wiring.ports, tenure, staging_directory(location))
         purge(self._wiring.ports, tenure, self._wiring.map.limits.keep_snapshots)
 
-    def next_retry(self, tries: int) -> float | None:
-        """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none."""
+    def next_retry(self, tries: int, since: float) -> float | None:
+        """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none.
+
+        `since`: when the present round began. A wait that was over by then counts no more: the table had its turn.
+        """
         waiting = [
             t.aside.until
             for t in self.tables.values()
-            if t.aside is not None and not t.aside.needs_a_person and t.aside.times < tries
+            if t.aside is not None
+            and not t.aside.needs_a_person
+            and t.aside.times < tries
+            and t.aside.until > since
         ]
         return min(waiting, default=None)
 

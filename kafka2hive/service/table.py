@@ -34,7 +34,8 @@ class Table:
     """`tenure` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
 
     `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
-    epochs; `planned_at` monotonic seconds of the last epoch's planning.
+    epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
+    epoch: a take-over that went well proves little.
     """
 
     rule: TableRule
@@ -45,6 +46,7 @@ class Table:
     tenure: Tenure | None = None
     open_debts: frozenset[HivePartition] = frozenset()
     aside: SetAside | None = None
+    failures: int = 0
     bytes_per_record: float = FIRST_GUESS_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
@@ -61,7 +63,8 @@ class Table:
 
         From 5 s to 5 min; to 30 s at most where a service was away, for it may be back at any moment.
         """
-        times = self.aside.times + 1 if self.aside else 1
+        self.failures += 1
+        times = self.failures
         longest = _LONGEST_OUTAGE if isinstance(error, Surprise | ServiceUnavailable) else _LONGEST_WAIT
         wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), longest)
         self.aside = SetAside(error, now + wait, times)

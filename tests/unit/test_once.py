@@ -3,11 +3,13 @@
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.account import Account, RangeAccount
-from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.layout import base_name, is_draft_name
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.values import TableManifest, TableSettings
 from kafka2hive.service.dump import Dump
@@ -18,6 +20,7 @@ from kafka2hive.service.report import Reporter
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.service.witness import Witness
+from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
 
@@ -27,6 +30,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.sleeps = 0
 
     def now(self) -> str:
         return "2026-11-21T08:00:00Z"
@@ -36,6 +40,23 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
+        self.sleeps += 1
+        assert self.sleeps < 200, "it waits for ever"
+
+
+class FullForDrafts:
+    """A file system whose quota is used up once both tables have their first positions."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+
+    def create(self, path: str) -> FileWriter:
+        if is_draft_name(base_name(path)) and "e000001" not in path:
+            raise NoRoom(path, "quota exceeded")
+        return self._files.create(path)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
 
 
 class Kafka:
@@ -146,3 +167,25 @@ def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path
     dump.on_epoch(1, only_tombstones(dump, 1))
     assert dump.plan(1) == 2
     assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
+
+
+def test_it_ends_although_hive_refuses_a_table_for_ever(tmp_path: Path) -> None:
+    dump = make_dump(make_wiring(tmp_path), Kafka())
+    assert dump.plan(0) == 1
+    dump.on_epoch(1, only_tombstones(dump, 1))
+    dump.refused_by_hive("air.early", TableError("hive.columns", "air.early: Hive has no column b"))
+    assert dump.plan(1) == 2
+    dump.on_epoch(2, only_tombstones(dump, 2))
+    assert dump.plan(2) == 2
+
+
+def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    full = replace(wiring, ports=replace(wiring.ports, files=FullForDrafts(wiring.ports.files)))  # type: ignore[arg-type]
+    dump = make_dump(full, Kafka())
+    epoch = 0
+    while (planned_now := dump.plan(epoch)) != epoch:
+        epoch = planned_now
+        dump.on_epoch(epoch, only_tombstones(dump, epoch))
+        assert epoch < 20, "it tries for ever"
+    assert epoch > 1
