@@ -15,6 +15,8 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.service.init_ledgers import InitResult
 from kafka2hive.service.recover import RecoveredTable, RecoverResult
 from kafka2hive.service.status import StatusResult, TableStatus
+from kafka2hive.service.verify import VerifyResult
+from kafka2hive.service.where import WhereResult
 
 FORMAT = 1
 
@@ -76,6 +78,38 @@ def init_document(service: str, result: InitResult) -> Document:
         for table in result.tables
     ]
     return _document("init", result.exit_code, service=service, tables=tables)
+
+
+def verify_document(service: str, result: VerifyResult) -> Document:
+    """`verify`: every finding of every table."""
+    tables = [
+        {
+            "table": table.table,
+            "epochs": table.epochs,
+            "files": table.files,
+            "rows": table.rows,
+            "bytes": table.bytes,
+            "findings": [{"code": f.code, "where": f.where, "message": f.message} for f in table.findings],
+            "not_checked": list(table.not_checked),
+        }
+        for table in result.tables
+    ]
+    errors = [{"table": table, **_error(error)} for table, error in result.errors]
+    return _document("verify", result.exit_code, service=service, tables=tables, errors=errors)
+
+
+def where_document(service: str, place: str, result: WhereResult) -> Document:
+    """`where`: each table's answer; `epoch` null: the table does not hold the offset."""
+    tables = [
+        {
+            "table": found.table,
+            "answer": found.answer,
+            "epoch": found.epoch,
+            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in found.files],
+        }
+        for found in result.found
+    ]
+    return _document("where", result.exit_code, service=service, place=place, tables=tables)
 
 
 def _document(command: str, exit_code: ExitCode, **content: object) -> Document:

@@ -133,6 +133,41 @@ def init(config: Map, json: Json = False, color: Color = True, log_format: Log =
     raise typer.Exit(init_command(config, json, color, log_format))
 
 
+@app.command(epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.FOUND, options.CONFIG))
+def verify(
+    config: Map,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="Also read every file back: checksum and row count.")
+    ] = False,
+    table: Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Audit the dump: offsets without hole or overlap, every file there and whole, every row accounted for."""
+    from kafka2hive.cli.verify import verify_command
+    from kafka2hive.service.verify import VerifyOrder
+
+    order = VerifyOrder(tuple(table or ()), contents)
+    raise typer.Exit(verify_command(config, order, json, color, log_format))
+
+
+@app.command(epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.STOP, options.CONFIG))
+def where(
+    place: Annotated[
+        str, typer.Argument(metavar="TOPIC-PARTITION@OFFSET", help="For example flights-3@12345.")
+    ],
+    config: Map,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Say in which epoch and in which files an offset lies, table by table."""
+    from kafka2hive.cli.verify import parse_place, where_command
+
+    raise typer.Exit(where_command(config, parse_place(place), json, color, log_format))
+
+
 @app.command(epilog=exit_codes(options.OK, options.USAGE, options.CONFIG))
 def validate(config: Map, json: Json = False, color: Color = True) -> None:
     """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""

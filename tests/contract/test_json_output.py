@@ -12,16 +12,19 @@ from kafka2hive.cli import json_output
 from kafka2hive.cli.json_output import Document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
+from kafka2hive.ledger.audit import Finding
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import Stop, TableError
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
+from kafka2hive.service.verify import VerifiedTable, VerifyResult
+from kafka2hive.service.where import FoundPlace, WhereResult
 from tests.unit.cli_ledger import document, invoke, pending_service, write_map
 
 FROZEN = Path(__file__).parent / "json_output"
@@ -114,6 +117,29 @@ def _init() -> InitResult:
     )
 
 
+def _verified() -> VerifyResult:
+    finding = Finding(
+        "verify.missing", "hdfs://namenode:8020/a.final", "is not there; 5 rows of flights-0@[3, 8)"
+    )
+    table = VerifiedTable("air.flights", 42, 80, 336_776, 12_000_000, (finding,), ("Kafka: nobody answers",))
+    return VerifyResult((table,), (("air.planes", Stop("ledger.damaged", "the checksum is wrong")),))
+
+
+def _where() -> WhereResult:
+    file = DataFile(
+        FileKind.DATA,
+        "hdfs://namenode:8020/w/_tmp/a.pending",
+        "hdfs://namenode:8020/w/dt=2013-01-01/a.final",
+        HivePartition("air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/dt=2013-01-01"),
+        100,
+        5,
+        "crc32:00000000",
+        0,
+        (OffsetRange(PARTITION, 3, 8),),
+    )
+    return WhereResult((FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),))
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -122,6 +148,8 @@ def _documents() -> dict[str, Document]:
         "status": json_output.status_document("flights", _status()),
         "validate": json_output.map_document(load_text(MAP, "flights.yaml", {})),
         "validate-wrong": json_output.problems_document([problem]),
+        "verify": json_output.verify_document("flights", _verified()),
+        "where": json_output.where_document("flights", "flights-0@5", _where()),
         "init": json_output.init_document("flights", _init()),
     }
 

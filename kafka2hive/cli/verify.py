@@ -1,0 +1,70 @@
+"""`kafka2hive verify` and `kafka2hive where`: questions about what the dump promises."""
+
+import logging
+import sys
+
+import typer
+
+from kafka2hive.cli import json_output
+from kafka2hive.cli.outcome import say, with_map
+from kafka2hive.cli.screen import standard_output
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.observe.log import LogFormat
+from kafka2hive.service.verify import VerifyOrder, verify
+from kafka2hive.service.where import Place, where
+from kafka2hive.service.wiring import wire
+
+
+def verify_command(config: str, order: VerifyOrder, json: bool, color: bool, log_format: LogFormat) -> int:
+    """Audit; on a terminal the table that is being looked at stands on standard error."""
+
+    def command(service_map: ServiceMap) -> int:
+        result = verify(
+            wire(service_map),
+            order,
+            KafkaAdmin(service_map.kafka, 10.0),
+            HiveMetastore(service_map.hive) if service_map.hive else None,
+            _announce if sys.stderr.isatty() else lambda _table: None,
+        )
+        if json:
+            say(json_output.text(json_output.verify_document(service_map.service, result)))
+        else:
+            from kafka2hive.cli.render_verify import render_verify
+
+            say(render_verify(service_map.service, result, standard_output(color)))
+        return int(result.exit_code)
+
+    return with_map(config, log_format, logging.WARNING, command)
+
+
+def parse_place(text: str) -> Place:
+    """The argument of `where`. Raises typer.BadParameter (a usage error, exit code 2)."""
+    try:
+        return Place.parse(text)
+    except ConfigError as error:
+        raise typer.BadParameter(
+            f"{error.message}; {error.remedy}", param_hint="TOPIC-PARTITION@OFFSET"
+        ) from error
+
+
+def where_command(config: str, place: Place, json: bool, color: bool, log_format: LogFormat) -> int:
+    """Look an offset up in the ledgers."""
+
+    def command(service_map: ServiceMap) -> int:
+        result = where(wire(service_map), place)
+        if json:
+            say(json_output.text(json_output.where_document(service_map.service, str(place), result)))
+        else:
+            from kafka2hive.cli.render_verify import render_where
+
+            say(render_where(str(place), result, standard_output(color)))
+        return int(result.exit_code)
+
+    return with_map(config, log_format, logging.WARNING, command)
+
+
+def _announce(table: str) -> None:
+    sys.stderr.write(f"auditing {table}\n")

@@ -1,0 +1,187 @@
+"""`kafka2hive verify`: audits what the dump promises, with an exit code. Only reads; works beside a live run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka2hive.hive.locations import same_location
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.audit import Finding, audit_history, lost_paths
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.audit_files import audit_contents, audit_presence
+from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import NotFound, StorageError
+
+_MOVED_UNDER_US = 5
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOrder:
+    """What to audit; `contents` reads every file back (checksum and footer), `tables` empty: all of the service."""
+
+    tables: tuple[str, ...] = ()
+    contents: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTable:
+    """One table's audit: what was looked at, and what was found. `not_checked` says what no answer was had for."""
+
+    table: str
+    epochs: int
+    files: int
+    rows: int
+    bytes: int
+    findings: tuple[Finding, ...]
+    not_checked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    tables: tuple[VerifiedTable, ...]
+    errors: tuple[tuple[str, Kafka2HiveError], ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """STOP when anything is not as promised, UNAVAILABLE when something could not be looked at."""
+        if any(table.findings for table in self.tables):
+            return ExitCode.STOP
+        if self.errors:
+            return self.errors[0][1].exit_code
+        return ExitCode.UNAVAILABLE if any(table.not_checked for table in self.tables) else ExitCode.DONE
+
+
+def verify(
+    wiring: Wiring,
+    order: VerifyOrder,
+    kafka: KafkaAdmin | None,
+    metastore: Metastore | None,
+    progress: Callable[[str], None] = lambda _table: None,
+) -> VerifyResult:
+    """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system)."""
+    tables: list[VerifiedTable] = []
+    errors: list[tuple[str, Kafka2HiveError]] = []
+    for paths in ledger_tables(wiring):
+        if order.tables and paths.table not in order.tables:
+            continue
+        progress(paths.table)
+        try:
+            history = _history(wiring, look(wiring.ports.files, paths))
+            if history.newest.service == wiring.map.service or paths.table in order.tables:
+                tables.append(_verify_table(wiring, history, order, kafka, metastore))
+        except NoLedger:
+            continue
+        except StorageError as error:
+            errors.append((paths.table, ServiceUnavailable("storage.unavailable", str(error), "ask again")))
+        except Kafka2HiveError as error:
+            errors.append((paths.table, error))
+    return VerifyResult(tuple(tables), tuple(errors))
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """All final snapshots from the first to the newest, and the pending one above them."""
+
+    finals: tuple[Snapshot, ...]
+    pending: Snapshot | None
+
+    @property
+    def newest(self) -> Snapshot:
+        return self.pending or self.finals[-1]
+
+    @property
+    def all(self) -> tuple[Snapshot, ...]:
+        return self.finals + ((self.pending,) if self.pending else ())
+
+
+def _history(wiring: Wiring, view: View) -> _History:
+    """A take-over or a purge in between makes us read again."""
+    for _ in range(_MOVED_UNDER_US):
+        try:
+            finals = tuple(final_snapshots(wiring.ports.files, view.paths, view.directory))[::-1]
+        except NotFound:
+            view = look(wiring.ports.files, view.paths)
+            continue
+        pending = view.newest.pending and view.state.epoch > finals[-1].epoch
+        return _History(finals, view.state if pending else None)
+    raise ServiceUnavailable("ledger.moving", f"{view.directory} moves while it is read", "ask again")
+
+
+def _verify_table(
+    wiring: Wiring,
+    history: _History,
+    order: VerifyOrder,
+    kafka: KafkaAdmin | None,
+    metastore: Metastore | None,
+) -> VerifiedTable:
+    """The ledger by itself, then against files, Kafka and Hive. A pending epoch's files are a start's business."""
+    findings = list(audit_history(history.all))
+    not_checked: list[str] = []
+    lost = lost_paths(history.all)
+    files, concurrency = wiring.ports.files, wiring.ports.concurrency
+    findings += audit_presence(files, concurrency, history.finals, lost)
+    if order.contents:
+        findings += audit_contents(files, concurrency, history.finals, lost)
+    if kafka is not None:
+        try:
+            findings += _beyond_kafka(history.newest, kafka)
+        except ServiceUnavailable as error:
+            not_checked.append(f"Kafka: {error.message}")
+    if metastore is not None:
+        try:
+            findings += _unregistered(history, metastore)
+        except MetastoreUnavailable as error:
+            not_checked.append(f"Hive: {error}")
+    named = [file for snapshot in history.finals for file in snapshot.files]
+    return VerifiedTable(
+        history.newest.table,
+        len(history.all),
+        len(named),
+        sum(file.rows for file in named),
+        sum(file.length for file in named),
+        tuple(findings),
+        tuple(not_checked),
+    )
+
+
+def _beyond_kafka(newest: Snapshot, kafka: KafkaAdmin) -> list[Finding]:
+    """Nothing was read that Kafka does not have: positions lie within the log, or Kafka has dropped what was read."""
+    ends = kafka.latest([p.topic_partition for p in newest.positions])
+    return [
+        Finding(
+            "verify.beyond_end",
+            f"{newest.table} {p.topic_partition}",
+            f"read up to {p.end}, Kafka's log ends at {ends[p.topic_partition].offset}",
+        )
+        for p in newest.positions
+        if p.topic_partition in ends and ends[p.topic_partition].offset < p.end
+    ]
+
+
+def _unregistered(history: _History, metastore: Metastore) -> list[Finding]:
+    """Every Hive partition with data is registered where it lies, or the newest snapshot owes it."""
+    touched = {f.hive_partition for s in history.finals for f in s.files if f.hive_partition.path}
+    found = []
+    for partition in sorted(touched - set(history.newest.debts)):
+        name = f"{partition.table} {partition.path}"
+        try:
+            where = metastore.location(partition)
+        except MetastoreRefused as error:
+            found.append(Finding("verify.hive", name, str(error)))
+            continue
+        if where is None:
+            found.append(
+                Finding("verify.hive", name, f"is not registered; its rows are at {partition.location}")
+            )
+        elif not same_location(where, partition.location):
+            found.append(
+                Finding(
+                    "verify.hive", name, f"is registered at {where}, its rows are at {partition.location}"
+                )
+            )
+    return found

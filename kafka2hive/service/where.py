@@ -1,0 +1,105 @@
+"""`kafka2hive where TOPIC-N@OFFSET`: in which epoch and in which files an offset lies, table by table. Only reads."""
+
+import re
+from dataclasses import dataclass
+
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+_PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An offset of a topic partition, written `topic-3@12345`."""
+
+    topic_partition: TopicPartition
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition}@{self.offset}"
+
+    @staticmethod
+    def parse(text: str) -> "Place":
+        """Raises ConfigError (`usage.place`)."""
+        found = _PLACE.fullmatch(text)
+        if not found:
+            raise ConfigError(
+                "usage.place", f"not a place: {text!r}", "write TOPIC-PARTITION@OFFSET, e.g. flights-3@12345"
+            )
+        return Place(TopicPartition(found["topic"], int(found["number"])), int(found["offset"]))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """Where one table has the offset. `epoch` None: `answer` says why it has none.
+
+    `files` are those of the task that read the offset: the record is in one of them (the bucket tells which), or it was
+    a tombstone, filtered or absent, as the account in the epoch's snapshot says.
+    """
+
+    table: str
+    answer: str
+    epoch: int | None = None
+    files: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WhereResult:
+    found: tuple[FoundPlace, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.DONE
+
+
+def where(wiring: Wiring, place: Place) -> WhereResult:
+    """Ask every ledger of the map's service that has read the topic partition. Raises ServiceUnavailable, Stop."""
+    found = []
+    for paths in ledger_tables(wiring):
+        try:
+            view = look(wiring.ports.files, paths)
+            position = view.state.position(place.topic_partition)
+            if view.state.service != wiring.map.service or position is None:
+                continue
+            if place.offset >= position.end:
+                found.append(FoundPlace(paths.table, f"not read yet: the table stands at {position.end}"))
+                continue
+            pending = [view.state] if view.newest.pending else []
+            snapshots = [*pending, *final_snapshots(wiring.ports.files, paths, view.directory)]
+            found.append(_in_history(paths.table, snapshots, place))
+        except NoLedger:
+            continue
+        except StorageError as error:
+            raise ServiceUnavailable("storage.unavailable", str(error), "ask again") from error
+    return WhereResult(tuple(found))
+
+
+def _in_history(table: str, snapshots: list[Snapshot], place: Place) -> FoundPlace:
+    """Newest first; the epoch whose account covers the offset."""
+    for snapshot in snapshots:
+        for gap in snapshot.gaps:
+            if gap.epoch == snapshot.epoch and _covers(
+                gap.range.topic_partition, gap.range.start, gap.range.end, place
+            ):
+                return FoundPlace(table, f"accepted as lost: {gap.reason}", snapshot.epoch)
+        for account in snapshot.accounts:
+            taken = account.range
+            if _covers(taken.topic_partition, taken.start, taken.end, place):
+                files = tuple(f for f in snapshot.files if f.task == account.task and taken in f.ranges)
+                return FoundPlace(
+                    table, f"read by task {account.task} of epoch {snapshot.epoch}", snapshot.epoch, files
+                )
+    return FoundPlace(table, "before the table's first position: it began later")
+
+
+def _covers(topic_partition: TopicPartition, start: int, end: int, place: Place) -> bool:
+    return topic_partition == place.topic_partition and start <= place.offset < end

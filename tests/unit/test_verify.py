@@ -1,0 +1,147 @@
+"""`verify` and `where` on ledgers of local disk: whole ones pass, every damage is named with its place."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.ledger.audit import audit_history
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import look
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import AcceptedGap, Snapshot
+from kafka2hive.service.verify import VerifyOrder, verify
+from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service
+
+
+@pytest.fixture
+def recovered(tmp_path: Path) -> Service:
+    service = pending_service(tmp_path)
+    assert invoke("recover", "-c", str(service.map)).exit_code == 0
+    return service
+
+
+def _findings(service: Service, contents: bool = False) -> tuple[int, set[tuple[str, str]]]:
+    """Exit code and findings of the audit against files alone: the map's Kafka is nobody's."""
+    result = verify(service.wiring, VerifyOrder(contents=contents), None, None)
+    (table,) = result.tables
+    return int(result.exit_code), {(f.code, f.where) for f in table.findings}
+
+
+def _history(service: Service) -> list[Snapshot]:
+    files = service.wiring.ports.files
+    view = look(files, service.wiring.paths(TABLE))
+    return list(final_snapshots(files, view.paths, view.directory))[::-1]
+
+
+def test_a_whole_dump_has_no_findings(recovered: Service) -> None:
+    assert _findings(recovered) == (0, set())
+
+
+def test_what_could_not_be_checked_is_said_and_has_its_exit_code(recovered: Service) -> None:
+    result = invoke("verify", "--json", "-c", str(recovered.map))
+    (table,) = json.loads(result.stdout)["tables"]
+    assert (result.exit_code, table["findings"]) == (69, [])
+    assert "Kafka" in table["not_checked"][0]
+
+
+def test_a_missing_file_is_named(recovered: Service) -> None:
+    recovered.final(0).unlink()
+    assert _findings(recovered) == (76, {("verify.missing", recovered.files[0].final)})
+
+
+def test_a_file_of_another_length_is_named(recovered: Service) -> None:
+    recovered.final(1).write_bytes(b"short")
+    assert _findings(recovered) == (76, {("verify.length", recovered.files[1].final)})
+
+
+def test_a_changed_byte_is_found_by_reading_back(recovered: Service) -> None:
+    code, found = _findings(recovered, contents=True)
+    assert code == 76  # the service of this test writes no real checksums
+    assert found == {("verify.checksum", file.final) for file in recovered.files}
+
+
+def test_a_file_that_no_snapshot_names_is_named(recovered: Service) -> None:
+    stranger = recovered.final(0).with_name(recovered.final(0).name.replace("task_0", "task_7"))
+    stranger.write_bytes(b"x")
+    code, found = _findings(recovered)
+    assert (code, {what for what, _ in found}) == (76, {"verify.stranger"})
+    assert all(where.endswith(stranger.name) for _, where in found)
+
+
+def test_a_file_given_up_by_a_person_is_no_finding(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    service.staged(0).unlink()
+    lost = service.files[0].final
+    assert invoke("recover", "-c", str(service.map)).exit_code == 76
+    assert invoke("recover", "--accept-loss", lost, "-c", str(service.map)).exit_code == 0
+    assert _findings(service) == (0, set())
+
+
+def test_a_damaged_snapshot_is_named(recovered: Service) -> None:
+    (snapshot,) = recovered.map.parent.rglob("e000002.final")
+    snapshot.write_bytes(snapshot.read_bytes().replace(b"flights", b"fligths", 1))
+    result = verify(recovered.wiring, VerifyOrder(), None, None)
+    ((table, error),) = result.errors
+    assert (result.exit_code, table, error.code) == (76, TABLE, "ledger.damaged")
+    assert "e000002.final" in error.message
+
+
+def test_a_hole_an_overlap_and_a_lost_position_are_told_apart(recovered: Service) -> None:
+    first, second, third = _history(recovered)[:3]
+    (position,) = third.positions
+
+    def codes(changed: Snapshot) -> set[str]:
+        return {f.code for f in audit_history([first, second, changed])}
+
+    assert codes(third) == set()
+    assert "verify.hole" in codes(replace(third, positions=(replace(position, start=position.start + 1),)))
+    assert "verify.overlap" in codes(replace(third, positions=(replace(position, start=position.start - 1),)))
+    assert "verify.position" in codes(replace(third, positions=()))
+
+
+def test_a_jump_is_fine_when_a_person_accepted_it_in_that_epoch(recovered: Service) -> None:
+    first, second, third = _history(recovered)[:3]
+    (position,) = third.positions
+    jumped = replace(position, start=position.end + 90, end=position.end + 90)
+    gap = AcceptedGap(
+        OffsetRange(position.topic_partition, position.end, jumped.end),
+        "retention",
+        "2013-01-01T00:00:00Z",
+        3,
+    )
+    fourth = replace(third, epoch=3, positions=(jumped,), accounts=(), files=(), gaps=(gap,))
+    assert audit_history([first, second, third, fourth]) == ()
+    late = replace(fourth, gaps=(replace(gap, epoch=2),))
+    assert {f.code for f in audit_history([first, second, third, late])} == {"verify.hole"}
+
+
+def test_a_missing_epoch_and_rows_that_do_not_add_up_are_found(recovered: Service) -> None:
+    first, second, third = _history(recovered)[:3]
+    assert "verify.history" in {f.code for f in audit_history([first, third])}
+    fewer = replace(third, files=third.files[:1])
+    assert {f.code for f in audit_history([first, second, fewer])} == {"verify.rows"}
+    unread = replace(third, accounts=())
+    assert "verify.account" in {f.code for f in audit_history([first, second, unread])}
+
+
+def test_where_names_the_files_of_an_offset(recovered: Service) -> None:
+    result = invoke("where", "flights-0@7", "--json", "-c", str(recovered.map))
+    (table,) = json.loads(result.stdout)["tables"]
+    assert (result.exit_code, table["epoch"]) == (0, 2)
+    assert {file["path"] for file in table["files"]} <= {file.final for file in recovered.files}
+    assert table["files"]
+
+
+@pytest.mark.parametrize(
+    ("place", "answer"), [("flights-0@4", "began later"), ("flights-0@15", "not read yet")]
+)
+def test_where_says_why_an_offset_is_nowhere(recovered: Service, place: str, answer: str) -> None:
+    result = invoke("where", place, "-c", str(recovered.map))
+    assert result.exit_code == 0
+    assert answer in result.output
+
+
+def test_where_refuses_what_is_no_place(recovered: Service) -> None:
+    assert invoke("where", "flights", "-c", str(recovered.map)).exit_code == 2
