@@ -60,8 +60,8 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
 
 
 def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
-    """The Hive partitions files go to; an unpartitioned table has none to register."""
-    return frozenset(f.hive_partition for f in files if f.hive_partition.path)
+    """The Hive partitions files go to; that of an unpartitioned table (path '') stands for the table itself."""
+    return frozenset(f.hive_partition for f in files)
 
 
 def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
