@@ -14,6 +14,7 @@ FIRST_GUESS_BYTES = 500.0
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _LONGEST_OUTAGE = 30.0
+_DOUBLINGS = 10  # beyond that the longest wait holds anyway, and a power of a thousand is no float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class Table:
         self.failures += 1
         times = self.failures
         longest = _LONGEST_OUTAGE if isinstance(error, Surprise | ServiceUnavailable) else _LONGEST_WAIT
-        wait = math.inf if isinstance(error, Stop) else min(_FIRST_WAIT * 2 ** (times - 1), longest)
+        wait = min(_FIRST_WAIT * 2 ** min(times - 1, _DOUBLINGS), longest)
+        wait = math.inf if isinstance(error, Stop) else wait
         self.aside = SetAside(error, now + wait, times)
         return self.aside
 
@@ -79,6 +81,12 @@ class Table:
     def is_waiting(self, now: float) -> bool:
         """Set aside, and not to be tried yet."""
         return self.aside is not None and now < self.aside.until
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Set aside by a Stop. Any thread may ask: `aside` is read once."""
+        aside = self.aside
+        return aside is not None and aside.needs_a_person
 
     def serves(self, now: float) -> bool:
         """Ready to be planned."""

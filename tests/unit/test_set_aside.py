@@ -1,0 +1,47 @@
+"""A table that is set aside: how long it waits, and that it disturbs nobody."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, TableError
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import wire
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        f"""\
+service: aside
+kafka: {{bootstrap.servers: "127.0.0.1:9"}}
+storage: {{uri: "{tmp_path.as_uri()}"}}
+tables:
+  - {{table: air.flights, topics: [flights], format: raw}}
+"""
+    )
+    (only,) = routed_tables(wire(load_map(str(path), {})), ["flights"])
+    return only
+
+
+@pytest.mark.parametrize(
+    ("error", "longest"),
+    [(TableError("a.b", "no room"), 300.0), (ServiceUnavailable("a.b", "Kafka is away"), 30.0)],
+)
+def test_waits_double_up_to_the_longest_however_often_it_fails(
+    table: Table, error: Kafka2HiveError, longest: float
+) -> None:
+    waits = [table.set_aside(error, 0.0).until for _ in range(2000)]
+    assert waits[:3] == [5.0, 10.0, 20.0]
+    assert waits[-1] == longest
+    assert not table.needs_a_person
+
+
+def test_a_stop_waits_for_a_person(table: Table) -> None:
+    assert not table.needs_a_person
+    assert table.set_aside(Stop("a.b", "impossible"), 0.0).until == math.inf
+    assert table.needs_a_person
