@@ -90,12 +90,14 @@ class KafkaView:
         earliest: Mapping[TopicPartition, Watermark],
         latest: Mapping[TopicPartition, Watermark],
     ) -> dict[TopicPartition, int]:
-        """Once per start of a table."""
+        """Once per start of a table. None counts as checked before all are: an error leaves nothing to be judged."""
         found: dict[TopicPartition, int] = {}
-        for table in tables:
-            if not table.checked_epochs and table.tenure is not None:
+        unchecked = [table for table in tables if not table.checked_epochs]
+        for table in unchecked:
+            if table.tenure is not None:
                 found.update(last_read_epochs(self.kafka, table.tenure.state, earliest, latest))
-                table.checked_epochs = True
+        for table in unchecked:
+            table.checked_epochs = table.tenure is not None
         return found
 
 
