@@ -116,7 +116,7 @@ class Run:
                 self._dump = dump
                 self._start_registrar(dump)
                 self._judge.look_again()
-                self._holding.start_due_tables()
+                dump.start_tables()
                 query = DumpQuery(
                     spark,
                     dump,
@@ -200,7 +200,7 @@ class Run:
         self._notifier.watchdog()
         tables = list(self._holding.tables.values())
         self._watcher.idle(tables)
-        if tables and all(t.aside is not None and t.aside.needs_a_person for t in tables):
+        if tables and all(t.needs_a_person for t in tables):
             log.error("no table can go on without a person")
             self._stop.set()
 

@@ -75,7 +75,8 @@ def freshness(table: Table, now: float) -> float | None:
     """Age in seconds of what the table shows: 0 when nothing waits, else the age of its newest record."""
     if table.lag_records == 0:
         return 0.0
-    newest = table.tenure.state.newest_ms if table.tenure else None
+    tenure = table.tenure  # read once: another thread may drop it
+    newest = tenure.state.newest_ms if tenure else None
     return None if newest is None else max(now - newest / 1000, 0.0)
 
 
