@@ -106,6 +106,14 @@ def test_every_reason_of_the_json_decoder_stands_in_its_contract() -> None:
     assert sorted(reason for reason in reasons if f"`{reason}`" not in text) == []
 
 
+def test_every_finding_of_verify_is_explained() -> None:
+    text = (ROOT / "docs/commands.md").read_text()
+    constants = {n.value for n in nodes() if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    codes = {value for value in constants if re.fullmatch(r"verify\.[a-z_]+", value)}
+    assert codes
+    assert sorted(code for code in codes if f"`{code}`" not in text) == []
+
+
 def test_every_exit_code_is_explained_to_users_and_operators() -> None:
     for text in ((ROOT / "README.md").read_text(), OPERATIONS):
         numbers = {n for row in re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE) for n in row.split(", ")}
@@ -113,7 +121,7 @@ def test_every_exit_code_is_explained_to_users_and_operators() -> None:
 
 
 def test_every_option_of_every_command_is_explained() -> None:
-    text = (ROOT / "README.md").read_text() + OPERATIONS
+    text = (ROOT / "README.md").read_text() + OPERATIONS + (ROOT / "docs/commands.md").read_text()
     root = get_command(app)
     commands = getattr(root, "commands", {})
     assert {"run", "recover", "status", "init", "validate", "demo"} <= set(commands)
