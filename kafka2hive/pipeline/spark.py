@@ -4,18 +4,22 @@ Signals: install handlers after `start_session`, pyspark replaces the one of SIG
 the driver's process group: SIGTERM must go to the driver alone (systemd: `KillMode=mixed`).
 """
 
+import logging
 import os
 import re
 import sys
 import zipfile
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import kafka2hive
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
+
+log = logging.getLogger(__name__)
 
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
@@ -79,6 +83,14 @@ def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSe
     if not is_local(options.master):
         ship_package(spark, scratch)
     return spark
+
+
+def stop_session(spark: SparkSession) -> None:
+    """End Spark. Never fails: a JVM that is gone already must not hide why the run ends."""
+    try:
+        spark.stop()
+    except (Py4JError, OSError) as error:
+        log.warning("Spark did not stop in good order: %s", error)
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:

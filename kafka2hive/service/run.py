@@ -100,7 +100,7 @@ class Run:
         self._holding.judge_all()
         with Scratch(Path(self._map.run_directory)) as scratch:
             from kafka2hive.pipeline.query import DumpQuery, task_function
-            from kafka2hive.pipeline.spark import session_slots, start_session
+            from kafka2hive.pipeline.spark import session_slots, start_session, stop_session
             from kafka2hive.pipeline.task import run_task
 
             spark = start_session(self._map.spark, self._map.service, scratch)
@@ -133,7 +133,8 @@ class Run:
                 ended = query.run_until(self._stop, self._tick)
                 return self._end(ended)
             finally:
-                spark.stop()
+                self._beat.end()
+                stop_session(spark)
 
     def _started(self, started: Started) -> None:
         state = started.tenure.state
@@ -205,9 +206,11 @@ class Run:
             self._stop.set()
 
     def _end(self, ended: "Ended") -> RunResult:
-        """Pay what is owed to Hive, note in the ledgers what was paid, take the beat away."""
+        """Pay what is owed to Hive, note in the ledgers what was paid."""
         assert self._dump is not None
         self._notifier.stopping()
+        if ended.error is not None and not isinstance(ended.error, Kafka2HiveError):
+            log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
             log.warning(
                 "epoch %d was abandoned: nothing of it is committed, its files are swept later",
@@ -223,7 +226,6 @@ class Run:
             self._dump.write_debts()
         if self._follower is not None:
             self._follower.end(BEAT_SECONDS)
-        self._beat.end()
         self._metrics.close()
         aside = tuple(
             (t.name, t.aside.error) for t in self._holding.set_aside_tables() if t.aside is not None
