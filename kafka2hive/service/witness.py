@@ -36,7 +36,7 @@ class Witness:
                     "ledger.witness",
                     f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to {offset}",
                     "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"
-                    " one in the map (kafka.group)",
+                    " one in the map (kafka: group.id)",
                 )
 
     def _positions(self, tables: Iterable[Table]) -> dict[TopicPartition, int]:
