@@ -82,6 +82,8 @@ class Holding:
         """Take over every table that is not held and not waiting. Raises OwnedByLiveRun, TakeOverLost, Fenced."""
         now = self._now()
         due = [t for t in self.tables.values() if t.tenure is None and not t.is_waiting(now)]
+        if due:
+            self._judge.look_again()  # who lives now: a later start must not fence a run that came in between
         started = self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
         return [s for s in started if s is not None]
 

@@ -7,6 +7,7 @@ fails stays a debt of the table, and so stands in its next snapshot.
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from kafka2hive.model.errors import TableError
@@ -84,7 +85,11 @@ class Registrar:
                 if left:
                     self._busy = False
                     self._condition.notify_all()
-                    self._condition.wait_for(lambda: self._ending, RETRY_SECONDS)
+                    # what is new is not kept waiting by what is refused
+                    self._condition.wait_for(partial(self._is_new_beside, left), RETRY_SECONDS)
+
+    def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
+        return self._ending or bool(self._debts - left)
 
     def pay(self, debts: frozenset[HivePartition]) -> frozenset[HivePartition]:
         """Register now, in the caller's thread; what could not be done for now comes back."""

@@ -115,7 +115,6 @@ class Run:
                 )
                 self._dump = dump
                 self._start_registrar(dump)
-                self._judge.look_again()
                 dump.start_tables()
                 query = DumpQuery(
                     spark,
