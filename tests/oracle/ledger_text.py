@@ -50,6 +50,8 @@ class LedgerText:
             directory = self.directory()
             names = [path.rpartition("/")[2] for path in self._tree.files(directory)]
             decided = [name for name in names if name.endswith((".final", ".pending"))]
+            if not decided:
+                continue  # taken over between the two listings
             try:
                 return self.read(f"{directory}/{max(decided, key=_epoch)}")
             except FileNotFoundError:
