@@ -31,6 +31,8 @@ class StartOrder:
     `judge` looks at the present state and returns the generation fit to be taken over, or raises. `new_owner` gives
     `<host>-<pid>-<uuid>` with a fresh uuid at every call. `location` is the table's directory by the map, None: as the
     ledger says. `keep` final snapshots stay outside the archive. `given_up` are final addresses accepted as lost.
+    `before_roll_forward` hears of each take-over: what it raises leaves a pending epoch pending, and so the STOP of a
+    lost file in force.
     """
 
     paths: LedgerPaths
@@ -39,6 +41,7 @@ class StartOrder:
     location: str | None = None
     keep: int = 10
     given_up: frozenset[str] = field(default_factory=frozenset)
+    before_roll_forward: Callable[[Tenure], None] = lambda _tenure: None
 
 
 def start(ports: Ports, order: StartOrder) -> Started:
@@ -64,6 +67,7 @@ def _start_once(ports: Ports, order: StartOrder) -> Started:
     location = order.location or tenure.state.location
     claim_location(ports, location, tenure.state)
     pending = tenure.state.epoch if tenure.pending else None
+    order.before_roll_forward(tenure)
     published = roll_forward(ports, tenure, order.given_up)
     swept = sweep_own_directory(ports, published.tenure)
     swept += sweep_staging(ports, published.tenure, staging_directory(location))

@@ -181,7 +181,18 @@ def _planned(wiring: Wiring, view: View) -> RecoveredTable:
 def _recover_table(
     wiring: Wiring, view: View, order: RecoverOrder, judge: Judge, pay: Pay, repairs: Repairs
 ) -> RecoveredTable:
+    """Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
+
+    They are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is not
+    recorded: the same command again records it, and `verify` names it.
+    """
     wanted = repairs.wanted(view, order.accept_loss, order.refetch)
+    change = Change()
+
+    def prepare(tenure: Tenure) -> None:
+        nonlocal change
+        change = repairs.change(tenure, wanted, order.accept_gap)
+
     started = start(
         wiring.ports,
         StartOrder(
@@ -190,15 +201,22 @@ def _recover_table(
             new_owner=new_owner,
             keep=wiring.map.limits.keep_snapshots,
             given_up=frozenset(file.final for file in wanted.files),
+            before_roll_forward=prepare,
         ),
     )
     tenure = started.tenure
-    owed = frozenset(tenure.state.debts)
-    payment = pay(owed) if owed else Payment()
-    change = replace(repairs.change(tenure, wanted, order.accept_gap), open_debts=payment.left)
-    if change.losses or change.gaps or change.first or payment.left != owed:
+
+    def publish(change: Change) -> None:
+        nonlocal tenure
         snapshot = draft(tenure, view.state.service, wiring.ports.clock.now(), change)
         tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
+
+    if change.losses or change.gaps or change.first:
+        publish(replace(change, open_debts=frozenset(tenure.state.debts)))
+    owed = frozenset(tenure.state.debts)
+    payment = pay(owed) if owed else Payment()
+    if payment.left != owed:
+        publish(Change(open_debts=payment.left))
     return _done(started, tenure, len(owed - payment.left), payment, change)
 
 
