@@ -109,6 +109,7 @@ def test_records_that_kafka_has_no_more_stop_a_refetch(tmp_path: Path, broker: B
     result = invoke("recover", "--refetch", service.files[0].final, "-c", str(service.map))
     assert result.exit_code == 76, result.output
     assert "--accept-loss" in result.stdout
+    assert invoke("recover", "-c", str(service.map)).exit_code == 76, "the failed refetch lifted the STOP"
 
 
 def test_an_accepted_gap_is_recorded_and_the_table_goes_on(tmp_path: Path, broker: Broker) -> None:
