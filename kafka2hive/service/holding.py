@@ -164,7 +164,7 @@ class Holding:
         try:
             started = start(self._wiring.ports, order)
         except NoLedger:
-            begin_ledger(self._wiring, self._witness, table, self.tables.values())
+            begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
             started = start(self._wiring.ports, order)
         table.tenure = started.tenure
         table.open_debts = frozenset(started.tenure.state.debts)

@@ -1,6 +1,6 @@
 """`kafka2hive init`: the ledgers of the map's tables, made without a run. Also how a run makes the one of a new table."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -49,7 +49,7 @@ class InitResult:
         return errors[0].exit_code if errors else ExitCode.DONE
 
 
-def begin_ledger(wiring: Wiring, witness: Witness, table: Table, tables: Iterable[Table]) -> None:
+def begin_ledger(wiring: Wiring, witness: Witness, table: Table, tables: Collection[Table]) -> None:
     """R1: never silently where the table, or Kafka's group offsets, say that there was one.
 
     `tables` are all of the service. Doing it twice changes nothing. Raises Stop, Surprise, TableError,
@@ -66,7 +66,7 @@ def init_ledgers(wiring: Wiring, kafka: KafkaAdmin) -> InitResult:
     Raises ServiceUnavailable when Kafka does not answer.
     """
     group = wiring.map.kafka.group if wiring.map.kafka.commit_group else None
-    witness = Witness(kafka, group, wiring.ports)
+    witness = Witness(kafka, group, wiring)
     tables = routed_tables(wiring, kafka.cluster(lambda _topic: False).topics)
     return InitResult(tuple(_init(wiring, witness, table, tables) for table in tables))
 

@@ -82,7 +82,7 @@ class Run:
         self._beat = Beat(wiring.ports, root, self._map.service, self._owner, wiring.processes.me())
         self._settings: dict[str, TableSettings] = {}
         group = self._map.kafka.group if self._map.kafka.commit_group else None
-        witness = Witness(self._kafka, group, wiring.ports)
+        witness = Witness(self._kafka, group, wiring)
         self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started)
         self._watcher = EpochWatcher(self._metrics, self._began)
         self._follower = GroupFollower(self._kafka, group) if group else None

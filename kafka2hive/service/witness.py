@@ -1,35 +1,42 @@
 """Kafka's group offsets as a witness against a vanished ledger (rule R1): they are never a position."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
 
 
 class Witness:
     """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no witness."""
 
-    def __init__(self, kafka: KafkaAdmin, group: str | None, ports: Ports) -> None:
+    def __init__(self, kafka: KafkaAdmin, group: str | None, wiring: Wiring) -> None:
         self._kafka = kafka
         self._group = group
-        self._ports = ports
+        self._wiring = wiring
 
-    def refuse_lost_positions(self, table: Table, tables: Iterable[Table]) -> None:
+    def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
         """Raises Stop when the group has read a topic of `table` further than any ledger of the service says.
 
-        A topic that another table of the service reads explains the group's offset up to that table's position.
+        A topic that another table of the service reads explains the group's offset up to that table's position; so
+        does the ledger of a table that left the map (renamed, removed): its position is kept.
         """
         if self._group is None:
             return
         topics = self._kafka.cluster().topics
         wanted = [tp for name in table.topics if name in topics for tp in topics[name].topic_partitions()]
         witnessed = self._kafka.group_offsets(self._group, wanted)
+        if not witnessed:
+            return
         explained = self._positions(t for t in tables if t is not table and set(t.topics) & set(table.topics))
+        if any(offset > explained.get(tp, 0) for tp, offset in witnessed.items()):
+            explained = self._left_the_map({t.name for t in tables}, explained)
         for tp, offset in sorted(witnessed.items()):
             if offset > explained.get(tp, 0):
                 raise Stop(
@@ -39,14 +46,35 @@ class Witness:
                     " one in the map (kafka: group.id)",
                 )
 
+    def _left_the_map(
+        self, names: Collection[str], explained: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """`explained`, and what ledgers of this service say that are no table's of the map any more."""
+        explained = dict(explained)
+        for paths in ledger_tables(self._wiring):
+            if paths.table in names:
+                continue
+            try:
+                state = look(self._wiring.ports.files, paths).state
+            except (NoLedger, Stop):
+                continue  # it explains nothing
+            if state.service == self._wiring.map.service:
+                _join(explained, state)
+        return explained
+
     def _positions(self, tables: Iterable[Table]) -> dict[TopicPartition, int]:
         positions: dict[TopicPartition, int] = {}
         for table in tables:
             try:
-                state = table.tenure.state if table.tenure else look(self._ports.files, table.paths).state
+                tenure = table.tenure
+                state = tenure.state if tenure else look(self._wiring.ports.files, table.paths).state
             except NoLedger:
                 continue
-            for position in state.positions:
-                tp = position.topic_partition
-                positions[tp] = max(position.end, positions.get(tp, 0))
+            _join(positions, state)
         return positions
+
+
+def _join(positions: dict[TopicPartition, int], state: Snapshot) -> None:
+    for position in state.positions:
+        tp = position.topic_partition
+        positions[tp] = max(position.end, positions.get(tp, 0))

@@ -76,6 +76,19 @@ def test_init_stops_where_the_consumer_group_has_read_already(tmp_path: Path, br
     assert "ledger.witness" in result.stdout
 
 
+def test_init_goes_on_where_the_ledger_of_a_renamed_table_explains_the_group(
+    tmp_path: Path, broker: Broker
+) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    options = load_map(str(service.map), {}).kafka
+    assert KafkaAdmin(options).commit_group_offsets(options.group, {TopicPartition("flights", 0): 15})
+    service.map.write_text(service.map.read_text().replace("air.flights", "air.departures"))
+    result = invoke("init", "-c", str(service.map))
+    assert result.exit_code == 0, result.output
+
+
 def test_status_shows_the_lag(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
     _plain_map(service.map)

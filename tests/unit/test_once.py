@@ -119,7 +119,7 @@ tables:
 
 def make_dump(wiring: Wiring, kafka: Kafka) -> Dump:
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
-    witness = Witness(kafka, None, wiring.ports)  # type: ignore[arg-type]  # a fake
+    witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
     holding = Holding(wiring, judge, witness, Schemas().resolve, lambda _debts: None, lambda _started: None)
     view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
     holding.refresh(view.cluster().topics)
