@@ -25,6 +25,7 @@ from kafka2hive.storage.port import (
 )
 
 SCHEME = "file://"
+_LOOKS = 5
 
 
 class LocalFileSystem:
@@ -58,15 +59,25 @@ class LocalFileSystem:
             return _status(path, os.stat(_name(path)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list; what vanishes while it is listed is left out."""
-        statuses = []
+        """See FileSystem.list. What vanished meanwhile may have been renamed, so there is another look.
+
+        A take-over seen half would be a table without a generation directory: a STOP that is none.
+        """
+        for _ in range(_LOOKS):
+            statuses, vanished = self._look(path)
+            if not vanished:
+                break
+        return tuple(sorted(statuses, key=lambda status: status.name))
+
+    def _look(self, path: str) -> tuple[list[FileStatus], bool]:
+        statuses, vanished = [], False
         with _errors(path, changes=False), os.scandir(_name(path)) as entries:
             for entry in entries:
                 try:
                     statuses.append(_status(f"{path.rstrip('/')}/{entry.name}", entry.stat()))
                 except FileNotFoundError:
-                    continue
-        return tuple(sorted(statuses, key=lambda status: status.name))
+                    vanished = True
+        return statuses, vanished
 
     def delete(self, path: str) -> bool:
         """See FileSystem.delete; a directory that is not empty is refused (StorageError)."""
