@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka2hive.storage.local_errors import classify
 from kafka2hive.storage.local_rename import rename_without_overwriting
@@ -69,7 +69,7 @@ class LocalFileSystem:
                 break
         return tuple(sorted(statuses, key=lambda status: status.name))
 
-    def _look(self, path: str) -> tuple[list[FileStatus], bool]:
+    def _look(self, path: str) -> tuple[Sequence[FileStatus], bool]:
         statuses, vanished = [], False
         with _errors(path, changes=False), os.scandir(_name(path)) as entries:
             for entry in entries:
