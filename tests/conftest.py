@@ -36,6 +36,7 @@ def shared_services(
     from tests.services.shared import SharedServices
 
     named = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    tmp_path_factory.getbasetemp()  # now: the services' threads would race for making it
     services = SharedServices(tmp_path_factory.mktemp, named & _SERVICES)
     yield services
     services.stop()
