@@ -1,0 +1,133 @@
+"""Hive away and back; a table in trouble beside one that is well."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.flights_topic import FlightsTopic
+from tests.integration.product import Running, command, run_once
+from tests.integration.service_map import (
+    FLIGHT_COLUMNS,
+    flights_table,
+    ledger_root,
+    location,
+    raw_table,
+    write_map,
+)
+from tests.oracle.exact import (
+    assert_exactly,
+    assert_same_bytes,
+    assert_settled,
+    ends_of,
+    flight,
+    flights_by_month,
+)
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import flights
+from tests.services.hive_server import HiveServer
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+
+@pytest.mark.timeout(900)
+def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
+    kafka: "KafkaBroker", hdfs: "Hdfs", flights_topic: FlightsTopic, unique: str, tmp_path: Path
+) -> None:
+    uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
+    (tmp_path / "hive").mkdir()
+    with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
+        config = write_map(
+            tmp_path,
+            unique,
+            kafka.bootstrap,
+            uri,
+            [flights_table(table, flights_topic.name)],
+            hive={"url": f"hive://{hive.address}", "timeout": "10s"},
+            limits={"epoch_records": 80_000},
+        )
+        with Running(config) as run:
+            run.wait_until(lambda: run.epochs() > 0, "an epoch")
+            hive.kill()
+            run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 300)
+            assert status(config)["debts"], "Hive was away, and nothing is owed"
+            hive.start()
+            run.wait_until(lambda: status(config)["debts"] == [], "out of debt", 120)
+            assert run.terminate() == 143, run.tail()
+        by_month = flights_by_month(flights_topic.stored)
+        assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+    tree = HdfsTree(hdfs.client())
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(flights_topic.stored))
+    assert_exactly(tree, location(uri, table), flights_topic.stored, flight)
+
+
+def status(config: Path) -> dict[str, object]:
+    """`status --json` of the only table."""
+    (table,) = json.loads(command("status", config, "--json").out)["tables"]
+    assert isinstance(table, dict)
+    return table
+
+
+@pytest.mark.timeout(600)
+def test_a_table_in_trouble_does_not_hold_up_the_others_and_catches_up(
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive: HiveServer,
+    hive_database: str,
+    tmp_path: Path,
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    root = ledger_root(uri)
+    kafka.create_topic(topic, 2)
+    stored = produce(kafka.bootstrap, topic, flights()[:40_000], 2)
+    well, crowded, wrong = (f"{hive_database}.{name}" for name in ("well", "crowded", "wrong"))
+    flat = f"{hive_database}.flat"
+    config = write_map(
+        tmp_path,
+        hive_database,
+        kafka.bootstrap,
+        uri,
+        [
+            raw_table(well, topic),
+            flights_table(crowded, topic),
+            flights_table(wrong, topic),
+            raw_table(flat, topic, bucket={"path": ""}),
+        ],
+        hive={"url": f"hive://{hive.address}"},
+    )
+    columns = ", ".join(
+        f"`{name}` {'string' if name == 'year' else kind}" for name, kind in FLIGHT_COLUMNS.items()
+    )
+    hive.query(
+        f"create external table {wrong} ({columns}, k_topic string, k_partition int, k_offset bigint)"
+        f" partitioned by (dt string) stored as parquet location '{location(uri, wrong)}'"
+    )
+    hdfs.client().mkdirs(location(uri, crowded).removeprefix(hdfs.namenode_url))
+    hdfs.set_quota(location(uri, crowded), names=4)
+
+    first = run_once(config)
+    assert first.code == 75, first.log[-3000:]
+    assert "quota" in first.log.lower()
+    assert "column year is bigint in the map, string in Hive" in first.log
+    for table in (well, flat):
+        assert_settled(tree, root, table, location(uri, table), ends_of(stored))
+        assert_same_bytes(tree, location(uri, table), stored)
+        assert hive.query(f"select count(*) from {table}") == [(len(stored),)]
+    assert command("status", config).code == 0
+
+    hdfs.clear_quota(location(uri, crowded))
+    hive.query(f"drop table {wrong}")
+    second = run_once(config)
+    assert second.code == 0, second.log[-3000:]
+    by_month = flights_by_month(stored)
+    for table in (crowded, wrong):
+        assert_settled(tree, root, table, location(uri, table), ends_of(stored))
+        assert_exactly(tree, location(uri, table), stored, flight)
+        assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+    assert_settled(tree, root, well, location(uri, well), ends_of(stored))
+    assert_same_bytes(tree, location(uri, well), stored)
