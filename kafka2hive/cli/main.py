@@ -1,7 +1,9 @@
 """The entry point. Each command's imports are its own, so that those without Spark start in well under a second."""
 
+import os
 import sys
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -206,8 +208,17 @@ def demo(
     raise typer.Exit(demo_command(directory, keep, flights, kafka_jars))
 
 
+def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What nothing caught: its stack for the report, and the exit code of a bug instead of Python's 1."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(70)
+
+
 def main() -> None:
     """The console script."""
+    sys.excepthook = _bug
     try:
         app()
     except KeyboardInterrupt:

@@ -88,10 +88,6 @@ class Catalogue:
         """The ledger that feeds a table, to be written into the properties of a table that is made."""
         self._ledgers[name] = ledger_id
 
-    def forget(self, name: str) -> None:
-        """Look at the table in Hive again before the next registration."""
-        self._ensured.discard(name)
-
     def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:
         if self._metastore is None:
             raise TableError(

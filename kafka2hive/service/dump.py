@@ -8,10 +8,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.ledger.draft import Change, OffsetsDoNotJoin
+from kafka2hive.ledger.draft import Change
 from kafka2hive.ledger.tenure import list_own_directory
-from kafka2hive.model.account import AccountMismatch
-from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
@@ -52,7 +51,7 @@ class Dump:
     """Implements the planner that the Spark source asks, and the query's callbacks.
 
     `slots` is how many tasks an epoch should have at most. With `once`, what Kafka holds at the first plan is dumped,
-    then nothing more is due. `fatal` is the error that ends the run (fenced, a bug).
+    then nothing more is due.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Dump:
         self._looked_at = wiring.ports.clock.monotonic()
         self._suspects = Suspects()
         self._lock = BusyLock(wiring.ports.clock)
-        self.fatal: Exception | None = None
+        holding.on_progress = self._lock.progress
 
     def position(self) -> int:
         """Number of the newest epoch that was planned; 0 before the first."""
@@ -86,7 +85,7 @@ class Dump:
     def plan(self, start: int) -> int:
         """Plan the next epoch: `start + 1`, or `start` when nothing is due. The same question gets the same answer.
 
-        Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun; with `once` also ServiceUnavailable.
+        Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun, a bug; with `once` also ServiceUnavailable.
         """
         with self._lock:
             if self._flight is not None:
@@ -95,13 +94,9 @@ class Dump:
                 return self._plan(start)
             except ServiceUnavailable as error:
                 if self._once:
-                    self.fatal = error
                     raise
                 log.warning("nothing is planned for now: %s", error.message)
                 return start
-            except (Kafka2HiveError, AccountMismatch, OffsetsDoNotJoin) as error:
-                self.fatal = error
-                raise
 
     def tasks(self, number: int) -> tuple[TaskPlan, ...]:
         """The planned tasks of an epoch; none when it is not under way."""
@@ -125,13 +120,9 @@ class Dump:
                     table, lambda: self._publish(flight, table, by_table[table.name])
                 )
 
-            try:
-                reports = self._holding.side_by_side(
-                    publish, [self._holding.tables[name] for name in flight.tables]
-                )
-            except (Kafka2HiveError, AccountMismatch, OffsetsDoNotJoin) as error:
-                self.fatal = error
-                raise
+            reports = self._holding.side_by_side(
+                publish, [self._holding.tables[name] for name in flight.tables]
+            )
             self._reporter.epoch(
                 EpochReport(
                     number,
@@ -263,14 +254,12 @@ class Dump:
             table.location,
         )
         moves = self._holding.publish(table, outcome.change)
-        self._lock.progress()
         table.learn_record_size(outcome.total.read, outcome.total.bytes)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
         return TableReport(table.name, outcome, moves, table.tenure.state)
 
     def _publish_change(self, table: Table, change: Change) -> None:
         self._holding.publish(table, change)
-        self._lock.progress()
 
     def _write_idle_debts(self) -> None:
         self._write_debts_of([table for table in self._holding.serving() if table.lag_records == 0])

@@ -34,6 +34,7 @@ TIDY_EPOCHS = 20
 class Holding:
     """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
     partitions to the registrar, `on_started` hears of each table that was taken over.
+    `on_progress` is called whenever one table's work has ended, well or not.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Holding:
         on_started: Callable[[Started], None],
     ) -> None:
         self.tables: dict[str, Table] = {}
+        self.on_progress: Callable[[], None] = lambda: None
         self._wiring = wiring
         self._judge = judge
         self._witness = witness
@@ -104,10 +106,14 @@ class Holding:
         except (TableError, Stop, Surprise, ServiceUnavailable) as error:
             self.set_aside(table, error)
             return None
+        finally:
+            self.on_progress()
 
     def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
         aside = table.set_aside(error, self._now())
-        until = "until a person decides" if aside.needs_a_person else f"for {aside.until - self._now():.0f} s"
+        until = f"for {aside.until - self._now():.0f} s"
+        if aside.needs_a_person:
+            until = "until a person decides and the run is started again"
         log.error("%s is set aside %s: %s", table.name, until, error)
 
     def publish(self, table: Table, change: Change) -> MoveCounts:
@@ -165,7 +171,7 @@ class Holding:
             started = start(self._wiring.ports, order)
         except NoLedger:
             begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
-            started = start(self._wiring.ports, order)
+            started = self._start_begun(order)
         table.tenure = started.tenure
         table.open_debts = frozenset(started.tenure.state.debts)
         table.aside = None
@@ -181,6 +187,14 @@ class Holding:
             else "nothing pending",
         )
         return started
+
+    def _start_begun(self, order: StartOrder) -> Started:
+        try:
+            return start(self._wiring.ports, order)
+        except NoLedger as error:
+            raise Surprise(
+                "ledger.not_made", f"{error} is not there, though it was made a moment ago"
+            ) from error
 
     def _now(self) -> float:
         return self._wiring.ports.clock.monotonic()

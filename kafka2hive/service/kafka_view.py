@@ -8,7 +8,8 @@ from kafka2hive.config.values import StartKind
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, Watermark
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.table import Table
 from kafka2hive.storage.port import Clock
@@ -90,15 +91,47 @@ class KafkaView:
         earliest: Mapping[TopicPartition, Watermark],
         latest: Mapping[TopicPartition, Watermark],
     ) -> dict[TopicPartition, int]:
-        """Once per start of a table. None counts as checked before all are: an error leaves nothing to be judged."""
+        """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
+
+        One that could not be asked is asked again next time.
+        """
         found: dict[TopicPartition, int] = {}
-        unchecked = [table for table in tables if not table.checked_epochs]
-        for table in unchecked:
-            if table.tenure is not None:
-                found.update(last_read_epochs(self.kafka, table.tenure.state, earliest, latest))
-        for table in unchecked:
-            table.checked_epochs = table.tenure is not None
+        for table in tables:
+            if table.tenure is None:
+                continue
+            for position in moved_on(table.tenure.state, earliest, latest):
+                tp = position.topic_partition
+                if table.checked_epochs.get(tp) == latest[tp].leader_epoch:
+                    continue
+                try:
+                    epoch = self.kafka.record_epoch(tp, position.end - 1)
+                except (ServiceUnavailable, TableError) as error:
+                    log.warning(
+                        "%s: whether %s was written anew is not known yet: %s", table.name, tp, error.message
+                    )
+                    continue
+                table.checked_epochs[tp] = latest[tp].leader_epoch
+                if epoch is not None:
+                    found[tp] = epoch
         return found
+
+
+def moved_on(
+    state: Snapshot, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
+) -> list[Position]:
+    """Positions whose log is in a newer leader epoch than the record read last, which is still in it.
+
+    A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
+    """
+    return [
+        p
+        for p in state.positions
+        if p.topic_partition in latest
+        and p.topic_partition in earliest
+        and p.leader_epoch != UNKNOWN_EPOCH
+        and latest[p.topic_partition].leader_epoch > p.leader_epoch
+        and earliest[p.topic_partition].offset <= p.end - 1 < latest[p.topic_partition].offset
+    ]
 
 
 def last_read_epochs(
@@ -107,22 +140,7 @@ def last_read_epochs(
     earliest: Mapping[TopicPartition, Watermark],
     latest: Mapping[TopicPartition, Watermark],
 ) -> dict[TopicPartition, int]:
-    """The epoch that the record read last has now, where the log moved to a newer epoch since.
-
-    A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
-    """
-    found: dict[TopicPartition, int] = {}
-    for position in state.positions:
-        tp = position.topic_partition
-        last = position.end - 1
-        if (
-            tp in latest
-            and tp in earliest
-            and position.leader_epoch != UNKNOWN_EPOCH
-            and latest[tp].leader_epoch > position.leader_epoch
-            and earliest[tp].offset <= last < latest[tp].offset
-        ):
-            epoch = kafka.record_epoch(tp, last)
-            if epoch is not None:
-                found[tp] = epoch
-    return found
+    """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable, TopicMissing."""
+    moved = moved_on(state, earliest, latest)
+    asked = {p.topic_partition: kafka.record_epoch(p.topic_partition, p.end - 1) for p in moved}
+    return {tp: epoch for tp, epoch in asked.items() if epoch is not None}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from kafka2hive.model.errors import TableError
+from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.publish.register import register
@@ -79,7 +79,11 @@ class Registrar:
                 if self._ending:
                     return
                 debts, self._busy = frozenset(self._debts), True
-            left = self.pay(debts)
+            try:
+                left = self.pay(debts)
+            except Kafka2HiveError as error:
+                log.error("registering in Hive failed, it is tried again: %s", error)
+                left = debts
             with self._condition:
                 self._debts -= debts - left
                 if left:

@@ -5,6 +5,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -115,7 +117,8 @@ class Run:
                 )
                 self._dump = dump
                 self._start_registrar(dump)
-                dump.start_tables()
+                with self._beating(dump):
+                    dump.start_tables()
                 query = DumpQuery(
                     spark,
                     dump,
@@ -134,6 +137,25 @@ class Run:
             finally:
                 self._beat.end()
                 stop_session(spark)
+
+    @contextmanager
+    def _beating(self, dump: Dump) -> Iterator[None]:
+        """Beat beside the first take-over, which may take long; not when it shows no progress."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(BEAT_SECONDS):
+                if dump.stuck_seconds() <= STUCK_SECONDS:
+                    self._beat.beat()
+                    self._notifier.extend_timeout(STUCK_SECONDS)
+
+        beating = threading.Thread(target=beat, name="beat", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            done.set()
+            beating.join()
 
     def _started(self, started: Started) -> None:
         state = started.tenure.state

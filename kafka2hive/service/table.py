@@ -8,6 +8,7 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
@@ -51,8 +52,7 @@ class Table:
     bytes_per_record: float = FIRST_GUESS_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
-    oldest_unread_since: float | None = None
-    checked_epochs: bool = False
+    checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
 
     @property
@@ -76,7 +76,7 @@ class Table:
         """Drop all memory of the ledger; the next start reads it afresh (rule R0)."""
         self.tenure = None
         self.open_debts = frozenset()
-        self.checked_epochs = False
+        self.checked_epochs.clear()
 
     def is_waiting(self, now: float) -> bool:
         """Set aside, and not to be tried yet."""
