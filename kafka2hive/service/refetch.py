@@ -17,6 +17,7 @@ def refetch_file(
     are orphans and swept at the next start. Raises Stop when Kafka has not all of the records any more.
     """
     from kafka2hive.pipeline.task import run_task
+    from kafka2hive.pipeline.task.consumer import forget_consumer
 
     table = tenure.paths.table
     bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
@@ -29,7 +30,11 @@ def refetch_file(
         lost.ranges,
         only_bucket=bucket,
     )
-    (manifest,) = run_task(TaskPlan(0, (task,)), settings(table))
+    told = settings(table)
+    try:
+        (manifest,) = run_task(TaskPlan(0, (task,)), told)
+    finally:
+        forget_consumer(told.kafka)  # a worker would keep it for its next task
     if manifest.failure is not None:
         raise Stop(manifest.failure.code, f"{lost.final}: {manifest.failure.message}", _REMEDY)
     files = tuple(
