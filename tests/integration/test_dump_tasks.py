@@ -37,13 +37,20 @@ if TYPE_CHECKING:
 FIRST, LATER = 120_000, 5_000
 
 
+def is_python_worker(process: psutil.Process | None) -> bool:
+    """Spark's Python daemon, or a worker that it forked."""
+    try:
+        return process is not None and "pyspark.daemon" in process.cmdline()
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return False  # ended meanwhile
+
+
 def kill_a_writing_worker(driver: int) -> int:
     """SIGKILL to the Python worker of the driver that has worked most; gives its pid."""
     workers = [
         child
         for child in psutil.Process(driver).children(recursive=True)
-        if "pyspark.daemon" in " ".join(child.cmdline())
-        and "pyspark.daemon" in " ".join(child.parent().cmdline())
+        if is_python_worker(child) and is_python_worker(child.parent())
     ]
     busiest = max(workers, key=lambda worker: worker.cpu_times().user)
     busiest.kill()
