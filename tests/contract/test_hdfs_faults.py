@@ -179,7 +179,7 @@ def test_without_a_datanode_writing_is_unavailable_giving_up_is_quick_and_names_
 
 
 def test_a_full_datanode_is_no_room(tmp_path: Path) -> None:
-    with Hdfs(tmp_path, properties={"dfs.datanode.du.reserved": str(1 << 60)}) as full:
+    with Hdfs(tmp_path, full=True) as full:
         files = HdfsFileSystem(full.namenode_url)
         error = outcome(lambda: write_file(files, f"{full.namenode_url}/f", b"x"))
         assert isinstance(error, NoRoom), error

@@ -28,13 +28,22 @@ class Hdfs:
     `permissions=True` enforces owners and modes (the user who runs the tests is the superuser; others act through
     `HADOOP_USER_NAME`). `properties` are added to hdfs-site.xml. `namenode` and `datanode` are the processes, to
     be killed, suspended and so on; after `kill` or `terminate` of one, `start_namenode`/`start_datanode` brings it
-    back with its data at the same port.
+    back with its data at the same port. With `full` the DataNode has no room for a single block.
     """
 
-    def __init__(self, folder: Path, permissions: bool = False, properties: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        permissions: bool = False,
+        properties: Mapping[str, str] | None = None,
+        full: bool = False,
+    ):
         self.folder = folder
+        self._full = full
         self._permissions = permissions
-        self._properties = dict(properties or {})
+        self._properties = dict(properties or {}) | (
+            {"dfs.datanode.du.reserved": str(1 << 60)} if full else {}
+        )
         self.namenode = JavaService("namenode", [], folder)
         self.datanode = JavaService("datanode", [], folder)
         self._rpc_port = self._http_port = 0
@@ -133,7 +142,9 @@ class Hdfs:
         if not self.namenode.is_running:
             self.namenode.wait_until(lambda: False)  # raises with its output
         # in this order: room counted before it registered may have been its predecessor's
-        return self.datanode.said(DATANODE_REGISTERED) and namenode_state.is_operational(self._http_port, 1)
+        return self.datanode.said(DATANODE_REGISTERED) and namenode_state.is_operational(
+            self._http_port, 1, with_room=not self._full
+        )
 
     def _write_configuration(self) -> None:
         self._rpc_port, self._http_port, data, ipc, http = free_ports(5)

@@ -16,8 +16,8 @@ def bean(http_port: int, name: str) -> dict[str, object]:
     return beans[0] if beans else {}
 
 
-def is_operational(http_port: int, live_datanodes: int = 0) -> bool:
-    """Out of safe mode; with `live_datanodes`, also able to place blocks.
+def is_operational(http_port: int, live_datanodes: int = 0, with_room: bool = True) -> bool:
+    """Out of safe mode; with `live_datanodes`, also able to place blocks (unless there is no room by design).
 
     A DataNode that has registered counts as live at once, but has no room until its first heartbeat: a block
     asked for in between is refused.
@@ -27,7 +27,7 @@ def is_operational(http_port: int, live_datanodes: int = 0) -> bool:
     assert isinstance(live, int), "NumLiveDataNodes is a number"
     assert isinstance(room, int), "CapacityRemaining is a number"
     return state.get("FSState") == "Operational" and (
-        live_datanodes == 0 or (live >= live_datanodes and room > 0)
+        live_datanodes == 0 or (live >= live_datanodes and (room > 0 or not with_room))
     )
 
 
