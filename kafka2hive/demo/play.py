@@ -43,8 +43,8 @@ class Scene:
         return self.directory / "flights.yaml"
 
     def command(self, *arguments: str) -> list[str]:
-        """`kafka2hive ARGUMENTS -c MAP` with this very Python."""
-        return [sys.executable, "-m", "kafka2hive.cli.main", *arguments, "-c", str(self.map)]
+        """`kafka2hive ARGUMENTS -c MAP` with this very Python; what lies in the present directory is not its business."""
+        return [sys.executable, "-P", "-m", "kafka2hive.cli.main", *arguments, "-c", str(self.map)]
 
 
 def play(directory: Path, narrator: Narrator, limit: int | None, kafka_jars: Path | None) -> bool:
