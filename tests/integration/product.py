@@ -83,13 +83,15 @@ class Running:
     def said(self, text: str) -> bool:
         return text in self._log.read_text(errors="replace")
 
-    def wait_until(self, ready: Callable[[], bool], what: str, seconds: float = 180) -> None:
-        """Fails the test with the log's end when it ends before, or takes too long."""
+    def wait_until(
+        self, ready: Callable[[], bool], what: str, seconds: float = 180, pause: float = 0.05
+    ) -> None:
+        """Fails the test with the log's end when it ends before, or takes too long; looks every `pause` seconds."""
         deadline = time.monotonic() + seconds
         while not ready():
             assert self.alive, f"ended with {self._process.wait(1)} before {what}:\n{self.tail()}"
             assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.tail()}"
-            time.sleep(0.05)
+            time.sleep(pause)
 
     def wait(self, seconds: float = 300) -> int:
         """Wait for its end; gives the exit code."""

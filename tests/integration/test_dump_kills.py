@@ -50,7 +50,7 @@ def kill_at_a_random_moment(run: Running, number: int, chance: random.Random) ->
         run.wait_until(lambda: run.epochs() > 0, "an epoch")
         if number % 2:
             before = commits(run)
-            run.wait_until(lambda: commits(run) > before, "a commit")
+            run.wait_until(lambda: commits(run) > before, "a commit", pause=0.001)
         else:
             end = time.monotonic() + chance.uniform(0, 2.5)
             while time.monotonic() < end and run.epochs() < 3:  # on a fast machine the data must last
