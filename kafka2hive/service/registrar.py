@@ -7,6 +7,7 @@ fails stays a debt of the table, and so stands in its next snapshot.
 import logging
 import threading
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from typing import Protocol
 
@@ -18,6 +19,14 @@ from kafka2hive.publish.register import register
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
+
+
+class Ensured(Enum):
+    """What Hive says to a table."""
+
+    READY = "ready"
+    REFUSED = "refused"
+    AWAY = "away"
 
 
 class EnsureTable(Protocol):
@@ -44,6 +53,7 @@ class Registrar:
         self._refused = refused
         self._debts: set[HivePartition] = set()
         self._checked: frozenset[HivePartition] = frozenset()
+        self._hopeless: frozenset[HivePartition] = frozenset()
         self._condition = threading.Condition()
         self._ending = False
         self._busy = False
@@ -59,9 +69,10 @@ class Registrar:
             self._condition.notify_all()
 
     def settle(self, seconds: float) -> bool:
-        """Wait until nothing is owed, at most that long; True when nothing is."""
+        """Wait until nothing is owed but what Hive has just refused, at most that long; True when nothing is owed."""
         with self._condition:
-            return self._condition.wait_for(lambda: not self._debts and not self._busy, seconds)
+            self._condition.wait_for(lambda: not self._busy and self._debts <= self._hopeless, seconds)
+            return not self._debts
 
     def end(self) -> None:
         """Finish the statement that runs and stop; what is still owed stands in the ledgers."""
@@ -97,9 +108,12 @@ class Registrar:
 
     def pay(self, debts: frozenset[HivePartition]) -> frozenset[HivePartition]:
         """Register now, in the caller's thread; what could not be done for now comes back."""
-        ready = {table for table in sorted({d.table for d in debts}) if self._table_is_ready(table)}
-        result = register(self._metastore, frozenset(d for d in debts if d.table in ready), self._checked)
+        tables = {t: self._ensured(t) for t in sorted({d.table for d in debts})}
+        ready = frozenset(d for d in debts if tables[d.table] is Ensured.READY)
+        result = register(self._metastore, ready, self._checked)
         self._checked |= result.paid
+        refused = frozenset(d for d in debts if tables[d.table] is Ensured.REFUSED)
+        self._hopeless = refused.union(result.refused, result.misplaced)
         for partition, reason in sorted(result.refused.items()):
             self._refused(
                 partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}")
@@ -118,16 +132,16 @@ class Registrar:
             self._paid(frozenset(result.paid))
         return debts - frozenset(result.paid)
 
-    def _table_is_ready(self, table: str) -> bool:
+    def _ensured(self, table: str) -> Ensured:
         try:
             self._ensure(table)
         except MetastoreUnavailable as error:
             log.warning("Hive is not there, %s keeps its debts: %s", table, error)
-            return False
+            return Ensured.AWAY
         except MetastoreRefused as error:
             self._refused(table, TableError("hive.refused", f"{table}: {error}"))
-            return False
+            return Ensured.REFUSED
         except TableError as error:
             self._refused(table, error)
-            return False
-        return True
+            return Ensured.REFUSED
+        return Ensured.READY
