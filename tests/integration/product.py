@@ -19,7 +19,6 @@ from tests.services.java_service import JavaService
 PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
 _STORAGE = '"logger": "kafka2hive.storage"'
 EPOCH = re.compile(r"^epoch (\d+): ")
-COMMITTED = re.compile(r"^commit (\S+) epoch (\d+): done")
 
 
 @dataclass(frozen=True, slots=True)
