@@ -1,0 +1,93 @@
+"""Snapshots of every format version stay readable: frozen files in tests/contract/snapshots, never to be written anew."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.ledger.codec import FORMAT, SnapshotDamaged, decode, encode
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+
+FROZEN = Path(__file__).parent / "snapshots"
+TABLE = "hdfs://namenode:8020/warehouse/air.db/flights"
+LETTERS = "hdfs://namenode:8020/warehouse/air.db/flights_dead_letters"
+FIRST = TopicPartition("flights", 0)
+PARTITION = HivePartition("air.flights", "dt=2013-01-01", f"{TABLE}/dt=2013-01-01")
+NAME = "task_0-6b1f0c52-g000007-e000042-0e6f0e6f0e6f0e6f0e6f0e6f0e6f0e6f.parquet"
+
+FORMAT_1 = Snapshot(
+    ledger_id="6b1f0c52a0a94ad3b8b1f0aa2c7d9e11",
+    service="flights",
+    table="air.flights",
+    generation=7,
+    owner="etl1-4711-5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c",
+    epoch=42,
+    written_at="2026-11-21T08:12:00Z",
+    cluster_id="5L6g3nShT-eMCtK--X86sw",
+    location=TABLE,
+    newest_ms=1_795_249_926_692,
+    files=(
+        DataFile(
+            FileKind.DATA,
+            f"{TABLE}/_tmp/dt=2013-01-01_{NAME}.pending",
+            f"{TABLE}/dt=2013-01-01/dt=2013-01-01_{NAME}.final",
+            PARTITION,
+            1234,
+            98,
+            "crc32:0badcafe",
+            0,
+            (OffsetRange(FIRST, 100, 200),),
+        ),
+        DataFile(
+            FileKind.DEAD_LETTER,
+            f"{TABLE}/_tmp/letters_{NAME}.pending",
+            f"{LETTERS}/source_table=air.flights/dt=2026-11-21/letters_{NAME}.final",
+            HivePartition(
+                "air.flights_dead_letters",
+                "source_table=air.flights/dt=2026-11-21",
+                f"{LETTERS}/source_table=air.flights/dt=2026-11-21",
+            ),
+            321,
+            1,
+            "crc32:00000001",
+            0,
+            (OffsetRange(FIRST, 100, 200),),
+        ),
+    ),
+    positions=(
+        Position(FIRST, 100, 200, "qkzX1cYfTJ2mJ5o3nXkqFw", 3),
+        Position(TopicPartition("flüge ost", 1), 7, 7),
+    ),
+    accounts=(RangeAccount(0, OffsetRange(FIRST, 100, 200), Account(99, 98, 0, 0, 1, 1, 30_000)),),
+    gaps=(
+        AcceptedGap(
+            OffsetRange(FIRST, 10, 20), "gone from Kafka before it was read", "2026-11-20T03:00:00Z", 17
+        ),
+    ),
+    losses=(
+        AcceptedLoss(f"{TABLE}/dt=2012-12-31/a.parquet.final", "accept-loss", 12, "2026-11-20T03:10:00Z", 18),
+    ),
+    debts=(PARTITION,),
+)
+
+
+def test_format_1_reads_as_it_always_did() -> None:
+    assert decode((FROZEN / "format-1.snapshot").read_bytes()) == FORMAT_1
+
+
+def test_what_is_written_now_is_frozen_under_its_version() -> None:
+    assert encode(FORMAT_1) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
+
+
+def test_every_single_changed_or_missing_byte_is_noticed() -> None:
+    data = (FROZEN / "format-1.snapshot").read_bytes()
+    for at in range(len(data)):
+        for damaged in (
+            data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
+            data[:at] + data[at + 1 :],
+            data[:at],
+        ):
+            with pytest.raises(SnapshotDamaged):
+                decode(damaged)
