@@ -1,0 +1,92 @@
+"""Names and paths: what is built is parsed back, what is not ours is not parsed, and nothing is hidden to Hive by mistake."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka2hive.model.layout import (
+    DataFileName,
+    Generation,
+    beat_name,
+    bucket_slug,
+    draft_name,
+    is_draft_name,
+    parse_beat_name,
+    parse_partition_path,
+    parse_snapshot_name,
+    partition_path,
+    snapshot_name,
+)
+
+uuids = st.uuids().map(lambda u: u.hex)
+numbers = st.integers(0, 10**9)
+hosts = st.from_regex(r"[A-Za-z0-9.-]{1,20}", fullmatch=True)
+owners = st.builds(lambda host, pid, uuid: f"{host}-{pid}-{uuid}", hosts, st.integers(1, 2**22), uuids)
+columns = st.from_regex(r"[a-z_][a-z0-9_]{0,10}", fullmatch=True)
+
+
+@given(numbers, owners)
+def test_a_generation_directory_round_trips(number: int, owner: str) -> None:
+    generation = Generation(number, "20261121T081200Z", owner)
+    assert Generation.parse(generation.name) == generation
+    assert Generation.parse(Generation(number).name) == Generation(number)
+
+
+@given(numbers, st.sampled_from(["final", "pending"]), uuids)
+def test_snapshot_names_round_trip_and_drafts_are_told_apart(epoch: int, state: str, uuid: str) -> None:
+    assert parse_snapshot_name(snapshot_name(epoch, state)) == (epoch, state)
+    draft = draft_name(epoch, uuid)
+    assert is_draft_name(draft)
+    assert parse_snapshot_name(draft) is None
+
+
+@given(
+    st.text(max_size=200),
+    st.integers(0, 9999),
+    uuids,
+    numbers,
+    numbers,
+    uuids,
+    st.sampled_from(["parquet", "json.gz"]),
+)
+def test_data_file_names_round_trip_in_every_state(
+    path: str, task: int, ledger: str, generation: int, epoch: int, uuid: str, extension: str
+) -> None:
+    name = DataFileName(bucket_slug(path), task, ledger[:8], generation, epoch, uuid, extension)
+    for state in ("in-progress", "pending", "final"):
+        text = name.in_state(state)
+        assert DataFileName.parse(text) == (name, state)
+        assert len(text) < 200
+        assert text[0] not in "_."  # Hive hides such names
+        assert "/" not in text
+
+
+@given(st.lists(st.tuples(columns, st.text(max_size=30)), max_size=4).map(tuple))
+def test_partition_paths_round_trip_whatever_the_values_are(values: tuple[tuple[str, str], ...]) -> None:
+    if any(value == "__HIVE_DEFAULT_PARTITION__" for _, value in values):
+        return  # Hive's own name for no value
+    path = partition_path(values)
+    assert parse_partition_path(path) == values
+    assert path.count("/") == max(len(values) - 1, 0)
+
+
+@given(owners, numbers)
+def test_beats_round_trip(owner: str, count: int) -> None:
+    assert parse_beat_name(beat_name(owner, count)) == (owner, count)
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_either_exactly_ours_or_nothing(text: str) -> None:
+    generation = Generation.parse(text)
+    assert generation is None or generation.name == text
+    file = DataFileName.parse(text)
+    assert file is None or file[0].in_state(file[1]) == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["e000041.final.tmp", "e41.final", "E000041.final", "e000041.Final", "g7.init", "xe000041.pending", ""],
+)
+def test_names_that_are_nearly_ours_are_ignored(name: str) -> None:
+    assert parse_snapshot_name(name) is None
+    assert Generation.parse(name) is None
