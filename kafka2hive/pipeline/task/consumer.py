@@ -23,6 +23,8 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "fetch.wait.max.ms": 20,  # what is wanted is there already; waiting delays only the end of a compacted range
     "queued.max.messages.kbytes": 32 * 1024,
     "topic.metadata.propagation.max.ms": 5_000,
+    "reconnect.backoff.ms": 500,  # each failed try is a line on standard error; librdkafka's 100 ms make ten a second
+    "reconnect.backoff.max.ms": 5_000,
 }
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
