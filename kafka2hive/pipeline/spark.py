@@ -50,9 +50,6 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
     }
     if is_local(options.master):
         conf["spark.local.dir"] = str(scratch / "local")
-    if not re.search(r"\s", str(scratch)):
-        # what the JVM of a killed driver leaves goes with the scratch directory at the next start
-        conf["spark.driver.extraJavaOptions"] = f"-Djava.io.tmpdir={scratch}"
     if _LOOPBACK.match(options.master):
         conf["spark.driver.host"] = "127.0.0.1"
         conf["spark.driver.bindAddress"] = "127.0.0.1"
