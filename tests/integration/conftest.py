@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
     """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
-    from tests.integration.flights_topic import FlightsTopic
-    from tests.services.flights import flights
-    from tests.services.produce import produce
+    from tests.integration.flights_topic import make_flights_topic
 
-    kafka.create_topic("all-flights", 4)
-    return FlightsTopic("all-flights", produce(kafka.bootstrap, "all-flights", flights(), 4))
+    return make_flights_topic(kafka, "all-flights")

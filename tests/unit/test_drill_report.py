@@ -1,0 +1,35 @@
+"""The report of the drills."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.drills.form import VARIABLE, Form, form_asked_for
+from tests.drills.report import DrillReport
+
+
+def test_a_report_tells_figures_and_outcomes(tmp_path: Path) -> None:
+    report = DrillReport("short")
+    report.add("kills", kills=25, rows=336_776)
+    report.add("kills", first_rows_s=8.25)
+    report.ended("kills", "passed", 61.04)
+    report.write(tmp_path)
+    assert (
+        "| kills | passed | 61.0 | kills 25, rows 336,776, first_rows_s 8.25 |"
+        in (tmp_path / "drills.md").read_text()
+    )
+    assert '"outcome": "passed"' in (tmp_path / "drills.json").read_text()
+
+
+def test_a_share_never_makes_a_long_drill_shorter_than_the_short_one() -> None:
+    assert Form(True, 0.1).count(25, 200) == 25
+    assert Form(True, 0.5).count(25, 200) == 100
+    assert Form(False).count(25, 200) == 25
+
+
+def test_a_wrong_form_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "longish")
+    with pytest.raises(ValueError, match="short, long or long:SHARE"):
+        form_asked_for()
+    monkeypatch.setenv(VARIABLE, "long:0.1")
+    assert form_asked_for() == Form(True, 0.1)
