@@ -15,7 +15,13 @@ FLIGHTS = 30_000
 def _demo(directory: Path, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "kafka2hive.cli.main", "demo", "--directory", str(directory), *options]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        # a shell that starts the tests in its background makes them, and all they start, ignore SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
