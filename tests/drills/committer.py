@@ -1,0 +1,221 @@
+"""The production ledger at work on a real NameNode, without Spark and Kafka: one process that dumps one table.
+
+It takes the table over, rolls forward, sweeps, then commits epoch after epoch until it is killed, fenced, or done. Its
+tasks stage small files as real ones do; each line of a file is one record: `[topic, number, offset]`. Every fourth epoch
+runs a task twice, so that orphans lie about. Starting it must be cheap: `warm_committer.py` forks it.
+"""
+
+import json
+import logging
+import random
+import sys
+import time
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.init import init
+from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.errors import ExitCode, Fenced, Kafka2HiveError, OwnedByLiveRun, Stop, TakeOverLost
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import (
+    DataFileName,
+    Generation,
+    LedgerPaths,
+    bucket_slug,
+    join,
+    ledger_tag,
+    staging_directory,
+)
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.service.identity import HostProcesses, new_owner, new_uuid, process_of
+from kafka2hive.service.judge import Judge
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import Threads
+from kafka2hive.storage.counting import LoggedFileSystem
+from kafka2hive.storage.hdfs import HdfsFileSystem
+from kafka2hive.storage.port import ParentMissing, StorageError
+from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem
+
+TOPIC_PARTITIONS = (TopicPartition("drill", 0), TopicPartition("drill", 1))
+MOST_RECORDS = 6
+BUCKET_RECORDS = 12
+KEEP = 2
+TIDY_EPOCHS = 3
+TWIN_EPOCHS = 4
+SERVICE = "committer"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitterOrder:
+    """`root` is `hdfs://host:port`, `ledgers` and `location` full paths; `epochs` None: until the end comes from outside.
+
+    `beats`: tell others that it lives, at the price of half a second at the start.
+    """
+
+    root: str
+    ledgers: str
+    table: str
+    location: str
+    journal: str
+    seed: int
+    epochs: int | None = None
+    take_over: bool = False
+    beats: bool = False
+    failpoint: Failpoint | None = None
+
+
+class Committer:
+    """One run. `work` gives its exit code."""
+
+    def __init__(self, order: CommitterOrder) -> None:
+        self._order = order
+        self._journal = Journal(Path(order.journal))
+        trap = Trap(order.failpoint, self._journal)
+        files = LoggedFileSystem(TrappedFileSystem(HdfsFileSystem(order.root), trap))
+        self._ports = Ports(files, Threads(16), SystemClock(), new_uuid)
+        self._paths = LedgerPaths(order.ledgers, order.table)
+        self._chance = random.Random(order.seed)
+        owner, processes = new_owner(), HostProcesses()
+        self._judge = Judge(self._ports, order.ledgers, processes, process_of(owner), order.take_over)
+        self._beat = Beat(self._ports, order.ledgers, SERVICE, owner, processes.me())
+        self._beat_at = 0.0
+
+    def work(self) -> int:
+        """Until it is done, fenced or stopped; everything else begins again with a take-over (R0)."""
+        published = 0
+        while True:
+            try:
+                tenure = self._begin()
+                self._journal.note("started", generation=tenure.generation.number, epoch=tenure.state.epoch)
+                while self._order.epochs is None or published < self._order.epochs:
+                    tenure = self._epoch(tenure)
+                    published += 1
+                    self._journal.note("published", epoch=tenure.state.epoch, owner=tenure.state.owner)
+                return int(ExitCode.DONE)
+            except (Fenced, TakeOverLost, OwnedByLiveRun, Stop) as end:
+                self._journal.note("ended", error=str(end))
+                return int(end.exit_code)
+            except (Kafka2HiveError, StorageError) as error:
+                self._journal.note("again", error=str(error))
+                time.sleep(0.2)
+
+    def _begin(self) -> Tenure:
+        self._keep_beating()
+        self._judge.look_again()
+        order = StartOrder(self._paths, self._judged, new_owner, self._order.location, KEEP)
+        try:
+            return start(self._ports, order).tenure
+        except NoLedger:
+            location = self._order.location
+            refuse_vanished_ledger(self._ports.files, location, self._paths.table_directory)
+            init(self._ports, self._paths, SERVICE, location)
+            return start(self._ports, order).tenure
+
+    def _judged(self) -> Generation:
+        return self._judge.judge(self._paths, self._order.location)
+
+    def _epoch(self, tenure: Tenure) -> Tenure:
+        self._keep_beating()
+        change = (
+            self._dump(tenure)
+            if tenure.state.positions
+            else Change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
+        )
+        snapshot = draft(tenure, SERVICE, self._ports.clock.now(), change)
+        done = publish_epoch(self._ports, tenure, snapshot).tenure
+        if snapshot.epoch % TIDY_EPOCHS == 0:
+            sweep_own_directory(self._ports, done)
+            sweep_staging(self._ports, done, staging_directory(self._order.location))
+            purge(self._ports, done, KEEP)
+        return done
+
+    def _dump(self, tenure: Tenure) -> Change:
+        """One task for each topic partition, side by side."""
+        ranges = [
+            OffsetRange(p.topic_partition, p.end, p.end + self._chance.randint(1, MOST_RECORDS))
+            for p in tenure.state.positions
+        ]
+        tasks = list(enumerate(ranges))
+        if tenure.next_epoch % TWIN_EPOCHS == 0:
+            tasks.append(tasks[0])
+        staged = self._ports.concurrency.map(lambda task: self._task(tenure, *task), tasks)
+        return Change(
+            files=tuple(file for files in staged[: len(ranges)] for file in files),
+            accounts=tuple(
+                RangeAccount(task, r, Account(read=len(r), written=len(r))) for task, r in enumerate(ranges)
+            ),
+        )
+
+    def _task(self, tenure: Tenure, task: int, records: OffsetRange) -> list[DataFile]:
+        buckets: defaultdict[str, list[int]] = defaultdict(list)
+        for offset in range(records.start, records.end):
+            buckets[f"b={offset // BUCKET_RECORDS:05d}"].append(offset)
+        return self._ports.concurrency.map(
+            lambda bucket: self._stage(tenure, task, records, *bucket), buckets.items()
+        )
+
+    def _stage(
+        self, tenure: Tenure, task: int, records: OffsetRange, bucket: str, offsets: list[int]
+    ) -> DataFile:
+        """Create, write, close, rename, as `pipeline/task/staged_file.py` does it."""
+        ledger, directory = ledger_tag(tenure.state.ledger_id), staging_directory(self._order.location)
+        name = DataFileName(
+            bucket_slug(bucket),
+            task,
+            ledger,
+            tenure.generation.number,
+            tenure.next_epoch,
+            new_uuid(),
+            "parquet",
+        )
+        topic_partition = records.topic_partition
+        lines = [json.dumps([topic_partition.topic, topic_partition.number, offset]) for offset in offsets]
+        data = ("\n".join(lines) + "\n").encode()
+        staged, place = (
+            join(directory, name.in_state("pending")),
+            join(self._order.location, bucket),
+        )
+        draft_path = join(directory, name.in_state("in-progress"))
+        files = self._ports.files
+        try:
+            writer = files.create(draft_path)
+        except ParentMissing:
+            files.mkdirs(directory)
+            writer = files.create(draft_path)
+        writer.write(data)
+        writer.close()
+        files.rename(draft_path, staged)
+        return DataFile(
+            FileKind.DATA,
+            staged,
+            join(place, name.in_state("final")),
+            HivePartition(self._order.table, bucket, place),
+            len(data),
+            len(offsets),
+            f"crc32:{zlib.crc32(data):08x}",
+            task,
+            (records,),
+        )
+
+    def _keep_beating(self) -> None:
+        now = time.monotonic()
+        if self._order.beats and now - self._beat_at >= BEAT_SECONDS:
+            self._beat.beat()
+            self._beat_at = now
+
+
+def run_committer(order: CommitterOrder) -> int:
+    """One run in this process; gives its exit code."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, force=True)
+    return Committer(order).work()

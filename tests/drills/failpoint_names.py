@@ -1,0 +1,66 @@
+"""Every failpoint of the protocol by name: before and after each effect, in the order in which one start can meet the next.
+
+A story is played from its beginning by one committer after another on one table; what one leaves behind (a draft, orphans,
+a half-moved epoch) is what the next one's failpoint needs.
+"""
+
+from collections.abc import Iterator
+
+from tests.drills.failpoint import AFTER, BEFORE, Failpoint
+
+_DATA = r"/_tmp/[^/]*"
+_DRAFT = r"/e\d+\.[0-9a-f]{32}\.in-progress"
+TAKE_OVER = r"/g\d+\.[^/]* -> .*/g\d+\.[^/]*$"
+COMMIT = r"in-progress -> .*/e\d+\.pending$"
+PROMOTE = r"/_tmp/.*\.pending -> .*\.parquet\.final$"
+FINALISE = r"/e\d+\.pending -> .*/e\d+\.final$"
+ARCHIVE = r"\.final -> .*/archive/.*\.final$"
+SWEEP_DRAFT = _DRAFT + "$"
+SWEEP_ORPHAN = _DATA + "$"
+
+
+def _both(name: str, operation: str, pattern: str, count: int = 1) -> Iterator[Failpoint]:
+    for moment in (BEFORE, AFTER):
+        yield Failpoint(f"{moment} {name}", operation, pattern, moment, count=count)
+
+
+BEGINNING = (
+    *_both("making the ledger's draft directory", "mkdirs", "/init-"),
+    *_both("creating the first snapshot", "create", "/init-"),
+    *_both("closing the first snapshot", "close", "/init-"),
+    *_both("renaming the new ledger into place", "rename", "/init-"),
+    *_both("creating the owner marker", "create", "/_kafka2hive_owner"),
+    *_both("closing the owner marker", "close", "/_kafka2hive_owner"),
+    *_both("renaming the owner marker", "rename", "/_kafka2hive_owner"),
+)
+TASKS = (
+    *_both("making the staging directory", "mkdirs", "/_tmp$"),
+    *_both("creating a data file", "create", _DATA),
+    *_both("writing a data file", "write", _DATA),
+    *_both("closing a data file", "close", _DATA),
+    *_both("renaming a data file to pending", "rename", _DATA + "in-progress -> ", count=2),
+)
+COMMITTING = (
+    *_both("creating a snapshot", "create", _DRAFT),
+    *_both("writing a snapshot", "write", _DRAFT),
+    *_both("closing a snapshot", "close", _DRAFT),
+    *_both("the commit", "rename", COMMIT),
+)
+SWEEPING = (
+    # what it needs: a draft, and staged files of an epoch that was not committed
+    Failpoint("before the commit that leaves orphans", "rename", COMMIT, BEFORE),
+    *_both("sweeping a draft", "delete", SWEEP_DRAFT),
+    *_both("sweeping an orphan", "delete", SWEEP_ORPHAN),
+)
+PUBLISHING = (
+    *_both("the take-over", "rename", TAKE_OVER),
+    *_both("making a Hive partition's directory", "mkdirs", "/b="),
+    *_both("promoting the second file", "rename", PROMOTE, count=2),
+    *_both("promoting what another one left", "rename", PROMOTE),
+    *_both("finalising", "rename", FINALISE),
+    *_both("making the archive's directory", "mkdirs", "/archive/"),
+    *_both("archiving a snapshot", "rename", ARCHIVE),
+)
+STORIES = (BEGINNING, TASKS, COMMITTING + SWEEPING, PUBLISHING)
+ALL = tuple(point for story in STORIES for point in story)
+assert len({point.name for point in ALL}) == len(ALL)

@@ -1,0 +1,47 @@
+"""`python -m tests.drills.failpoint_program ...`: the program, with a failpoint from the environment.
+
+KAFKA2HIVE_FAILPOINT: a Failpoint as JSON (none: nothing ever fails); KAFKA2HIVE_JOURNAL: where to keep a Journal. Only the
+driver's own operations pass through: tasks run in other processes.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from kafka2hive.cli.main import main
+from kafka2hive.config.values import HiveOptions, StorageOptions
+from kafka2hive.service import wiring
+from kafka2hive.storage.connect import connect
+from kafka2hive.storage.port import FileSystem
+from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem, TrappedMetastore
+
+FAILPOINT, JOURNAL = "KAFKA2HIVE_FAILPOINT", "KAFKA2HIVE_JOURNAL"
+
+
+def trap_from_environment() -> Trap:
+    """The trap that the environment describes."""
+    text, path = os.environ.pop(FAILPOINT, None), os.environ.pop(JOURNAL, None)
+    return Trap(Failpoint(**json.loads(text)) if text else None, Journal(Path(path)) if path else None)
+
+
+def set_trap(trap: Trap) -> None:
+    """Put the trap around what the wiring of `run`, `recover` and the others makes from now on."""
+
+    def connect_trapped(options: StorageOptions) -> FileSystem:
+        return TrappedFileSystem(connect(options), trap)
+
+    wiring.connect = connect_trapped
+    from kafka2hive.service import recovering, run
+
+    for module in (run, recovering):
+        real = module.HiveMetastore
+
+        def metastore(options: HiveOptions, real: type = real) -> TrappedMetastore:
+            return TrappedMetastore(real(options), trap)
+
+        module.HiveMetastore = metastore  # type: ignore[misc,assignment]
+
+
+if __name__ == "__main__":
+    set_trap(trap_from_environment())
+    main()
