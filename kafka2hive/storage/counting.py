@@ -78,7 +78,8 @@ class LoggedFileSystem:
     def tell(operation: str, path: str, outcome: str, target: str = "") -> None:
         """One line in the log."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
-        log.info("%s %s%s: %s", operation, path, f" -> {target}" if target else "", outcome, extra=fields)
+        arrow = f" -> {target}" if target else ""
+        log.info("%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
 
     def _asked(self, operation: str, function: Callable[[], Result]) -> Result:
         try:

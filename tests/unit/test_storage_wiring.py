@@ -1,5 +1,6 @@
 """Around the adapters: time limits, threads, routing, the log of changes, and what is imported when."""
 
+import json
 import logging
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.observe.log import JsonFormatter
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Sequential, Threads
 from kafka2hive.storage.connect import connect, root_of
@@ -160,7 +162,7 @@ def test_every_change_is_logged_with_operation_path_and_outcome_and_counted(
     assert lines[2].startswith(f"create {base}/a: AlreadyExists")
     assert lines[3] == f"rename {base}/a -> {base}/b: ok"
     assert lines[4:] == [f"delete {base}/b: ok", f"delete {base}/b: missing"]
-    renamed = caplog.records[3].__dict__
+    renamed = json.loads(JsonFormatter().format(caplog.records[3]))
     assert (renamed["operation"], renamed["path"], renamed["target"]) == ("rename", f"{base}/a", f"{base}/b")
     assert files.counts() == {
         ("create", "ok"): 1,
