@@ -68,6 +68,11 @@ class Running:
         return self._process.pid
 
     @property
+    def log(self) -> Path:
+        """The file it logs to."""
+        return self._log
+
+    @property
     def alive(self) -> bool:
         return self._process.is_running
 
