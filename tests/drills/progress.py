@@ -1,0 +1,44 @@
+"""How far a service's ledgers are, and the longest time that nothing moved."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from tests.integration.product import Running
+from tests.oracle.ledger_text import LedgerText
+
+
+def read_so_far(ledgers: Sequence[LedgerText]) -> dict[tuple[str, int], int]:
+    """The next offset of every topic partition, of all these ledgers; a topic is read by one of them."""
+    return {(p["topic"], p["number"]): p["end"] for ledger in ledgers for p in ledger.newest()["position"]}
+
+
+class Progress:
+    """Waits for a run's ledgers to move on, and remembers the longest wait."""
+
+    def __init__(self, run: Running, ledgers: Sequence[LedgerText]) -> None:
+        self.longest_seconds = 0.0
+        self._run = run
+        self._ledgers = ledgers
+
+    def wait(self, seconds: float = 180) -> float:
+        """Until each ledger stands beyond where it stands now; gives the seconds that took."""
+        began = time.monotonic()
+        before = [self._total(ledger) for ledger in self._ledgers]
+        self._run.wait_until(
+            lambda: all(
+                self._total(ledger) > total for ledger, total in zip(self._ledgers, before, strict=True)
+            ),
+            "going on",
+            seconds,
+        )
+        took = time.monotonic() - began
+        self.longest_seconds = max(self.longest_seconds, took)
+        return took
+
+    def wait_for(self, ends: Mapping[tuple[str, int], int], seconds: float = 300) -> None:
+        """Until everything below `ends` is read."""
+        self._run.wait_until(lambda: read_so_far(self._ledgers) == dict(ends), f"at {ends}", seconds)
+
+    @staticmethod
+    def _total(ledger: LedgerText) -> int:
+        return sum(p["end"] for p in ledger.newest()["position"])
