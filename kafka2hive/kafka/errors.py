@@ -1,22 +1,23 @@
 """Kafka's errors, sorted by what a caller can do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.offsets import TopicPartition
 
 # KafkaError.name(): the topic partition is not there (any more).
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
 
 
-class TopicMissing(TableError):
-    """The topic, or this number of it, does not exist (any more)."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            "kafka.topic_missing",
-            f"Kafka has no topic partition {name}",
-            "create the topic, or take it out of the map",
-        )
+def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
+    """Kafka answers, but gives no offsets of some topic partitions of a table."""
+    named = ", ".join(map(str, silent[:5])) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
+    return TableError(
+        "kafka.no_answer",
+        f"{table}: Kafka gives no offsets of {named}: not dumped this time, all else is",
+        "look whether these topic partitions have a leader; the next run dumps them",
+    )
 
 
 def is_missing(error: Any) -> bool:

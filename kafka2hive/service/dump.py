@@ -23,6 +23,7 @@ from kafka2hive.service.kafka_view import KafkaView
 from kafka2hive.service.publishing import judge_manifests
 from kafka2hive.service.report import EpochReport, Reporter, TableReport
 from kafka2hive.service.table import Table
+from kafka2hive.service.unanswered import Unanswered
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class Dump:
         self._slots = slots
         self._once = once
         self._target: dict[TopicPartition, int] | None = None
+        self._unanswered = Unanswered(ONCE_TRIES)
         self._flight: Flight | None = None
         self._done = 0
         self._looked_at = wiring.ports.clock.monotonic()
@@ -191,17 +193,32 @@ class Dump:
     def _plan(self, start: int) -> int:
         while True:
             round_began = self._clock.monotonic()
-            self._holding.refresh(self._kafka.cluster().topics)
+            self._holding.refresh(self._kafka.cluster(fresh=bool(self._unanswered)).topics)
             self._holding.start_due_tables()
             backlogs = self._backlogs()
             if self._take_off(start, backlogs):
                 return start + 1
             self._write_idle_debts()
             self._look_for_fence()
-            retry_at = self._holding.next_retry(ONCE_TRIES, round_began) if self._once else None
+            retry_at = self._next_try(round_began) if self._once else None
             if retry_at is None:
                 return start
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
+
+    def _next_try(self, round_began: float) -> float | None:
+        """`--once`: when to look again for what was left out; None when it is dumped, or tried often enough.
+
+        A table whose topic partitions Kafka does not answer for in the end is set aside, so that the run does not seem
+        to have dumped all; the rest of it is dumped.
+        """
+        tables_at = self._holding.next_retry(ONCE_TRIES, round_began)
+        kafka_at = self._unanswered.ask_again_at(self._clock.monotonic())
+        retry_at = min((at for at in (tables_at, kafka_at) if at is not None), default=None)
+        if retry_at is None:
+            for name, error in self._unanswered.errors().items():
+                if (table := self._holding.tables[name]).aside is None:
+                    self._holding.set_aside(table, error)
+        return retry_at
 
     def _backlogs(self) -> list[TableBacklog]:
         """Kafka against the ledgers, for every table that serves."""
@@ -211,6 +228,7 @@ class Dump:
             # pinned at the first sight: a table that starts at a later try has its end, too
             ends = {tp: watermark.offset for tp, watermark in logs.latest.items()}
             self._target = ends | (self._target or {})
+            self._unanswered.note(tables, logs)
         now = self._clock.now()
 
         def read(table: Table) -> TableBacklog | None:

@@ -64,6 +64,7 @@ class Kafka:
 
     def __init__(self) -> None:
         self.ends = {EARLY: 7, LATE: 11}
+        self.silent_for = 0  # times that `late` is not answered for
 
     def cluster(self) -> ClusterView:
         topics = {tp.topic: TopicView(tp.topic, f"id-{tp.topic}", (0,)) for tp in self.ends}
@@ -73,7 +74,8 @@ class Kafka:
         return {tp: Watermark(0) for tp in wanted}
 
     def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
-        return {tp: Watermark(self.ends[tp]) for tp in wanted}
+        self.silent_for -= 1
+        return {tp: Watermark(self.ends[tp]) for tp in wanted if tp != LATE or self.silent_for < 0}
 
 
 class Schemas:
@@ -118,13 +120,17 @@ tables:
 
 
 def make_dump(wiring: Wiring, kafka: Kafka) -> Dump:
+    return make_dump_and_holding(wiring, kafka)[0]
+
+
+def make_dump_and_holding(wiring: Wiring, kafka: Kafka) -> tuple[Dump, Holding]:
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
     witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
     holding = Holding(wiring, judge, witness, Schemas().resolve, lambda _debts: None, lambda _started: None)
     view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
-    return Dump(wiring, view, holding, Reporter(()), slots=1, once=True)
+    return Dump(wiring, view, holding, Reporter(()), slots=1, once=True), holding
 
 
 def only_tombstones(dump: Dump, epoch: int) -> list[TableManifest]:
@@ -189,3 +195,30 @@ def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path:
         dump.on_epoch(epoch, only_tombstones(dump, epoch))
         assert epoch < 20, "it tries for ever"
     assert epoch > 1
+
+
+def test_topic_partitions_that_kafka_gives_no_offsets_of_are_asked_for_again(tmp_path: Path) -> None:
+    kafka = Kafka()
+    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
+    assert dump.plan(0) == 1
+    dump.on_epoch(1, only_tombstones(dump, 1))
+    kafka.silent_for = 2
+    assert dump.plan(1) == 2
+    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
+    dump.on_epoch(2, only_tombstones(dump, 2))
+    assert dump.plan(2) == 2
+    assert holding.set_aside_tables() == []
+
+
+def test_a_table_is_set_aside_in_the_end_when_kafka_gives_no_offsets_of_a_topic_partition(
+    tmp_path: Path,
+) -> None:
+    kafka = Kafka()
+    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
+    assert dump.plan(0) == 1
+    dump.on_epoch(1, only_tombstones(dump, 1))
+    kafka.silent_for = 1000
+    assert dump.plan(1) == 1
+    (table,) = holding.set_aside_tables()
+    assert table.aside is not None and table.aside.error.code == "kafka.no_answer"
+    assert "late-0" in str(table.aside.error) and table.aside.error.exit_code == 75
