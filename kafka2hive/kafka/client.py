@@ -103,13 +103,14 @@ class KafkaAdmin:
         """
         return groups.commit_group_offsets(self._options, group, offsets, self._timeout)
 
-    def record_epoch(self, topic_partition: TopicPartition, offset: int) -> int | None:
-        """Leader epoch of the record at exactly this offset; None: no such record is left, or no epoch known.
+    def record_epochs(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.
 
         An epoch other than the ledger's for an offset that was read means that the log was cut off and written
-        anew (an unclean leader election). Errors: TopicMissing, ServiceUnavailable.
+        anew (an unclean leader election). Left out: topic partitions that are gone or not answered for in time;
+        ServiceUnavailable only when none of those asked for is answered.
         """
-        return records.record_epoch(self._options, topic_partition, offset, self._timeout)
+        return records.record_epochs(self._options, offsets, self._timeout)
 
     def _admin(self) -> Any:
         from confluent_kafka import KafkaException

@@ -8,7 +8,7 @@ from kafka2hive.config.values import StartKind
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, Watermark
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.table import Table
@@ -60,12 +60,13 @@ class KafkaView:
         }
         earliest = self.kafka.earliest(wanted)
         latest = self.kafka.latest(wanted)
+        last_read, unknown = self._last_read(tables, earliest, latest)
         return Logs(
             cluster,
-            earliest,
-            latest,
+            {tp: watermark for tp, watermark in earliest.items() if tp not in unknown},
+            {tp: watermark for tp, watermark in latest.items() if tp not in unknown},
             self._at_start(tables, cluster),
-            self._last_read(tables, earliest, latest),
+            last_read,
         )
 
     def _at_start(self, tables: Collection[Table], cluster: ClusterView) -> dict[TopicPartition, Watermark]:
@@ -90,30 +91,42 @@ class KafkaView:
         tables: Collection[Table],
         earliest: Mapping[TopicPartition, Watermark],
         latest: Mapping[TopicPartition, Watermark],
-    ) -> dict[TopicPartition, int]:
+    ) -> tuple[dict[TopicPartition, int], set[TopicPartition]]:
         """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
 
-        One that could not be asked is asked again next time.
+        Also those that are not known yet: they are left alone until they are. To read on would bring their position
+        into the new epoch, and a log that was written anew would never be noticed.
         """
         found: dict[TopicPartition, int] = {}
+        unknown: set[TopicPartition] = set()
         for table in tables:
             if table.tenure is None:
                 continue
-            for position in moved_on(table.tenure.state, earliest, latest):
-                tp = position.topic_partition
-                if table.checked_epochs.get(tp) == latest[tp].leader_epoch:
-                    continue
-                try:
-                    epoch = self.kafka.record_epoch(tp, position.end - 1)
-                except (ServiceUnavailable, TableError) as error:
-                    log.warning(
-                        "%s: whether %s was written anew is not known yet: %s", table.name, tp, error.message
-                    )
-                    continue
+            due = {
+                p.topic_partition: p.end - 1
+                for p in moved_on(table.tenure.state, earliest, latest)
+                if table.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
+            }
+            epochs: Mapping[TopicPartition, int | None] = {}
+            why = "no answer in time"
+            try:
+                epochs = self.kafka.record_epochs(due) if due else {}
+            except ServiceUnavailable as error:
+                why = error.message
+            if left := sorted(due.keys() - epochs.keys()):
+                log.warning(
+                    "%s: whether %s (of %d) was written anew is not known yet, nothing is read from it: %s",
+                    table.name,
+                    left[0],
+                    len(left),
+                    why,
+                )
+                unknown.update(left)
+            for tp, epoch in epochs.items():
                 table.checked_epochs[tp] = latest[tp].leader_epoch
                 if epoch is not None:
                     found[tp] = epoch
-        return found
+        return found, unknown
 
 
 def moved_on(
@@ -140,7 +153,13 @@ def last_read_epochs(
     earliest: Mapping[TopicPartition, Watermark],
     latest: Mapping[TopicPartition, Watermark],
 ) -> dict[TopicPartition, int]:
-    """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable, TopicMissing."""
-    moved = moved_on(state, earliest, latest)
-    asked = {p.topic_partition: kafka.record_epoch(p.topic_partition, p.end - 1) for p in moved}
-    return {tp: epoch for tp, epoch in asked.items() if epoch is not None}
+    """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
+    offsets = {p.topic_partition: p.end - 1 for p in moved_on(state, earliest, latest)}
+    epochs = kafka.record_epochs(offsets)
+    if left := sorted(offsets.keys() - epochs.keys()):
+        raise ServiceUnavailable(
+            "kafka.unavailable",
+            f"Kafka does not give the record {left[0]} at {offsets[left[0]]}",
+            "look whether this topic partition has a leader, then recover again",
+        )
+    return {tp: epoch for tp, epoch in epochs.items() if epoch is not None}

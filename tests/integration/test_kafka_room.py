@@ -10,7 +10,6 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from kafka2hive.config.values import KafkaOptions, StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.kafka.errors import TopicMissing
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -86,8 +85,8 @@ def test_an_open_transaction_holds_the_end_back(kafka: KafkaBroker, unique: str)
     while _admin(kafka).latest([tp])[tp].offset < 5 and time.monotonic() < deadline:
         time.sleep(0.05)  # the coordinator writes the marker after it has answered
     assert _admin(kafka).latest([tp])[tp].offset == 5, "the record and the transaction's marker"
-    assert _admin(kafka).record_epoch(tp, 3) == 0
-    assert _admin(kafka).record_epoch(tp, 4) is None, "a marker is no record"
+    assert _admin(kafka).record_epochs({tp: 3}) == {tp: 0}
+    assert _admin(kafka).record_epochs({tp: 4}) == {tp: None}, "a marker is no record"
 
 
 def test_group_offsets_are_set_and_read_without_a_member(kafka: KafkaBroker, unique: str) -> None:
@@ -109,16 +108,20 @@ def test_group_offsets_that_cannot_be_set_are_only_a_warning(
     assert "no_such_topic-0" in caplog.text
 
 
-def test_the_leader_epoch_of_a_record_is_read_only_where_the_record_is(
+def test_leader_epochs_of_records_are_read_only_where_the_records_are(
     kafka: KafkaBroker, unique: str
 ) -> None:
-    kafka.create_topic(unique)
-    _produce(kafka, unique, 3)
+    kafka.create_topic(unique, 700)  # more than one reader asks for at a time
+    for number in range(5):
+        _produce(kafka, unique, 3, number)
     _delete_before(kafka, unique, 1)
-    admin, tp = _admin(kafka), TopicPartition(unique, 0)
-    assert [admin.record_epoch(tp, offset) for offset in (0, 1, 2, 3, 99)] == [None, 0, 0, None, None]
-    with pytest.raises(TopicMissing, match=f"{unique}-5"):
-        admin.record_epoch(TopicPartition(unique, 5), 0)
+    admin, gone = _admin(kafka), TopicPartition(unique, 700)
+    offsets = {TopicPartition(unique, n): n for n in range(5)}
+    offsets |= {TopicPartition(unique, n): 0 for n in range(5, 700)} | {TopicPartition(unique, 4): 99}
+    epochs = {tp: None if tp.number in (0, 3, 4) or tp.number > 4 else 0 for tp in offsets}
+    assert admin.record_epochs({**offsets, gone: 0, TopicPartition("no_such_topic", 0): 0}) == epochs
+    assert admin.record_epochs({gone: 0}) == {}
+    assert admin.record_epochs({}) == {}
 
 
 def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
@@ -186,7 +189,7 @@ def test_nobody_waits_for_a_broker_that_hangs(tmp_path: Path, unique: str) -> No
                 admin.cluster,
                 lambda: admin.latest([tp]),
                 lambda: admin.group_offsets("g", [tp]),
-                lambda: admin.record_epoch(tp, 0),
+                lambda: admin.record_epochs({tp: 0}),
                 _admin(broker, seconds=2.0).cluster,
             ):
                 began = time.monotonic()
@@ -225,4 +228,4 @@ def test_the_demos_mock_broker_is_served_without_topic_ids() -> None:
     assert view.id == "-" and time.monotonic() - began < 2
     tp = TopicPartition("t", 0)
     assert admin.latest([tp])[tp].offset == 1 and admin.earliest([tp])[tp].offset == 0
-    assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epoch(tp, 0) == 0
+    assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epochs({tp: 0}) == {tp: 0}
