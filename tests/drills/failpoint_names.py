@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from tests.drills.failpoint import AFTER, BEFORE, Failpoint
 
-_DATA = r"/_tmp/[^/]*"
-_DRAFT = r"/e\d+\.[0-9a-f]{32}\.in-progress"
+DATA = r"/_tmp/[^/]*"
+DRAFT = r"/e\d+\.[0-9a-f]{32}\.in-progress"
 TAKE_OVER = r"/g\d+\.[^/]* -> .*/g\d+\.[^/]*$"
 COMMIT = r"in-progress -> .*/e\d+\.pending$"
 PROMOTE = r"/_tmp/.*\.pending -> .*\.parquet\.final$"
 FINALISE = r"/e\d+\.pending -> .*/e\d+\.final$"
 ARCHIVE = r"\.final -> .*/archive/.*\.final$"
-SWEEP_DRAFT = _DRAFT + "$"
-SWEEP_ORPHAN = _DATA + "$"
+SWEEP_DRAFT = DRAFT + "$"
+SWEEP_ORPHAN = DATA + "$"
 
 
 def _both(name: str, operation: str, pattern: str, count: int = 1) -> Iterator[Failpoint]:
@@ -35,15 +35,15 @@ BEGINNING = (
 )
 TASKS = (
     *_both("making the staging directory", "mkdirs", "/_tmp$"),
-    *_both("creating a data file", "create", _DATA),
-    *_both("writing a data file", "write", _DATA),
-    *_both("closing a data file", "close", _DATA),
-    *_both("renaming a data file to pending", "rename", _DATA + "in-progress -> ", count=2),
+    *_both("creating a data file", "create", DATA),
+    *_both("writing a data file", "write", DATA),
+    *_both("closing a data file", "close", DATA),
+    *_both("renaming a data file to pending", "rename", DATA + "in-progress -> ", count=2),
 )
 COMMITTING = (
-    *_both("creating a snapshot", "create", _DRAFT),
-    *_both("writing a snapshot", "write", _DRAFT),
-    *_both("closing a snapshot", "close", _DRAFT),
+    *_both("creating a snapshot", "create", DRAFT),
+    *_both("writing a snapshot", "write", DRAFT),
+    *_both("closing a snapshot", "close", DRAFT),
     *_both("the commit", "rename", COMMIT),
 )
 SWEEPING = (
