@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.drills.committer import CommitterOrder
 from tests.drills.failpoint import Failpoint, read_journal
+from tests.drills.leftovers import take_marker_drafts_away
 from tests.oracle.data_files import visible_files
 from tests.oracle.exact import assert_settled
 from tests.oracle.ledger_text import LedgerText
@@ -51,7 +52,7 @@ class CommitterTable:
 
     def left_behind(self) -> str:
         """In what a dead committer was interrupted, by what lies there."""
-        if not self.tree.directories(f"{self._root}/kafka_partition_offsets/{self.table}"):
+        if not self.ledger.exists():
             return "no ledger yet"
         if self.ledger.pending_epoch() is not None:
             return "committed, not final"
@@ -75,9 +76,7 @@ class CommitterTable:
         Drafts of the owner marker, left by a killed first start, mean nothing and nobody sweeps them: taken away here.
         Gives counts: epochs, generations, files, records.
         """
-        for path in self.tree.files(self._location):
-            if "/_kafka2hive_owner." in path and path.endswith(".in-progress"):
-                self.tree.delete(path)
+        take_marker_drafts_away(self.tree, self._location)
         state = self.ledger.newest()
         ends = {(p["topic"], p["number"]): p["end"] for p in state["position"]}
         assert_settled(self.tree, self._root, self.table, self._location, ends)

@@ -15,6 +15,7 @@ COMMIT = r"in-progress -> .*/e\d+\.pending$"
 PROMOTE = r"/_tmp/.*\.pending -> .*\.parquet\.final$"
 FINALISE = r"/e\d+\.pending -> .*/e\d+\.final$"
 ARCHIVE = r"\.final -> .*/archive/.*\.final$"
+PARTITION = r"/(b|dt)=[^/]*$"
 SWEEP_DRAFT = DRAFT + "$"
 SWEEP_ORPHAN = DATA + "$"
 
@@ -24,15 +25,18 @@ def _both(name: str, operation: str, pattern: str, count: int = 1) -> Iterator[F
         yield Failpoint(f"{moment} {name}", operation, pattern, moment, count=count)
 
 
-BEGINNING = (
+LEDGER_MADE = (
     *_both("making the ledger's draft directory", "mkdirs", "/init-"),
     *_both("creating the first snapshot", "create", "/init-"),
     *_both("closing the first snapshot", "close", "/init-"),
     *_both("renaming the new ledger into place", "rename", "/init-"),
+)
+MARKED = (
     *_both("creating the owner marker", "create", "/_kafka2hive_owner"),
     *_both("closing the owner marker", "close", "/_kafka2hive_owner"),
     *_both("renaming the owner marker", "rename", "/_kafka2hive_owner"),
 )
+BEGINNING = LEDGER_MADE + MARKED
 TASKS = (
     *_both("making the staging directory", "mkdirs", "/_tmp$"),
     *_both("creating a data file", "create", DATA),
@@ -54,13 +58,20 @@ SWEEPING = (
 )
 PUBLISHING = (
     *_both("the take-over", "rename", TAKE_OVER),
-    *_both("making a Hive partition's directory", "mkdirs", "/b="),
+    *_both("making a Hive partition's directory", "mkdirs", PARTITION),
     *_both("promoting the second file", "rename", PROMOTE, count=2),
     *_both("promoting what another one left", "rename", PROMOTE),
     *_both("finalising", "rename", FINALISE),
     *_both("making the archive's directory", "mkdirs", "/archive/"),
     *_both("archiving a snapshot", "rename", ARCHIVE),
 )
+REGISTERING = tuple(_both("registering in Hive", "register", ""))
 STORIES = (BEGINNING, TASKS, COMMITTING + SWEEPING, PUBLISHING)
+# the committer has no Hive
 ALL = tuple(point for story in STORIES for point in story)
 assert len({point.name for point in ALL}) == len(ALL)
+
+
+def named(name: str) -> Failpoint:
+    """The failpoint of that name."""
+    return next(point for point in (*ALL, *REGISTERING) if point.name == name)

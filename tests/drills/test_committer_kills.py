@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.drills.committer import CommitterOrder
 from tests.drills.committer_table import CommitterTable
 from tests.drills.conftest import Figures
-from tests.drills.failpoint import AFTER, ANY, BEFORE, Failpoint
+from tests.drills.failpoint import AFTER, ANY, BEFORE, Failpoint, read_journal
 from tests.drills.failpoint_names import ALL, STORIES
 from tests.drills.form import Form
 from tests.drills.warm_committer import WarmCommitter
@@ -25,6 +26,7 @@ RANDOM_KILLS = 60
 # an epoch takes about a second, nearly all of it waiting for HDFS to close files
 LONGEST_LIFE = 2.0
 MOST_OPERATIONS = 45
+PATIENCE = 180.0
 
 
 class Lane:
@@ -59,25 +61,35 @@ class Lane:
 
     def _kill_at(self, committer: WarmCommitter, table: CommitterTable, point: Failpoint) -> None:
         order = table.order(point)
-        committer.start(order)
-        code = committer.wait()
+        code = self._run(committer, table, order, point.name)
         assert code == -signal.SIGKILL, f"{point.name}: ended with {code}; {committer.tail()}"
         assert order.failpoint is not None
         assert order.failpoint.was_hit(), f"{point.name}: killed by somebody else"
         self.hit[point.name] += 1
         self._note(table)
 
+    def _run(self, committer: WarmCommitter, table: CommitterTable, order: CommitterOrder, what: str) -> int:
+        """Start one that kills itself, and wait until it has."""
+        committer.start(order)
+        try:
+            return committer.wait(PATIENCE)
+        except TimeoutError as late:
+            lines = read_journal(table.journal)[-12:]
+            late.add_note(f"seed {self._seed}, {table.name}, {what}; now {time.monotonic()}; last: {lines}")
+            raise
+
     def _kill_at_random(self, committer: WarmCommitter, table: CommitterTable) -> None:
         """Two of three at an operation, so that all steps get their share; the others at any moment."""
         if self._chance.random() < 2 / 3:
             moment = self._chance.choice((BEFORE, AFTER))
             count = self._chance.randint(1, MOST_OPERATIONS)
-            committer.start(table.order(Failpoint("random", ANY, "", moment, count=count)))
+            order = table.order(Failpoint("random", ANY, "", moment, count=count))
+            code = self._run(committer, table, order, f"{moment} operation {count}")
         else:
             committer.start(table.order())
             time.sleep(self._chance.uniform(0, LONGEST_LIFE))
             committer.signal(signal.SIGKILL)
-        code = committer.wait()
+            code = committer.wait()
         assert code == -signal.SIGKILL, f"seed {self._seed}: ended with {code}; {committer.tail()}"
         self.count["random"] += 1
         self._note(table)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,28 +36,42 @@ class Finished:
         return document
 
 
-def command(name: str, config: Path, *arguments: str, seconds: float = 120) -> Finished:
-    """A command that needs no Spark, to its end."""
+def command(
+    name: str,
+    config: Path,
+    *arguments: str,
+    seconds: float = 120,
+    program: Sequence[str] = PROGRAM,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """A command that needs no Spark, to its end. `env` is added to the environment."""
     done = subprocess.run(
-        [*PROGRAM, name, "-c", str(config), *arguments],
+        [*program, name, "-c", str(config), *arguments],
         capture_output=True,
         text=True,
         timeout=seconds,
         check=False,
+        env={**os.environ, **(env or {})},
     )
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
 class Running:
-    """`kafka2hive run` under way; leave the `with` block and nothing of it is left."""
+    """`kafka2hive run` under way; leave the `with` block and nothing of it is left. `env` is added to the environment."""
 
     _count = 0
 
-    def __init__(self, config: Path, *arguments: str) -> None:
+    def __init__(
+        self,
+        config: Path,
+        *arguments: str,
+        program: Sequence[str] = PROGRAM,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         Running._count += 1
         self._log = config.with_suffix(f".{Running._count}.log")
         self._process = JavaService(
-            self._log.name, [*PROGRAM, "run", "-c", str(config), *arguments], config.parent
+            self._log.name, [*program, "run", "-c", str(config), *arguments], config.parent, env
         )
         self._process.output = self._log
         self._process.start()

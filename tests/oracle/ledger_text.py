@@ -20,6 +20,10 @@ class LedgerText:
         self._place = f"{root}/kafka_partition_offsets/{table}"
         self._archive = f"{root}/archive/{table}"
 
+    def exists(self) -> bool:
+        """Some start has made it."""
+        return bool(self._tree.directories(self._place))
+
     def generation(self) -> int:
         """How often the table was taken over."""
         return int(self.directory().rpartition("/")[2].split(".")[0].removeprefix("g"))

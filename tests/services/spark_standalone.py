@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +20,9 @@ _HOME = Path(pyspark.__file__).parent
 class SparkStandalone:
     """Master and Workers on 127.0.0.1, `cores` cores and `memory_mb` of executors for each Worker.
 
-    `env` is added to the environment of the Workers, thus of executors and their Python processes.
+    `hosts` are the names of this machine that Workers go by, in turn: Spark runs a task's second attempt beside the first
+    (speculation) only on another host. `env` is added to the environment of the Workers, thus of executors and their
+    Python processes.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class SparkStandalone:
         cores: int = 1,
         memory_mb: int = 1024,
         env: Mapping[str, str] | None = None,
+        hosts: Sequence[str] = ("127.0.0.1",),
     ):
         self.folder = folder
+        self._hosts = tuple(hosts)
         self._cores = cores
         self._memory_mb = memory_mb
         self._port = self._web_port = 0
@@ -86,17 +90,17 @@ class SparkStandalone:
     def _start_somewhere(self) -> None:
         self._port, self._web_port, *worker_ports = free_ports(2 + 2 * len(self.workers))
         launch = [str(_HOME / "bin" / "spark-class")]
-        address = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._web_port)]
+        address = _address("127.0.0.1", self._port, self._web_port)
         self.master.command = [*launch, "org.apache.spark.deploy.master.Master", *address]
         try:
             self.master.start()
             self.master.wait_until(lambda: self.master.said("New state: ALIVE"))
-            for worker in self.workers:
-                port, web_port = worker_ports.pop(), worker_ports.pop()
+            for number, worker in enumerate(self.workers):
+                host = self._hosts[number % len(self._hosts)]
                 worker.command = [
                     *launch,
                     "org.apache.spark.deploy.worker.Worker",
-                    *self._worker(port, web_port),
+                    *self._worker(_address(host, worker_ports.pop(), worker_ports.pop())),
                 ]
                 worker.start()
             for worker in self.workers:
@@ -105,7 +109,10 @@ class SparkStandalone:
             self.stop()
             raise
 
-    def _worker(self, port: int, web_port: int) -> list[str]:
+    def _worker(self, address: list[str]) -> list[str]:
         size = ["--cores", str(self._cores), "--memory", f"{self._memory_mb}m"]
-        address = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web_port)]
         return [*size, *address, "--work-dir", str(self.folder / "work"), self.url]
+
+
+def _address(host: str, port: int, web_port: int) -> list[str]:
+    return ["--host", host, "--port", str(port), "--webui-port", str(web_port)]
