@@ -8,7 +8,6 @@ A reader of version N reads every version <= N (frozen files: tests/contract/sna
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import astuple
 from typing import Any
 
 import orjson
@@ -142,7 +141,7 @@ _ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered",
 
 
 def _account(a: Account) -> dict[str, Any]:
-    return dict(zip(_ACCOUNT_FIELDS, astuple(a), strict=True))
+    return {name: getattr(a, name) for name in _ACCOUNT_FIELDS}
 
 
 def _parse_account(v: dict[str, Any]) -> Account:

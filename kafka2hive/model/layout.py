@@ -5,6 +5,7 @@ Grammar: docs/protocol.md, section Layout. Names sort by number, so numbers are 
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 OFFSETS_DIRECTORY = "kafka_partition_offsets"
 ARCHIVE_DIRECTORY = "archive"
@@ -25,9 +26,13 @@ _HIVE_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
+_REMEMBERED = 4096
+"""Names and buckets come again and again in one run, few at a time."""
+
+
 def join(directory: str, *names: str) -> str:
     """One path below another; the only place that puts paths together."""
-    return "/".join([directory.rstrip("/"), *names])
+    return "/".join((directory.rstrip("/"), *names))
 
 
 def parent(path: str) -> str:
@@ -73,6 +78,7 @@ def snapshot_name(epoch: int, state: str) -> str:
     return f"e{epoch:06d}.{state}"
 
 
+@lru_cache(_REMEMBERED)
 def parse_snapshot_name(name: str) -> tuple[int, str] | None:
     """`(epoch, state)` of `e000041.final` or `e000042.pending`, None for anything else."""
     found = _SNAPSHOT.fullmatch(name)
@@ -170,6 +176,7 @@ class DataFileName:
         return (parsed, found["state"]) if parsed.in_state(found["state"]) == name else None
 
 
+@lru_cache(_REMEMBERED)
 def bucket_slug(partition_path: str) -> str:
     """A bucket's path as the beginning of a file name: never hidden to Hive, at most 60 characters."""
     slug = re.sub(r"[^A-Za-z0-9=.-]+", "-", partition_path).strip("-._")

@@ -10,14 +10,24 @@ from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-u
 
 
 class Actor:
-    """`owner` is the generation's owner an actor last claimed to be, for messages only."""
+    """`stays` is asked at every call: whether this actor goes on at once, without a switch to the hub and back.
 
-    __slots__ = ("dead", "greenlet", "hub", "name", "wakes_at")
+    `hub` is the greenlet it hands over to, by default the one that makes it: a twin is made by a driver but is not its.
+    """
 
-    def __init__(self, name: str, run: Callable[["Actor"], None]) -> None:
+    __slots__ = ("dead", "greenlet", "hub", "name", "stays", "wakes_at")
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[["Actor"], None],
+        stays: Callable[["Actor"], bool] = lambda actor: False,
+        hub: greenlet | None = None,
+    ) -> None:
         self.name = name
-        self.hub = getcurrent()
+        self.hub = hub or getcurrent()
         self.greenlet = greenlet(lambda: run(self), self.hub)
+        self.stays = stays
         self.dead = False
         self.wakes_at = 0
 
@@ -25,6 +35,8 @@ class Actor:
         """Let others go on. Never returns to a crashed actor, whatever its `finally` clauses try."""
         if self.dead:
             raise GreenletExit
+        if self.stays(self):
+            return
         self.hub.switch()
         if self.dead:
             raise GreenletExit

@@ -10,12 +10,12 @@ from kafka2hive.ledger.ports import Patience, Ports
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import Generation, staging_directory
+from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import OffsetRange, Position
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
-from tests.simulation.places import LEDGER, LOCATION, SERVICE
+from tests.simulation.places import LEDGER, LOCATION, SERVICE, STAGING
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of
 from tests.simulation.watch import Violation
@@ -141,7 +141,7 @@ class Driver:
 
     def _hygiene(self) -> None:
         self.code.hygiene.sweep_own_directory(self.ports, self.tenure)
-        self.code.hygiene.sweep_staging(self.ports, self.tenure, staging_directory(LOCATION))
+        self.code.hygiene.sweep_staging(self.ports, self.tenure, STAGING)
         self.code.hygiene.purge(self.ports, self.tenure, KEEP)
 
     def _init(self) -> None:

@@ -1,10 +1,8 @@
 """A NameNode in memory: one tree, every operation atomic and instant. Faults and delays are the client's business.
 
-A directory is a dict from name to child, a file a FileNode, so a rename of a directory is O(1) and an open file moves
-with its directory, as on HDFS (tried on a real one: the old writer's close lands in the moved directory).
+A directory is a dict from name to child, a file a FileNode, so an open file moves with its directory, as on HDFS (tried
+on a real one: the old writer's close lands in the moved directory). Directories are found by their full paths.
 """
-
-from collections.abc import Sequence
 
 from kafka2hive.storage.port import AlreadyExists, FileStatus, NotFound, ParentMissing, StorageError
 
@@ -15,10 +13,18 @@ ROOT = "sim://namenode"
 class FileNode:
     """`content` is what a reader sees now; an open file may show less than was written."""
 
-    __slots__ = ("content",)
+    __slots__ = ("content", "status")
 
     def __init__(self) -> None:
         self.content = b""
+        self.status: FileStatus | None = None
+
+    def status_at(self, path: str) -> FileStatus:
+        """What `stat` answers; kept, because listings ask for it again and again."""
+        known = self.status
+        if known is None or known.length != len(self.content) or known.path != path:
+            known = self.status = FileStatus(path, len(self.content), False)
+        return known
 
 
 Directory = dict[str, "Node"]
@@ -26,75 +32,82 @@ Node = FileNode | dict[str, "Node"]
 
 
 class NameNode:
-    """The effects of the FileSystem port, with the port's errors."""
+    """The effects of the FileSystem port, with the port's errors. `root` is the tree, `directories` its index by path."""
 
     def __init__(self) -> None:
         self.root: Directory = {}
+        self.directories: dict[str, Directory] = {ROOT: self.root}
 
     def directory(self, path: str) -> Directory | None:
         """The children of a directory, None when there is no such directory."""
-        return self._walk(path.split("/")[3:])
-
-    def _walk(self, names: Sequence[str]) -> Directory | None:
-        node: Node | None = self.root
-        for name in names:
-            node = node.get(name)  # type: ignore[union-attr]
-            if type(node) is not dict:
-                return None
-        return node  # type: ignore[return-value]
+        return self.directories.get(path)
 
     def node(self, path: str) -> Node | None:
         """File or directory under a path, None when there is nothing."""
-        names = path.split("/")
-        parent = self._walk(names[3:-1])
-        return None if parent is None else parent.get(names[-1])
+        directory, _, name = path.rpartition("/")
+        parent = self.directories.get(directory)
+        return None if parent is None else parent.get(name)
 
     def create(self, path: str) -> FileNode:
-        names = path.split("/")
-        parent = self._walk(names[3:-1])
+        directory, _, name = path.rpartition("/")
+        parent = self.directories.get(directory)
         if parent is None:
             raise ParentMissing(path)
-        if names[-1] in parent:
+        if name in parent:
             raise AlreadyExists(path)
         made = FileNode()
-        parent[names[-1]] = made
+        parent[name] = made
         return made
 
     def rename(self, source: str, target: str) -> Node:
         if not (source.startswith(ROOT) and target.startswith(ROOT)):
             raise StorageError(target, "another file system")
-        names, target_names = source.split("/"), target.split("/")
-        parent = self._walk(names[3:-1])
-        if parent is None or names[-1] not in parent:
+        directory, _, name = source.rpartition("/")
+        target_directory, _, target_name = target.rpartition("/")
+        parent = self.directories.get(directory)
+        if parent is None or name not in parent:
             raise NotFound(source)
-        target_parent = self._walk(target_names[3:-1])
+        target_parent = self.directories.get(target_directory)
         if target_parent is None:
             raise ParentMissing(target)
-        if target_names[-1] in target_parent:
+        if target_name in target_parent:
             raise AlreadyExists(target)
         if target.startswith(source + "/"):
             raise StorageError(target, "below its own source")
-        moved = parent.pop(names[-1])
-        target_parent[target_names[-1]] = moved
+        moved = parent.pop(name)
+        target_parent[target_name] = moved
+        if type(moved) is dict:
+            self._directory_moves(source, target)
         return moved
 
+    def _directory_moves(self, source: str, target: str) -> None:
+        index = self.directories
+        below = source + "/"
+        for path in [path for path in index if path == source or path.startswith(below)]:
+            index[target + path[len(source) :]] = index.pop(path)
+
     def delete(self, path: str) -> bool:
-        names = path.split("/")
-        parent = self._walk(names[3:-1])
-        if parent is None or names[-1] not in parent:
+        directory, _, name = path.rpartition("/")
+        parent = self.directories.get(directory)
+        if parent is None or name not in parent:
             return False
-        if parent[names[-1]] and type(parent[names[-1]]) is dict:
-            raise StorageError(path, "directory is not empty")
-        del parent[names[-1]]
+        if type(parent[name]) is dict:
+            if parent[name]:
+                raise StorageError(path, "directory is not empty")
+            del self.directories[path]
+        del parent[name]
         return True
 
     def mkdirs(self, path: str) -> None:
-        node = self.root
-        for name in path.split("/")[3:]:
-            child = node.setdefault(name, {})
-            if type(child) is not dict:
-                raise AlreadyExists(path, "a file is there")
-            node = child
+        if path in self.directories:
+            return
+        directory, _, name = path.rpartition("/")
+        if directory not in self.directories:
+            self.mkdirs(directory)
+        parent = self.directories[directory]
+        if name in parent:
+            raise AlreadyExists(path, "a file is there")
+        self.directories[path] = parent[name] = {}
 
     def read(self, path: str) -> bytes:
         node = self.node(path)
@@ -107,14 +120,16 @@ class NameNode:
             raise StorageError(path, "another file system")
         node = self.node(path)
         if node is None:
-            raise NotFound(path)
+            if path != ROOT:
+                raise NotFound(path)
+            node = self.root
         return _status(path, node)
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        children = self.directory(path)
+        children = self.directories.get(path)
         if children is None:
             raise NotFound(path)
-        return tuple(_status(f"{path}/{name}", children[name]) for name in sorted(children))
+        return tuple([_status(f"{path}/{name}", children[name]) for name in sorted(children)])
 
     def files_below(self, path: str) -> set[str]:
         """Paths of all files below a directory."""
@@ -130,6 +145,4 @@ class NameNode:
 
 
 def _status(path: str, node: Node) -> FileStatus:
-    if type(node) is FileNode:
-        return FileStatus(path, len(node.content), False)
-    return FileStatus(path, 0, True)
+    return node.status_at(path) if type(node) is FileNode else FileStatus(path, 0, True)

@@ -13,19 +13,17 @@ from kafka2hive.model.layout import (
     Generation,
     join,
     parse_snapshot_name,
-    staging_directory,
 )
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.driver import KEEP, Driver
 from tests.simulation.metastore import Hive
-from tests.simulation.places import LEDGER, LOCATION, WAREHOUSE
+from tests.simulation.places import LEDGER, STAGING, TABLE_DIRECTORY, WAREHOUSE
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
-STAGING = staging_directory(LOCATION)
 FOREIGN = DataFileName("all", 0, "f" * 8, 0, 0, "0" * 32, "parquet").in_state("pending")
 """Another ledger's staged file, older by name than anything: nobody here may touch it."""
 
@@ -73,10 +71,10 @@ def _go_on(driver: Driver) -> None:
 
 def _generation(world: World) -> tuple[str, list[str]]:
     """Path and child names of the one generation directory."""
-    names = list(world.namenode.directory(LEDGER.table_directory) or ())
+    names = list(world.namenode.directory(TABLE_DIRECTORY) or ())
     if len(names) != 1 or Generation.parse(names[0]) is None:
-        raise Violation(f"{LEDGER.table_directory} holds {names}, not one generation directory")
-    path = join(LEDGER.table_directory, names[0])
+        raise Violation(f"{TABLE_DIRECTORY} holds {names}, not one generation directory")
+    path = join(TABLE_DIRECTORY, names[0])
     return path, list(world.namenode.directory(path) or ())
 
 

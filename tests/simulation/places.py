@@ -1,6 +1,6 @@
 """Where things lie in the simulated world."""
 
-from kafka2hive.model.layout import LedgerPaths, join
+from kafka2hive.model.layout import LedgerPaths, join, staging_directory
 from tests.simulation.namenode import ROOT
 
 TABLE = "db.flights"
@@ -10,3 +10,5 @@ WAREHOUSE = join(ROOT, "warehouse")
 LOCATION = join(WAREHOUSE, "flights")
 DEAD_LETTER_LOCATION = join(WAREHOUSE, "dead")
 LEDGER = LedgerPaths(join(ROOT, "kafka2hive"), TABLE)
+TABLE_DIRECTORY = LEDGER.table_directory
+STAGING = staging_directory(LOCATION)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kafka2hive.model.layout import base_name, join, staging_directory
+from greenlet import getcurrent  # type: ignore[import-untyped]  # it ships no types
+
+from kafka2hive.model.layout import base_name, join
 from kafka2hive.storage.port import Denied, NoRoom
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
@@ -14,7 +16,7 @@ from tests.simulation.faults import NO_FAULTS, draw_rates
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import judge, prepare
-from tests.simulation.places import LOCATION
+from tests.simulation.places import STAGING
 from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
@@ -22,6 +24,7 @@ from tests.simulation.world import World
 STEPS = 200
 """Calls of a schedule on average; from half to one and a half times as many."""
 MOST_DRIVERS = 3
+NEVER = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,31 +73,62 @@ class Schedule:
         self.world = World(seed, trace)
         self.hive = Hive()
         self.code = code
+        self.hub = getcurrent()
         self.running: list[Actor] = []
         self.paused: list[Actor] = []
         self.drivers = 0
         self.hive_up_at = 0
         self.untroubled_at = 0
+        self.changes_at = NEVER
+        self.steps = 0
+        self.events = 0.0
+        self.chosen: Actor | None = None
+        self.eventful = False
 
     def run(self) -> None:
-        world = self.world
-        world.use(draw_rates(world.random))
-        random, rates, running = world.random, world.rates, self.running
-        steps = STEPS // 2 + world.below(STEPS)
-        events = rates.events
-        while world.step < steps:
-            world.step += 1
-            if random() < events:
-                self._event(random() * events)
-            if self.paused or world.trouble or self.hive.down:
-                self._time_passes()
-            if not running:
-                self._start_driver()
-            actor = running[int(random() * len(running))]
+        world, running = self.world, self.running
+        random = world.random
+        world.use(draw_rates(random))
+        self.steps = STEPS // 2 + world.below(STEPS)
+        self.events = events = world.rates.events
+        while (actor := self.chosen) or self.eventful or world.step < self.steps:
+            self.chosen = None
+            if actor is None:
+                if self.eventful or self._step_with_event():
+                    self.eventful = False
+                    self._event(random() * events)
+                if world.step >= self.changes_at:
+                    self._time_passes()
+                if not running:
+                    self._start_driver()
+                actor = running[int(random() * len(running))]
             actor.greenlet.switch()
             if actor.greenlet.dead:
                 running.remove(actor)
         self.end()
+
+    def _step_with_event(self) -> bool:
+        self.world.step += 1
+        return self.world.random() < self.events
+
+    def _stays(self, actor: Actor) -> bool:
+        """The next step, drawn where the last actor stands: no switch of greenlets when it is its turn again.
+
+        An event is left to `run`, because it may end any actor; so is the turn of another one.
+        """
+        world = self.world
+        if world.step >= self.steps:
+            return False
+        if self._step_with_event():
+            self.eventful = True
+            return False
+        if world.step >= self.changes_at:
+            self._time_passes()
+        chosen = self.running[int(world.random() * len(self.running))]
+        if chosen is actor:
+            return True
+        self.chosen = chosen
+        return False
 
     def end(self) -> None:
         """Everybody is gone."""
@@ -120,10 +154,12 @@ class Schedule:
         elif (dice := dice - rates.trouble) < 0:
             world.trouble = (Denied, NoRoom)[world.below(2)]
             self.untroubled_at = world.step + world.below(40)
+            self.changes_at = min(self.changes_at, self.untroubled_at)
             world.tell("(event)", f"everything is {world.trouble.__name__} for a while")
         elif (dice := dice - rates.hive_outage) < 0:
             self.hive.down = True
             self.hive_up_at = world.step + world.below(120)
+            self.changes_at = min(self.changes_at, self.hive_up_at)
             world.tell("(event)", "Hive goes down")
         else:
             self._retire()
@@ -139,7 +175,7 @@ class Schedule:
             return
         path = finished.pop(self.world.below(len(finished)))
         stem = base_name(path).removesuffix("final")
-        staged = self.world.namenode.node(join(staging_directory(LOCATION), f"{stem}pending"))
+        staged = self.world.namenode.node(join(STAGING, f"{stem}pending"))
         if staged is None and not any(stem in request.path for request in self.world.late):
             self.world.tell("(event)", f"retention takes {path} away")
             self.world.namenode.retire(path)
@@ -160,6 +196,7 @@ class Schedule:
         sleeper = self.running.pop(self.world.below(len(self.running)))
         sleeper.wakes_at = self.world.step + self.world.below(10 ** (1 + self.world.below(3)))
         self.world.tell("(event)", f"{sleeper.name} is paused until step {sleeper.wakes_at}")
+        self.changes_at = min(self.changes_at, sleeper.wakes_at)
         self.world.count["pauses"] += 1
         self.paused.append(sleeper)
         if self.world.below(2):
@@ -175,6 +212,12 @@ class Schedule:
             self.world.trouble = None
         if self.hive.down and self.hive_up_at <= now:
             self.hive.down = False
+        waits = [sleeper.wakes_at for sleeper in self.paused]
+        if self.world.trouble:
+            waits.append(self.untroubled_at)
+        if self.hive.down:
+            waits.append(self.hive_up_at)
+        self.changes_at = min(waits, default=NEVER)
 
     def _start_driver(self) -> None:
         if len(self.running) >= MOST_DRIVERS:
@@ -187,7 +230,7 @@ class Schedule:
                 self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
             ).serve()
 
-        self.running.append(Actor(name, run))
+        self.running.append(Actor(name, run, self._stays, self.hub))
 
     def _spawn_twin(self, share: Share) -> None:
         name = f"twin{share.epoch}.{share.index}"
@@ -197,4 +240,4 @@ class Schedule:
                 self.world, SimulatedFileSystem(self.world, name, actor.hand_over), share
             )
 
-        self.running.append(Actor(name, run))
+        self.running.append(Actor(name, run, self._stays, self.hub))

@@ -8,11 +8,11 @@ from binascii import crc32
 from dataclasses import dataclass
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag, staging_directory
+from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.storage.port import OutcomeUnknown, ParentMissing, StorageError, write_file
 from tests.simulation.filesystem import SimulatedFileSystem
-from tests.simulation.places import DEAD_LETTER_TABLE, LOCATION
+from tests.simulation.places import DEAD_LETTER_TABLE, STAGING
 from tests.simulation.topic import records_by_place
 from tests.simulation.world import World
 
@@ -74,7 +74,7 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
     )
     return DataFile(
         FileKind.DEAD_LETTER if dead else FileKind.DATA,
-        join(staging_directory(LOCATION), name.in_state("pending")),
+        join(STAGING, name.in_state("pending")),
         join(place.location, name.in_state("final")),
         place,
         len(data),

@@ -1,5 +1,7 @@
 """The simulated topic: which records exist, and where each belongs. A record's id is `number:offset`."""
 
+from functools import lru_cache
+
 from kafka2hive.model.account import Account
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import join
@@ -9,6 +11,7 @@ from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LOC
 TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
 
 
+@lru_cache(10_000)
 def place_of(number: int, offset: int) -> HivePartition | None:
     """Where a record must become visible, None for an offset without a record.
 

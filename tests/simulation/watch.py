@@ -4,7 +4,7 @@ from collections import Counter
 
 from kafka2hive.model.layout import Generation, base_name, parent, parse_snapshot_name
 from tests.simulation.namenode import FileNode, NameNode, Node
-from tests.simulation.places import LEDGER, WAREHOUSE
+from tests.simulation.places import LEDGER, TABLE_DIRECTORY, WAREHOUSE
 
 
 class Violation(AssertionError):
@@ -38,7 +38,7 @@ class WatchedNameNode(NameNode):
         done = super().delete(path)
         if done and "/_tmp/" in path:
             self.count["sweeps"] += 1
-        if done and path.endswith(".final") and path.startswith((WAREHOUSE, LEDGER.table_directory)):
+        if done and path.endswith(".final") and path.startswith((WAREHOUSE, TABLE_DIRECTORY)):
             raise Violation(f"{path} was deleted")
         return done
 
@@ -89,7 +89,7 @@ class WatchedNameNode(NameNode):
                 self.count["roll-forward of a half-moved epoch"] += 1
 
     def _snapshot_moved(self, target: str, node: FileNode) -> None:
-        if target.endswith(".final") and target.startswith(LEDGER.table_directory):
+        if target.endswith(".final") and target.startswith(TABLE_DIRECTORY):
             self.fruitless = 0
             self.finished += _addresses(node.content)
         elif target.endswith(".pending") and not node.content:

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from kafka2hive.storage.port import StorageError
 from tests.simulation.faults import NO_FAULTS, Rates
@@ -11,8 +11,7 @@ from tests.simulation.namenode import FileNode
 from tests.simulation.watch import WatchedNameNode
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A mutation on its way: `create`, `rename` (with `target`), `delete`, `mkdirs`."""
 
     operation: str
