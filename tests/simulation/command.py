@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.mutants:
         return search_all(options.seed, options.schedules, options.jobs, say)
     if options.exhaustive:
-        return _explore(options.drivers, options.epochs, options.faults)
+        return _explore(options.drivers, options.epochs, options.faults, options.states)
     if options.trace:
         outcomes = [run_traced(options.seed + i, say) for i in range(options.schedules)]
         return int(any(outcome.violation for outcome in outcomes))
@@ -48,19 +48,33 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--drivers", type=int, default=2, help="with --exhaustive (default 2)")
     parser.add_argument("--epochs", type=int, default=1, help="with --exhaustive: of each driver (default 1)")
     parser.add_argument(
-        "--faults", type=int, default=1, help="with --exhaustive: at most, per path (default 1)"
+        "--faults",
+        type=int,
+        default=1,
+        help="with --exhaustive: at most, per path, each of another kind (default 1)",
+    )
+    parser.add_argument(
+        "--states",
+        type=int,
+        default=30_000_000,
+        help="with --exhaustive: give up after so many, about 0.2 kB each (default 30000000)",
     )
     return parser
 
 
-def _explore(drivers: int, epochs: int, faults: int) -> int:
+def _explore(drivers: int, epochs: int, faults: int, limit: int) -> int:
     began = monotonic()
     with Progress(
         TextColumn("{task.completed} states"), TimeElapsedColumn(), console=Console(stderr=True)
     ) as bar:
         task = bar.add_task("exploring", total=None)
-        found = explore(drivers, epochs, faults, progress=lambda states: bar.update(task, completed=states))
-    say(f"{found.states} states, {found.paths} ends judged in {monotonic() - began:.0f} s")
+        found = explore(
+            drivers, epochs, faults, limit, progress=lambda states: bar.update(task, completed=states)
+        )
+    say(
+        f"{found.states} states over {found.steps} choices, {found.ends} ends judged, {found.histories} histories of"
+        f" drivers, in {monotonic() - began:.0f} s: {'every one' if found.complete else 'NOT COMPLETE'}"
+    )
     if found.violation is not None:
         say(f"{found.violation}\n  after: {', '.join(found.choices)}")
     return int(not found.complete)

@@ -1,47 +1,44 @@
 """Every interleaving, not a random one: depth-first over all choices of a small world, with state hashing.
 
-Two drivers on a table whose ledger exists: each takes it over, commits and promotes some epochs of two files. At every
+Some drivers on a table whose ledger exists: each takes it over, commits and promotes some epochs of two files. At every
 step any driver may go on, any late RPC may arrive, and, as long as the budget lasts, any fault may strike: one of the five
-of a mutation, or a crash. A driver's memory is a function of the answers it got, so (tree, late RPCs, answers so far,
-budget) is the whole state; a state that was seen is not entered again. At the end of every path the oracle judges.
+of a mutation, or a crash; every kind at most once on a path. The state is (tree, what the watch knows, late RPCs, each
+driver's memory, budget); one that was seen is not entered again. At the end of every path the oracle judges.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from kafka2hive.ledger.ports import Patience, Ports
-from kafka2hive.model.account import RangeAccount
-from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
-from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import OffsetRange, Position
-from kafka2hive.storage.port import FileStatus, OutcomeUnknown, StorageError, Unavailable
-from tests.simulation.actor import Actor
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.storage.port import OutcomeUnknown, StorageError, Unavailable
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import REAL, Production
-from tests.simulation.driver import KEEP
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import Directory, FileNode
 from tests.simulation.oracle import judge, prepare
 from tests.simulation.places import LEDGER, LOCATION, SERVICE
 from tests.simulation.schedule import without_logs
-from tests.simulation.tasks import Share, describe
-from tests.simulation.topic import TOPIC_PARTITIONS, account_of, records_by_place
-from tests.simulation.watch import Violation
+from tests.simulation.small_driver import Answer, Call, Memory, SmallDriver
+from tests.simulation.watch import Violation, WatchedNameNode
 from tests.simulation.world import Request, World
 
 FAULTS = ("unavailable", "lost request", "lost reply", "delayed", "duplicated")
 CRASH = "crash"
-OFFSETS_PER_EPOCH = 2
+TELL_EVERY = 5_000
+MUTATIONS = ("create", "rename", "delete", "mkdirs")
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """`states` are different ones; `paths` were judged by the oracle at their end."""
+    """`states` are different ones, met over `steps` choices; `ends` of paths were judged, `histories` of drivers met."""
 
     states: int
-    paths: int
+    steps: int
+    ends: int
+    histories: int
     complete: bool
     violation: str | None = None
     choices: tuple[str, ...] = ()
@@ -60,217 +57,236 @@ class DecidedWorld(World):
 
     def uuid(self) -> str:
         self.made += 1
-        return f"{self.made:032x}"
+        return f"ff{self.made:030x}"
 
 
-class DecidedFileSystem(SimulatedFileSystem):
-    """Says what it is about to do before it hands over, and remembers every answer."""
+class Budget(NamedTuple):
+    """How many faults may still strike, and which kinds: each at most once."""
 
-    asks: Request | None = None
-    fault: str = ""
-    memory: int = 0
+    faults: int
+    kinds: tuple[str, ...] = (*FAULTS, CRASH)
 
-    def read(self, path: str) -> bytes:
-        return self._remember(super().read, path)  # type: ignore[no-any-return]
-
-    def stat(self, path: str) -> FileStatus:
-        return self._remember(super().stat, path)  # type: ignore[no-any-return]
-
-    def list(self, path: str) -> tuple[FileStatus, ...]:
-        return self._remember(super().list, path)  # type: ignore[no-any-return]
-
-    def _remember(self, call: Callable[[Any], Any], argument: Any) -> Any:
-        try:
-            answer = call(argument)
-        except StorageError as refused:
-            self.memory = hash((self.memory, argument, type(refused)))
-            raise
-        known = None if isinstance(answer, FileNode) else answer
-        self.memory = hash((self.memory, argument, known))
-        return answer
-
-    def _mutate(self, request: Request) -> Any:
-        return self._remember(self._decided, request)
-
-    def _decided(self, request: Request) -> Any:
-        self.asks = request
-        self.hand_over()
-        self.asks = None
-        fault, self.fault = self.fault, ""
-        if fault == "unavailable":
-            raise Unavailable(request.path)
-        if fault in ("delayed", "duplicated"):
-            self.world.late.append(request)
-        if fault not in ("delayed", "lost request"):
-            answer = self.world.execute(request)
-            if fault != "lost reply":
-                return answer
-        raise OutcomeUnknown(request.path)
+    def less(self, kind: str) -> "Budget":
+        if self.faults == 1:
+            return Budget(0, ())
+        return Budget(self.faults - 1, tuple(k for k in self.kinds if k != kind))
 
 
-class SmallDriver:
-    """Take-over, then epochs of two records in two files each; staging is instant and always works."""
+class Choice(NamedTuple):
+    """`what` happens (`go`, `late`, or a kind of fault) to `whom`: a driver's number, or an index of the late RPCs."""
 
-    def __init__(self, world: DecidedWorld, code: Production, number: int, epochs: int) -> None:
-        self.code = code
-        self.world = world
-        self.number = number
-        self.epochs = epochs
-        self.uuids = 0
-        self.actor = Actor(f"driver{number}", self._run)
-        self.files = DecidedFileSystem(world, self.actor.name, self.actor.hand_over)
-        clock = SimulatedClock()
-        self.ports = Ports(self.files, AnyOrder(world.below), clock, self._uuid, Patience(attempts=2))
-        self.actor.greenlet.switch()
+    what: str
+    whom: int
 
-    @property
-    def over(self) -> bool:
-        return bool(self.actor.greenlet.dead)
 
-    def _uuid(self) -> str:
-        self.uuids += 1
-        return f"{self.number:02x}{self.uuids:030x}"
+class Tree(WatchedNameNode):
+    """A NameNode that can be copied: directories are copied, files shared, since a file is replaced when it is closed."""
 
-    def _run(self, actor: Actor) -> None:
-        code = self.code
-        order = code.start.StartOrder(
-            LEDGER, lambda: None, lambda: f"sim-{self.number}-{self._uuid()}", LOCATION, KEEP
-        )
-        try:
-            tenure = code.start.start(self.ports, order).tenure
-            for _ in range(self.epochs):
-                snapshot = code.draft.draft(tenure, SERVICE, self.ports.clock.now(), self._change(tenure))
-                tenure = code.epoch.publish_epoch(self.ports, tenure, snapshot).tenure
-        except (Fenced, TakeOverLost, Surprise, TableError):
-            return
-        except Stop as stop:
-            raise Violation(f"a person would be needed: {stop}") from stop
+    def __init__(self, count: Counter[str]) -> None:
+        super().__init__(count)
+        self.open: dict[str, FileNode] = {}
 
-    def _change(self, tenure: Any) -> Any:
-        first: tuple[Position, ...] = ()
-        at = 0
-        if not tenure.state.positions:
-            first = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
-        else:
-            at = tenure.state.positions[0].end
-        ranges = (OffsetRange(TOPIC_PARTITIONS[0], at, at + OFFSETS_PER_EPOCH),)
-        share = Share(0, tenure.state.ledger_id, tenure.generation.number, tenure.next_epoch, ranges)
-        return self.code.draft.Change(
-            files=tuple(self._staged(share)),
-            accounts=(RangeAccount(0, ranges[0], account_of(ranges[0])),),
-            first=first,
-            open_debts=frozenset(tenure.state.debts),
+    def copy(self) -> "Tree":
+        new = Tree(self.count)
+        new.directories = index = {path: dict(children) for path, children in self.directories.items()}
+        for path, children in index.items():
+            for name, child in children.items():
+                if type(child) is dict:
+                    children[name] = index[f"{path}/{name}"]
+        new.root = next(iter(index.values()))
+        new.generations = list(self.generations)
+        new.committed = set(self.committed)
+        new.promoted = set(self.promoted)
+        new.open = dict(self.open)
+        return new
+
+    def close(self, path: str, data: bytes) -> None:
+        """The file opened under `path` is found by its inode, wherever its directory has moved."""
+        written = FileNode()
+        written.content = data
+        node = self.open.pop(path)
+        for children in self.directories.values():
+            for name, child in children.items():
+                if child is node:
+                    children[name] = written
+                    return
+
+    def key(self) -> int:
+        """A number for the tree and for what the watch remembers."""
+        return hash(
+            (_frozen(self.root), tuple(self.generations), frozenset(self.promoted), frozenset(self.open))
         )
 
-    def _staged(self, share: Share) -> Iterator[DataFile]:
-        for place, records in records_by_place(share.ranges).items():
-            data = "\n".join(records).encode()
-            file = describe(self._uuid(), share, place, data, len(records))
-            self.world.namenode.create(file.staged).content = data
-            yield file
 
-
-class Path:
-    """One run of the small world along given choices."""
-
-    def __init__(self, code: Production, drivers: int, epochs: int, faults: int) -> None:
-        self.code = code
-        self.world = DecidedWorld()
-        prepare(self.world)
-        quiet = SimulatedFileSystem(self.world)
-        code.init.init(
-            Ports(quiet, AnyOrder(self.world.below), SimulatedClock(), self.world.uuid),
-            LEDGER,
-            SERVICE,
-            LOCATION,
-        )
-        self.budget = faults
-        self.drivers = [SmallDriver(self.world, code, number, epochs) for number in range(drivers)]
-
-    def options(self) -> list[tuple[str, int]]:
-        """What may happen next: (what, to whom)."""
-        alive = [d for d in self.drivers if not d.over]
-        found = [("go", d.number) for d in alive]
-        found += [("late", index) for index in range(len(self.world.late))]
-        if self.budget:
-            found += [(fault, d.number) for d in alive if d.files.asks for fault in FAULTS]
-            found += [(CRASH, d.number) for d in alive]
-        return found
-
-    def take(self, option: tuple[str, int]) -> None:
-        what, whom = option
-        if what == "late":
-            late = self.world.late
-            late.append(late.pop(whom))
-            self.world.below = lambda limit: limit - 1  # type: ignore[method-assign]  # the last one, just put there
-            self.world.execute_late()
-            del self.world.below
-            return
-        driver = self.drivers[whom]
-        if what == CRASH:
-            self.budget -= 1
-            driver.actor.crash()
-            return
-        if what != "go":
-            self.budget -= 1
-            driver.files.fault = what
-        driver.actor.greenlet.switch()
-
-    def state(self) -> int:
-        memories = tuple(None if d.over else d.files.memory for d in self.drivers)
-        late = frozenset(self.world.late)
-        return hash((_frozen(self.world.namenode.root), late, len(self.world.late), memories, self.budget))
-
-    def judge(self) -> None:
-        judge(self.world, Hive(), self.code)
-
-    def end(self) -> None:
-        for driver in self.drivers:
-            driver.actor.crash()
-
-
-def _frozen(directory: Directory) -> tuple[Any, ...]:
-    return tuple(
-        (name, child.content if isinstance(child, FileNode) else _frozen(child))
-        for name, child in sorted(directory.items())
+def _frozen(directory: Directory) -> frozenset[tuple[str, Any]]:
+    return frozenset(
+        [
+            (name, _frozen(child) if type(child) is dict else child.content)  # type: ignore[union-attr]
+            for name, child in directory.items()
+        ]
     )
+
+
+@dataclass(slots=True)
+class State:
+    """A moment of the small world, and the choices that led to it (a linked list, for the message)."""
+
+    tree: Tree
+    late: tuple[Request, ...]
+    memories: tuple[Memory | None, ...]
+    budget: Budget
+    trail: tuple[Any, ...] = field(default=())
+
+    def key(self) -> int:
+        numbers = tuple([-1 if m is None or m.call is None else m.number for m in self.memories])
+        return hash((self.tree.key(), self.late, numbers, self.budget))
+
+    def choices(self) -> Iterator[Choice]:
+        for number, memory in enumerate(self.memories):
+            if memory is None or memory.call is None:
+                continue
+            yield Choice("go", number)
+            mutates = memory.call.operation in MUTATIONS
+            for kind in self.budget.kinds if self.budget.faults else ():
+                if mutates or kind == CRASH:
+                    yield Choice(kind, number)
+        for index in range(len(self.late)):
+            yield Choice("late", index)
+
+
+class Explorer:
+    """The search over all states of one small world."""
+
+    def __init__(self, code: Production, drivers: int, epochs: int) -> None:
+        self.code = code
+        self.count: Counter[str] = Counter()
+        self.drivers = [SmallDriver(code, number, epochs) for number in range(drivers)]
+
+    def first(self, faults: int) -> State:
+        world = DecidedWorld()
+        world.namenode = tree = Tree(self.count)
+        prepare(world)
+        quiet = Ports(SimulatedFileSystem(world), AnyOrder(world.below), SimulatedClock(), world.uuid)
+        self.code.init.init(quiet, LEDGER, SERVICE, LOCATION)
+        return State(tree, (), tuple(driver.first for driver in self.drivers), Budget(faults))
+
+    def take(self, state: State, choice: Choice) -> State:
+        """The state after a choice. Raises Violation."""
+        what, whom = choice
+        trail = (state.trail, choice)
+        if what == CRASH:
+            memories = _with(state.memories, whom, None)
+            return State(state.tree, state.late, memories, state.budget.less(what), trail)
+        tree = state.tree.copy()
+        if what == "late":
+            late = state.late[:whom] + state.late[whom + 1 :]
+            _arrive(tree, state.late[whom])
+            return State(tree, late, state.memories, state.budget, trail)
+        memory = state.memories[whom]
+        assert memory is not None and memory.call is not None
+        call = memory.call
+        answer, late, budget = Answer(error=Unavailable), state.late, state.budget
+        if what != "go":
+            budget = budget.less(what)
+        if what in ("delayed", "duplicated"):
+            late = tuple(sorted((*late, Request(call.operation, call.path, call.target))))
+        if what in ("go", "lost reply", "duplicated"):
+            answer = execute(tree, call)
+        if what in ("lost request", "lost reply", "delayed"):
+            answer = Answer(error=OutcomeUnknown)
+        after = self.drivers[whom].after(memory, answer)
+        for path, content in after.staged:
+            tree.create(path).content = content
+        if after.violation is not None:
+            raise Violation(after.violation)
+        return State(tree, late, _with(state.memories, whom, after), budget, trail)
+
+    def judge(self, state: State) -> None:
+        """The oracle's word about a path's end. Raises Violation."""
+        world = DecidedWorld()
+        world.namenode = state.tree.copy()
+        world.late = list(state.late)
+        judge(world, Hive(), self.code)
+
+
+def execute(tree: Tree, call: Call) -> Answer:
+    """A call's effect and answer, now. Raises Violation."""
+    try:
+        match call.operation:
+            case "create":
+                tree.open[call.path] = tree.create(call.path)
+                return Answer()
+            case "close":
+                tree.close(call.path, call.data)
+                return Answer()
+            case "rename":
+                tree.rename(call.path, call.target)
+                return Answer()
+            case _:
+                return Answer(getattr(tree, call.operation)(call.path))
+    except StorageError as refused:
+        return Answer(error=type(refused))
+
+
+def _arrive(tree: Tree, request: Request) -> None:
+    try:
+        if request.operation == "rename":
+            tree.rename(request.path, request.target)
+        else:
+            getattr(tree, request.operation)(request.path)
+    except StorageError:
+        return  # nobody hears the answer
+
+
+def _with(memories: tuple[Memory | None, ...], whom: int, memory: Memory | None) -> tuple[Memory | None, ...]:
+    return (*memories[:whom], memory, *memories[whom + 1 :])
 
 
 def explore(
     drivers: int = 2,
     epochs: int = 2,
     faults: int = 1,
-    limit: int = 10_000_000,
+    limit: int = 30_000_000,
     code: Production = REAL,
     progress: Callable[[int], None] = lambda states: None,
 ) -> Explored:
     """All paths. Stops at the first violation, or when `limit` states were seen (`complete` is then False)."""
-    seen: set[int] = set()
-    paths = 0
-    todo: list[tuple[tuple[str, int], ...]] = [()]
+    steps = ends = told = 0
+    explorer = Explorer(code, drivers, epochs)
+
+    def found(complete: bool, violation: str | None = None, trail: tuple[Any, ...] = ()) -> Explored:
+        histories = sum(driver.memories for driver in explorer.drivers)
+        return Explored(len(seen), steps, ends, histories, complete, violation, _texts(trail))
+
     with without_logs():
+        todo = [explorer.first(faults)]
+        seen = {todo[0].key()}
         while todo:
-            if len(seen) >= limit:
-                return Explored(len(seen), paths, complete=False)
-            taken = list(todo.pop())
-            progress(len(seen))
-            path = Path(code, drivers, epochs, faults)
+            state = todo.pop()
+            choice = None
             try:
-                for option in taken:
-                    path.take(option)
-                while path.state() not in seen:
-                    seen.add(path.state())
-                    options = path.options()
-                    if not options:
-                        paths += 1
-                        path.judge()
-                        break
-                    todo.extend((*taken, other) for other in options[1:])
-                    taken.append(options[0])
-                    path.take(options[0])
+                for choice in state.choices():
+                    steps += 1
+                    after = explorer.take(state, choice)
+                    if (key := after.key()) not in seen:
+                        seen.add(key)
+                        todo.append(after)
+                if choice is None:
+                    ends += 1
+                    explorer.judge(state)
             except Violation as broken:
-                choices = tuple(f"{what} {whom}" for what, whom in taken)
-                return Explored(len(seen), paths, False, str(broken), choices)
-            finally:
-                path.end()
-    return Explored(len(seen), paths, complete=True)
+                return found(False, str(broken), (state.trail, choice) if choice else state.trail)
+            if len(seen) >= limit:
+                return found(False)
+            if steps - told >= TELL_EVERY:
+                told = steps
+                progress(len(seen))
+    return found(True)
+
+
+def _texts(trail: tuple[Any, ...]) -> tuple[str, ...]:
+    texts: list[str] = []
+    while trail:
+        trail, choice = trail
+        texts.append(f"{choice.what} {choice.whom}")
+    return tuple(reversed(texts))

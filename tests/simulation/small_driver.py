@@ -1,0 +1,219 @@
+"""A driver of the exhaustive search: what it asks next is a pure function of the answers it got so far.
+
+The production code runs from the beginning on the answers known, up to the call that has no answer yet. What came out
+is remembered by the answers, so a driver is a table: (memory, answer) -> the next memory and its call. The search then
+needs neither greenlets nor replays of whole worlds.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka2hive.ledger.ports import Patience, Ports
+from kafka2hive.model.account import RangeAccount
+from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.storage.port import FileStatus, StorageError
+from tests.simulation.clock import AnyOrder, SimulatedClock
+from tests.simulation.code import Production
+from tests.simulation.driver import KEEP
+from tests.simulation.places import LEDGER, LOCATION, SERVICE
+from tests.simulation.tasks import Share, describe
+from tests.simulation.topic import TOPIC_PARTITIONS, account_of, records_by_place
+
+OFFSETS_PER_EPOCH = 2
+
+
+class Call(NamedTuple):
+    """One call of the FileSystem port; `close` makes `data` the content of the file created under `path`."""
+
+    operation: str
+    path: str
+    target: str = ""
+    data: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.path}" + (f" -> {self.target}" if self.target else "")
+
+
+class Answer(NamedTuple):
+    """What a call came to: a value, or an error of the port."""
+
+    value: Any = None
+    error: type[StorageError] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A driver after some answers. `call` is what it asks next, None when it has ended; `violation` why it must not have.
+
+    `staged` are the data files its tasks made since the answer before: (path, content), there at once.
+    """
+
+    number: int
+    answers: tuple[Answer, ...]
+    call: Call | None
+    staged: tuple[tuple[str, bytes], ...] = ()
+    violation: str | None = None
+
+
+class SmallDriver:
+    """Take-over, then epochs of two records in two files each; staging is instant and always works."""
+
+    def __init__(self, code: Production, number: int, epochs: int) -> None:
+        self.number = number
+        self._code = code
+        self._epochs = epochs
+        self._known: dict[tuple[int, Answer], Memory] = {}
+        self._made = 0
+        self.first = self._run(())
+
+    @property
+    def memories(self) -> int:
+        """How many different histories of answers were met."""
+        return self._made
+
+    def after(self, memory: Memory, answer: Answer) -> Memory:
+        """The memory that follows."""
+        key = (memory.number, answer)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._run((*memory.answers, answer))
+        return known
+
+    def _run(self, answers: tuple[Answer, ...]) -> Memory:
+        self._made += 1
+        attempt = _Attempt(self._code, self.number, self._epochs, answers)
+        call, violation = None, None
+        try:
+            attempt.serve()
+        except _Asked as asked:
+            call = asked.call
+        except Stop as stop:
+            violation = f"a person would be needed: {stop}"
+        except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
+            violation = f"{type(bug).__name__}: {bug}"
+        return Memory(self._made, answers, call, tuple(attempt.staged), violation)
+
+
+class _Asked(BaseException):
+    """The answers are used up; not an Exception, so that no handler of the production code sees it."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+
+class _Attempt:
+    """The driver, once, on given answers."""
+
+    def __init__(self, code: Production, number: int, epochs: int, answers: tuple[Answer, ...]) -> None:
+        self._code = code
+        self._number = number
+        self._epochs = epochs
+        self._uuids = 0
+        self.staged: list[tuple[str, bytes]] = []
+        files = _Answered(answers, self.staged.clear)
+        self._ports = Ports(
+            files, AnyOrder(lambda limit: 0), SimulatedClock(), self._uuid, Patience(attempts=2)
+        )
+
+    def _uuid(self) -> str:
+        self._uuids += 1
+        return f"{self._number + 1:02x}{self._uuids:030x}"
+
+    def serve(self) -> None:
+        code = self._code
+        order = code.start.StartOrder(
+            LEDGER, lambda: None, lambda: f"sim-{self._number}-{self._uuid()}", LOCATION, KEEP
+        )
+        try:
+            tenure = code.start.start(self._ports, order).tenure
+            for _ in range(self._epochs):
+                snapshot = code.draft.draft(tenure, SERVICE, self._ports.clock.now(), self._change(tenure))
+                tenure = code.epoch.publish_epoch(self._ports, tenure, snapshot).tenure
+        except (Fenced, TakeOverLost, Surprise, TableError):
+            return
+
+    def _change(self, tenure: Any) -> Any:
+        first: tuple[Position, ...] = ()
+        at = 0
+        if not tenure.state.positions:
+            first = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
+        else:
+            at = tenure.state.positions[0].end
+        ranges = (OffsetRange(TOPIC_PARTITIONS[0], at, at + OFFSETS_PER_EPOCH),)
+        share = Share(0, tenure.state.ledger_id, tenure.generation.number, tenure.next_epoch, ranges)
+        return self._code.draft.Change(
+            files=tuple(self._stage(share)),
+            accounts=(RangeAccount(0, ranges[0], account_of(ranges[0])),),
+            first=first,
+            open_debts=frozenset(tenure.state.debts),
+        )
+
+    def _stage(self, share: Share) -> Iterator[DataFile]:
+        for place, records in records_by_place(share.ranges).items():
+            data = "\n".join(records).encode()
+            file = describe(self._uuid(), share, place, data, len(records))
+            self.staged.append((file.staged, data))
+            yield file
+
+
+class _Answered:
+    """The FileSystem port that gives known answers, then says what was asked."""
+
+    def __init__(self, answers: tuple[Answer, ...], answered: Callable[[], None]) -> None:
+        self._answers = iter(answers)
+        self._answered = answered
+
+    def create(self, path: str) -> "_Writer":
+        self._ask(Call("create", path))
+        return _Writer(self, path)
+
+    def rename(self, source: str, target: str) -> None:
+        self._ask(Call("rename", source, target))
+
+    def delete(self, path: str) -> bool:
+        return bool(self._ask(Call("delete", path)))
+
+    def mkdirs(self, path: str) -> None:
+        self._ask(Call("mkdirs", path))
+
+    def read(self, path: str) -> bytes:
+        return self._ask(Call("read", path))  # type: ignore[no-any-return]
+
+    def stat(self, path: str) -> FileStatus:
+        return self._ask(Call("stat", path))  # type: ignore[no-any-return]
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        return self._ask(Call("list", path))  # type: ignore[no-any-return]
+
+    def close(self, path: str, data: bytes) -> None:
+        self._ask(Call("close", path, data=data))
+
+    def _ask(self, call: Call) -> Any:
+        answer = next(self._answers, None)
+        if answer is None:
+            raise _Asked(call)
+        self._answered()
+        if answer.error is not None:
+            raise answer.error(call.path)
+        return answer.value
+
+
+class _Writer:
+    """Nothing is seen of the file before it is closed."""
+
+    def __init__(self, files: _Answered, path: str) -> None:
+        self._files = files
+        self._path = path
+        self._data = b""
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._data += bytes(data)
+
+    def close(self) -> None:
+        self._files.close(self._path, self._data)
+
+    def abandon(self) -> None:
+        """It stays as it is."""
