@@ -6,6 +6,7 @@ is used, so that any Python runs it.
 
     python tests/jars/fetch.py           fetch what is missing
     python tests/jars/fetch.py --check   exit 1 when something is missing, fetch nothing
+    ... --bench                          and what the benchmarks' peers need (`bench/NAME.gav`)
 """
 
 # ruff: noqa: T201 - a command talks to its user by printing
@@ -93,7 +94,11 @@ def _checksum(gav: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the command; returns the exit code."""
-    missing = [gav for gav in sorted(LISTS.glob("*.gav")) if not is_complete(gav)]
+    lists = [
+        *sorted(LISTS.glob("*.gav")),
+        *(sorted(LISTS.glob("bench/*.gav")) if "--bench" in arguments else []),
+    ]
+    missing = [gav for gav in lists if not is_complete(gav)]
     if "--check" in arguments:
         return 1 if missing else 0
     for gav in missing:

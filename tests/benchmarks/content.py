@@ -1,0 +1,123 @@
+"""What a peer has really written: rows, bytes, and a checksum that does not depend on order, files or engine.
+
+Every row has a hash over its values; the checksum is the sum of all hashes. Timestamps count as microseconds,
+whatever type a file keeps them in. A row that is lost, doubled, changed or in another bucket changes the sum.
+"""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tests.oracle.data_files import visible_files
+from tests.oracle.tree import Tree
+from tests.peers.shape import Shape
+
+Hashes = npt.NDArray[np.uint64]
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying loses nothing
+_NULL = np.uint64(0xD1B54A32D192ED03)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """`file_bytes` of all visible files; `checksum` 0 when it was not asked for."""
+
+    rows: int
+    file_bytes: int
+    files: int
+    checksum: int
+
+
+def content(tree: Tree, location: str, shape: Shape, deep: bool) -> Content:
+    """Rows from the footers; with `deep` all values are read."""
+    sizes = tree.files(location)
+    paths = visible_files(tree, location)
+    rows = checksum = 0
+    for path in paths:
+        file = pq.ParquetFile(io.BytesIO(tree.read(path)))
+        rows += file.metadata.num_rows
+        if deep:
+            bucket = unquote(path.removeprefix(location + "/").rpartition("/")[0].partition("=")[2])
+            for batch in file.iter_batches(500_000, columns=list(shape.columns)):
+                checksum = (checksum + batch_sum(batch, bucket, shape)) % (1 << 64)
+    return Content(rows, sum(sizes[path] for path in paths), len(paths), checksum)
+
+
+def expected(records: Iterator[pa.RecordBatch], shape: Shape, copies: int) -> tuple[int, int]:
+    """Rows and checksum of `copies` of decoded records."""
+    rows = checksum = 0
+    for batch in records:
+        times = batch.column(shape.time).to_numpy(zero_copy_only=False).astype("datetime64[s]")
+        unit = {"month": "M", "hour": "h"}[shape.every]
+        buckets = times.astype(f"datetime64[{unit}]")
+        for bucket in np.unique(buckets):
+            chosen = batch.filter(pa.array(buckets == bucket))
+            rows += len(chosen)
+            checksum += batch_sum(chosen, bucket.item().strftime(shape.strftime), shape)
+    return rows * copies, checksum * copies % (1 << 64)
+
+
+def batch_sum(batch: pa.RecordBatch, bucket: str, shape: Shape) -> int:
+    """The sum of the rows' hashes, modulo 2^64."""
+    hashes = np.full(len(batch), _of_text([bucket])[0], dtype=np.uint64)
+    for name in shape.columns:
+        hashes = _mixed(hashes, _hashes(batch.column(name)))
+    return int(np.add.reduce(hashes, dtype=np.uint64))
+
+
+def _hashes(column: pa.Array) -> Hashes:
+    """One hash per value, the same for equal values of whatever physical type."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        fields = sorted(kind, key=lambda field: str(field.name))
+        parts = [_hashes(pc.struct_field(column, field.name)) for field in fields]
+        result = reduce(_mixed, parts, np.full(len(column), _STEP))
+    elif pa.types.is_list(kind):
+        result = _of_list(column)
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+        encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
+        of_value = np.append(_of_text(encoded.dictionary.to_pylist()), _NULL)
+        result = of_value[encoded.indices.fill_null(len(of_value) - 1).to_numpy(zero_copy_only=False)]
+    else:
+        result = _of_numbers(column)
+    if column.null_count:
+        result = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, result)
+    return result
+
+
+def _of_numbers(column: pa.Array) -> Hashes:
+    if pa.types.is_timestamp(column.type):  # Flink writes INT96, which is read as nanoseconds
+        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+    return pd.util.hash_array(column.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _of_text(values: list[str]) -> Hashes:
+    return (
+        pd.util.hash_array(np.array(values, dtype=object), categorize=False)
+        if values
+        else np.array([], np.uint64)
+    )
+
+
+def _of_list(column: pa.ListArray) -> Hashes:
+    """Depends on order: each element's hash is weighted by its place in the list."""
+    items = _hashes(column.flatten())
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    ends = np.cumsum(lengths)
+    place = np.arange(len(items)) - np.repeat(ends - lengths, lengths)
+    weighted = items * (np.uint64(2) * place.astype(np.uint64) + np.uint64(1))
+    sums = np.append(np.uint64(0), np.cumsum(weighted, dtype=np.uint64))
+    return sums[ends] - sums[ends - lengths] + lengths.astype(np.uint64)
+
+
+def _mixed(so_far: Hashes, further: Hashes) -> Hashes:
+    mixed = (so_far ^ (so_far >> np.uint64(29))) * _STEP + further
+    return mixed ^ (mixed >> np.uint64(32))

@@ -1,0 +1,104 @@
+"""Who takes part: this program and its peers, each as a command over a topic and a place for the output."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.peers.shape import ZSTD_LEVEL, Shape
+from tests.services.jars import ROOT
+
+CORES = 2  # what everybody may use, and what the aims are stated for
+OURS, OURS_HDFS = "kafka2hive", "kafka2hive_hdfs"
+TABLE = "bench.records"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One run: `folder` is a fresh local directory, `uri` where the output goes (the folder's own, or on HDFS)."""
+
+    folder: Path
+    uri: str
+    bootstrap: str
+    topic: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """`command` makes what it needs in the folder; `location` is where its table then lies."""
+
+    name: str
+    label: str
+    command: Callable[[Place], list[str]]
+    location: Callable[[Place], str]
+    on_hdfs: bool = False
+
+
+def write_map(place: Place, **sections: object) -> Path:
+    """The map of a dump of the topic, with the defaults a user has; without metadata columns, as the peers."""
+    table = {
+        "table": TABLE,
+        "topics": [place.topic],
+        "start": "earliest",
+        "columns": place.shape.columns,
+        "bucket": {"field": place.shape.time, "path": f"dt={place.shape.strftime}"},
+        "writer": {"level": ZSTD_LEVEL},
+    }
+    document = {
+        # a name of its own: another run's consumer group would be taken for a witness of a lost ledger
+        "service": f"bench-{place.folder.name}",
+        "kafka": {"bootstrap.servers": place.bootstrap},
+        "storage": {"uri": place.uri},
+        "spark": {"master": f"local[{CORES},4]"},
+        "run_directory": str(place.folder / "run"),
+        "tables": [table],
+        **sections,
+    }
+    path = place.folder / "map.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def _ours(place: Place) -> list[str]:
+    return [sys.executable, "-m", "kafka2hive.cli.main", "run", "--once", "-c", str(write_map(place))]
+
+
+def _our_table(place: Place) -> str:
+    return f"{place.uri}/warehouse/{TABLE.replace('.', '.db/')}"
+
+
+def _peer(module: str) -> Callable[[Place], list[str]]:
+    def command(place: Place) -> list[str]:
+        shape = place.shape.write(place.folder / "shape.json")
+        checkpoint = place.folder / "checkpoint"
+        checkpoint.mkdir()
+        return [
+            *(sys.executable, "-m", f"tests.peers.{module}", "--once"),
+            *("--bootstrap", place.bootstrap, "--topic", place.topic, "--output", f"{place.uri}/table"),
+            *("--shape", str(shape), "--checkpoint", str(checkpoint), "--parallelism", str(CORES)),
+        ]
+
+    return command
+
+
+def _peer_table(place: Place) -> str:
+    return f"{place.uri}/table"
+
+
+CONTESTANTS = {
+    c.name: c
+    for c in (
+        Contestant(OURS, "kafka2hive, local disk", _ours, _our_table),
+        Contestant(OURS_HDFS, "kafka2hive, HDFS", _ours, _our_table, on_hdfs=True),
+        Contestant("spark_foreach_batch", "Spark foreachBatch", _peer("spark_foreach_batch"), _peer_table),
+        Contestant("spark_file_sink", "Spark file sink", _peer("spark_file_sink"), _peer_table),
+        Contestant("flink", "Flink SQL", _peer("flink"), _peer_table),
+        Contestant("bare_loop", "bare loop (the limit)", _peer("bare"), _peer_table),
+    )
+}
+PEERS = tuple(name for name, c in CONTESTANTS.items() if c.command is not _ours)
+
+environment = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}

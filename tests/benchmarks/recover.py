@@ -1,0 +1,45 @@
+"""`kafka2hive recover` after a death right behind the commit point: everything is committed, nothing promoted."""
+
+import statistics
+from typing import Any
+
+from tests.benchmarks.commands import timed
+from tests.benchmarks.contestants import TABLE, Place, write_map
+from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.ledgers import died_after_commit
+from tests.benchmarks.room import Room
+from tests.benchmarks.throughput import say
+from tests.oracle.tree import HdfsTree
+
+_SHAPE = DATA_SETS["flights"].shape
+_HIVE_PARTITIONS = 100
+_AIMS = {1_000: "<= 3 s", 10_000: "<= 20 s"}
+
+
+def measure(room: Room) -> dict[str, Any]:
+    """Whole commands on a real NameNode; every file is looked for afterwards."""
+    room.kafka().create_topic("pending", 1)
+    rows, seconds = [], {}
+    for files, aim in _AIMS.items():
+        times = []
+        for attempt in range(3 if files == min(_AIMS) else 1):
+            folder = room.new_folder()
+            uri = f"{room.hdfs().namenode_url}/{folder.name}"
+            config = write_map(Place(folder, uri, room.kafka().bootstrap, "pending", _SHAPE))
+            say(f"staging {files} files, attempt {attempt + 1}")
+            died_after_commit(config, "pending", files, _HIVE_PARTITIONS)
+            times.append(timed("recover", config=config))
+            location = f"{uri}/warehouse/{TABLE.replace('.', '.db/')}"
+            paths = HdfsTree(room.hdfs().client()).files(location)
+            visible = sum(path.endswith(".parquet.final") for path in paths)
+            assert visible == files, f"{visible} of {files} files are visible after recover"
+        seconds[str(files)] = times
+        text = f"{statistics.median(times):.2f} s, median of {len(times)}"
+        rows.append(
+            {
+                "what": f"{files:,} pending files in {_HIVE_PARTITIONS} Hive partitions",
+                "measured": text,
+                "aim": aim,
+            }
+        )
+    return {"rows": rows, "seconds": seconds}

@@ -1,0 +1,200 @@
+"""Everybody dumps the same topics, in turns, several times; every output is read and compared with the input.
+
+The marginal speed is (MB of the large topic - MB of the small one) / (CPU seconds of the large - of the small), each
+the median of the rounds, so that start-up cancels. The broker and HDFS are left out, all else a program starts is in.
+"""
+
+import datetime
+import os
+import shutil
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from kafka2hive.model.hive_types import parse_hive_type
+from tests.benchmarks.content import Content, content, expected
+from tests.benchmarks.contestants import CONTESTANTS, OURS, Contestant, Place, environment
+from tests.benchmarks.data_sets import DataSet
+from tests.benchmarks.process_tree import Cost, measured
+from tests.benchmarks.room import Room
+from tests.benchmarks.topics import FilledTopic, fill
+from tests.oracle.tree import HdfsTree, LocalTree, Tree
+
+
+class WrongOutput(Exception):
+    """A contestant wrote something else than the topic holds: its speed means nothing."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The costs of all rounds by contestant and copies, and what the files of the last round weigh."""
+
+    data: DataSet
+    topics: dict[int, FilledTopic] = field(default_factory=dict)
+    costs: dict[tuple[str, int], list[Cost]] = field(default_factory=dict)
+    contents: dict[tuple[str, int], Content] = field(default_factory=dict)
+
+    def median(self, name: str, copies: int, figure: str) -> float:
+        """Median of `wall`, `cpu` or `peak_mb`."""
+        return statistics.median(getattr(cost, figure) for cost in self.costs[name, copies])
+
+    def marginal(self, name: str) -> float | None:
+        """MB per CPU-second between smallest and largest topic; None with one size, or where noise ate it."""
+        sizes = sorted(copies for who, copies in self.costs if who == name)
+        if len(sizes) < 2:
+            return None
+        low, high = sizes[0], sizes[-1]
+        cpu = self.median(name, high, "cpu") - self.median(name, low, "cpu")
+        return (self.topics[high].megabytes - self.topics[low].megabytes) / cpu if cpu > 0 else None
+
+    def document(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        contestants = {}
+        for name in dict.fromkeys(who for who, _ in self.costs):
+            marginal = self.marginal(name)
+            mean_bytes = statistics.mean(map(len, self.data.records()))
+            contestants[name] = {
+                "label": CONTESTANTS[name].label,
+                "marginal_mb_per_cpu_second": _rounded(marginal),
+                "marginal_records_per_cpu_second": marginal and round(marginal * 1e6 / mean_bytes),
+                "sizes": {
+                    str(copies): {
+                        "wall_seconds": round(self.median(name, copies, "wall"), 2),
+                        "cpu_seconds": round(self.median(name, copies, "cpu"), 2),
+                        "peak_mb": round(self.median(name, copies, "peak_mb"), 1),
+                        **{k: v for k, v in asdict(self.contents[name, copies]).items() if k != "checksum"},
+                        "rounds": [
+                            {k: round(v, 2) for k, v in asdict(cost).items()}
+                            for cost in self.costs[name, copies]
+                        ],
+                    }
+                    for who, copies in self.costs
+                    if who == name
+                },
+            }
+        return {
+            "topics": {
+                str(copies): {"records": topic.records, "megabytes": round(topic.megabytes, 1)}
+                for copies, topic in self.topics.items()
+            },
+            "contestants": contestants,
+            "ratios": ratios(contestants),
+        }
+
+
+def ratios(contestants: dict[str, Any]) -> dict[str, Any]:
+    """Ours (local disk) against each peer; above 1 is better, but for memory and file size, where below 1 is.
+
+    `speed` is the smaller of the wall ratio on the largest topic and the marginal ratio; against the bare loop, which
+    has no start-up, the marginal one alone.
+    """
+    found: dict[str, Any] = {}
+    if OURS not in contestants:
+        return found
+    ours = contestants[OURS]
+    largest = max(ours["sizes"], key=int)
+    for name, peer in contestants.items():
+        if name == OURS or largest not in peer["sizes"]:
+            continue
+        mine, theirs = ours["sizes"][largest], peer["sizes"][largest]
+        wall = theirs["wall_seconds"] / mine["wall_seconds"]
+        marginals = ours["marginal_mb_per_cpu_second"], peer["marginal_mb_per_cpu_second"]
+        marginal = marginals[0] / marginals[1] if all(marginals) else None
+        speed = min(wall, marginal or wall) if name != "bare_loop" else marginal
+        found[name] = {
+            "speed": _rounded(speed),
+            "wall": _rounded(wall),
+            "marginal": _rounded(marginal),
+            "file_bytes": _rounded(mine["file_bytes"] / theirs["file_bytes"], 3),
+            "memory": _rounded(mine["peak_mb"] / theirs["peak_mb"]),
+        }
+    return found
+
+
+def _rounded(value: float | None, digits: int = 2) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+class Race:
+    """Runs contestants on one data set."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._count = 0
+
+    def run(self, data: DataSet, sizes: Sequence[int], rounds: int, names: Sequence[str]) -> Comparison:
+        """All contestants in turns, `rounds` times. Raises WrongOutput and ProgramFailed."""
+        result = Comparison(data)
+        for copies in sizes:
+            say(f"producing {data.name} x{copies}")
+            result.topics[copies] = fill(self._room.kafka(), data, copies)
+        truth = {copies: expected(decoded(data), data.shape, copies) for copies in sizes}
+        for number in range(rounds):
+            for copies in sizes:
+                # another one begins each time: no one always follows the same neighbour
+                turn = [*names[number % len(names) :], *names[: number % len(names)]]
+                for name in turn:
+                    contestant = CONTESTANTS[name]
+                    if contestant.on_hdfs and copies != max(sizes):
+                        continue
+                    cost, written = self._one(contestant, result.topics[copies], deep=number == 0)
+                    check(contestant, written, truth[copies], deep=number == 0)
+                    result.costs.setdefault((name, copies), []).append(cost)
+                    result.contents[name, copies] = written
+                    say(
+                        f"round {number + 1} {data.name} x{copies} {contestant.label}: {cost.wall:.1f} s,"
+                        f" {cost.cpu:.1f} CPU-s, {cost.peak_mb:.0f} MB, {written.file_bytes / 1e6:.1f} MB in"
+                        f" {written.files} files"
+                    )
+        return result
+
+    def _one(self, contestant: Contestant, topic: FilledTopic, deep: bool) -> tuple[Cost, Content]:
+        self._count += 1
+        folder = self._room.new_folder()
+        (folder / "output").mkdir()
+        tree: Tree = LocalTree()
+        uri = (folder / "output").as_uri()
+        if contestant.on_hdfs:
+            hdfs = self._room.hdfs()
+            tree, uri = HdfsTree(hdfs.client()), f"{hdfs.namenode_url}/bench/{self._count}"
+        place = Place(folder, uri, self._room.kafka().bootstrap, topic.name, topic.data.shape)
+        os.sync()  # the neighbour's dirty pages are not this one's business
+        cost = measured(contestant.command(place), folder / "log", environment)
+        written = content(tree, contestant.location(place), topic.data.shape, deep)
+        if contestant.on_hdfs:
+            self._room.hdfs().client().delete(f"/bench/{self._count}", recursive=True)
+        shutil.rmtree(folder)
+        return cost, written
+
+
+def decoded(data: DataSet) -> Iterator[pa.RecordBatch]:
+    """The records as rows, by Python's own means: no contestant's decoder judges itself."""
+    schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in data.shape.columns.items()])
+    records = data.records()
+    for start in range(0, len(records), 50_000):
+        rows = [orjson.loads(record) for record in records[start : start + 50_000]]
+        for row in rows:
+            row[data.shape.time] = datetime.datetime.fromisoformat(row[data.shape.time]).replace(tzinfo=None)
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def check(contestant: Contestant, written: Content, truth: tuple[int, int], deep: bool) -> None:
+    """Raises WrongOutput."""
+    rows, checksum = truth
+    if written.rows != rows:
+        raise WrongOutput(f"{contestant.label} wrote {written.rows} rows of {rows}")
+    if deep and written.checksum != checksum:
+        raise WrongOutput(
+            f"{contestant.label} wrote {rows} rows, but others: {written.checksum} != {checksum}"
+        )
+
+
+def say(text: str) -> None:
+    """Progress, for who watches."""
+    sys.stderr.write(f"bench: {text}\n")
+    sys.stderr.flush()

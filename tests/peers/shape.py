@@ -1,0 +1,43 @@
+"""What a topic's records look like and how they are partitioned, for every peer alike."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+Every = Literal["month", "hour"]
+ZSTD_LEVEL = 3  # what Spark and Flink write when told nothing; everybody uses it
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`columns`: Hive types by name; rows go into `dt=<month or hour of the column `time`>`, in UTC."""
+
+    columns: dict[str, str]
+    time: str
+    every: Every
+
+    @property
+    def strftime(self) -> str:
+        """The value of `dt` for Python and for the map."""
+        return {"month": "%Y%m", "hour": "%Y%m%d%H"}[self.every]
+
+    @property
+    def java_format(self) -> str:
+        """The value of `dt` for Spark and Flink."""
+        return {"month": "yyyyMM", "hour": "yyyyMMddHH"}[self.every]
+
+    @property
+    def spark_ddl(self) -> str:
+        """The columns as Spark's DDL; it reads Hive's types."""
+        return ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
+
+    def write(self, path: Path) -> Path:
+        """As JSON."""
+        path.write_text(json.dumps(asdict(self)))
+        return path
+
+
+def read_shape(path: Path) -> Shape:
+    """What `Shape.write` wrote."""
+    return Shape(**json.loads(path.read_text()))

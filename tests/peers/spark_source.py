@@ -1,0 +1,61 @@
+"""What both Spark peers share: Spark's own Kafka source, `from_json`, and the column that partitions."""
+
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, date_format, from_json
+from pyspark.sql.streaming import DataStreamWriter
+
+from tests.peers.assignment import Assignment
+from tests.peers.shape import ZSTD_LEVEL
+from tests.services.jars import jars
+
+
+def session(assignment: Assignment) -> SparkSession:
+    """Spark in this process, with the connector's jars."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = jars("spark-kafka").removesuffix("/*")
+    return (
+        SparkSession.builder.master(f"local[{assignment.parallelism}]")
+        .config("spark.driver.extraClassPath", f"{folder}/*")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.local.dir", str(assignment.checkpoint / "local"))
+        .config("spark.sql.warehouse.dir", (assignment.checkpoint / "warehouse").as_uri())
+        .config("spark.sql.catalogImplementation", "in-memory")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.compression.codec", "zstd")
+        .config("spark.hadoop.parquet.compression.codec.zstd.level", str(ZSTD_LEVEL))
+        .config("spark.hadoop.dfs.replication", "1")
+        .getOrCreate()
+    )
+
+
+def rows(spark: SparkSession, assignment: Assignment) -> DataFrame:
+    """The decoded rows as a stream, with the column `dt`."""
+    records = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", assignment.bootstrap)
+        .option("subscribe", assignment.topic)
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    shape = assignment.shape
+    decoded = from_json(col("value").cast("string"), shape.spark_ddl).alias("row")
+    return (
+        records.select(decoded).select("row.*").withColumn("dt", date_format(shape.time, shape.java_format))
+    )
+
+
+def run(writer: DataStreamWriter, assignment: Assignment) -> None:
+    """Start the query and wait for its end."""
+    seconds = assignment.interval_seconds
+    trigger: dict[str, Any] = (
+        {"availableNow": True} if seconds is None else {"processingTime": f"{seconds} seconds"}
+    )
+    checkpoint = (assignment.checkpoint / "query").as_uri()
+    writer.option("checkpointLocation", checkpoint).trigger(**trigger).start().awaitTermination()

@@ -1,0 +1,157 @@
+"""The benchmarks judge outputs and costs rightly: a wrong fast peer is found out, no process is left out."""
+
+import datetime
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.benchmarks.content import content, expected
+from tests.benchmarks.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.plot import plot
+from tests.benchmarks.process_tree import ProgramFailed, measured
+from tests.benchmarks.report import report
+from tests.benchmarks.throughput import Comparison, Cost, decoded
+from tests.benchmarks.topics import FilledTopic
+from tests.oracle.tree import LocalTree
+from tests.peers.flink.statements import flink_type
+from tests.peers.shape import Shape, read_shape
+
+SHAPE = Shape(
+    {"n": "bigint", "x": "double", "t": "timestamp", "s": "struct<a:string>", "l": "array<string>"},
+    "t",
+    "month",
+)
+JANUARY, MAY = datetime.datetime(2013, 1, 31, 23), datetime.datetime(2013, 5, 1)
+ROWS: list[dict[str, Any]] = [
+    {"n": 1, "x": 0.5, "t": JANUARY, "s": {"a": "b"}, "l": ["p", "q"]},
+    {"n": 2, "x": None, "t": MAY, "s": {"a": None}, "l": []},
+    {"n": None, "x": 1.0, "t": MAY, "s": None, "l": None},
+]
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("x", pa.float64()),
+        ("t", pa.timestamp("us")),
+        ("s", pa.struct([("a", pa.string())])),
+        ("l", pa.list_(pa.string())),
+    ]
+)
+
+
+def written(folder: Path, rows: list[dict[str, Any]], **options: Any) -> int:
+    """The checksum of these rows as files, one for each month."""
+    folder.mkdir()
+    for month in {row["t"].strftime("%Y%m") for row in rows}:
+        place = folder / f"dt={month}"
+        place.mkdir()
+        mine = [row for row in rows if row["t"].strftime("%Y%m") == month]
+        pq.write_table(pa.Table.from_pylist(mine, SCHEMA), place / "a.parquet", **options)
+    found = content(LocalTree(), folder.as_uri(), SHAPE, deep=True)
+    assert found.rows == len(rows)
+    return found.checksum
+
+
+def truth(rows: list[dict[str, Any]], copies: int = 1) -> tuple[int, int]:
+    return expected(iter([pa.RecordBatch.from_pylist(rows, SCHEMA)]), SHAPE, copies)
+
+
+def test_order_and_the_type_of_timestamps_do_not_matter(tmp_path: Path) -> None:
+    assert written(tmp_path / "a", ROWS) == truth(ROWS)[1]
+    assert written(tmp_path / "b", ROWS[::-1], use_deprecated_int96_timestamps=True) == truth(ROWS)[1]
+    assert truth(ROWS, 2) == truth(ROWS + ROWS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [*ROWS[:2], ROWS[1]],
+        [*ROWS[:2], ROWS[2] | {"n": 0}],
+        [ROWS[0] | {"l": ["q", "p"]}, *ROWS[1:]],
+        [ROWS[0] | {"s": {"a": "c"}}, *ROWS[1:]],
+        [ROWS[0] | {"t": JANUARY + datetime.timedelta(microseconds=1)}, *ROWS[1:]],
+        [ROWS[0], ROWS[1] | {"l": None}, ROWS[2]],
+        [ROWS[0], ROWS[1] | {"s": None}, ROWS[2]],
+    ],
+    ids=[
+        "doubled and lost",
+        "null made 0",
+        "list order",
+        "nested value",
+        "microsecond",
+        "empty list",
+        "empty struct",
+    ],
+)
+def test_a_changed_row_changes_the_checksum(tmp_path: Path, wrong: list[dict[str, Any]]) -> None:
+    assert written(tmp_path / "wrong", wrong) != truth(ROWS)[1]
+
+
+def test_a_row_in_another_bucket_changes_the_checksum(tmp_path: Path) -> None:
+    right = written(tmp_path / "a", ROWS)
+    (tmp_path / "a/dt=201305").rename(tmp_path / "a/dt=201306")
+    assert content(LocalTree(), (tmp_path / "a").as_uri(), SHAPE, deep=True).checksum != right
+
+
+@pytest.mark.parametrize("data", DATA_SETS.values(), ids=DATA_SETS)
+def test_every_data_set_fits_its_shape(data: DataSet, tmp_path: Path) -> None:
+    first = DataSet(data.name, data.shape, lambda: data.records()[:5_000])
+    batch = next(decoded(first))
+    required = {"flights": 1, "wide": 1, "narrow": 1, "scattered": 48}[data.name]
+    assert len(set(batch.column(data.shape.time).to_pylist())) >= required
+    size = sum(map(len, first.records())) / len(batch)
+    low, high = {"flights": (280, 330), "wide": (1_300, 1_700), "narrow": (45, 65), "scattered": (280, 330)}[
+        data.name
+    ]
+    assert low < size < high
+    assert read_shape(data.shape.write(tmp_path / "shape.json")) == data.shape
+
+
+def test_nested_types_have_a_name_in_flink() -> None:
+    assert (
+        flink_type("array<struct<a:bigint,b:struct<c:string>>>")
+        == "ARRAY<ROW<`a` BIGINT, `b` ROW<`c` STRING>>>"
+    )
+
+
+CHILD = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
+PARENT = f"""
+import signal, subprocess, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as pyspark's daemon: the child's time is added to nobody
+subprocess.Popen([sys.executable, "-c", {CHILD!r}])
+time.sleep(1.5)
+"""
+
+
+def test_the_cpu_of_a_process_that_nobody_waited_for_is_counted(tmp_path: Path) -> None:
+    cost = measured([sys.executable, "-c", PARENT], tmp_path / "log")
+    assert cost.cpu > 0.2
+    assert cost.wall > 1.0
+    assert 1 < cost.peak_mb < 200
+
+
+def test_a_program_that_fails_is_no_figure(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match=r"ended with 3.*\n.*out of luck"):
+        measured([sys.executable, "-c", "print('out of luck'); raise SystemExit(3)"], tmp_path / "log")
+
+
+def test_the_report_names_both_ratios_and_the_smaller_one_counts(tmp_path: Path) -> None:
+    data = DataSet("flights", SHAPE, lambda: (b"x" * 1_000_000,))
+    comparison = Comparison(data, {n: FilledTopic("t", data, n) for n in (4, 16)})
+    weighs = content(LocalTree(), tmp_path.as_uri(), SHAPE, deep=False)
+    for name, wall, cpu in (("kafka2hive", 20.0, 0.1), ("flink", 30.0, 0.4), ("bare_loop", 4.0, 0.08)):
+        for copies in (4, 16):
+            comparison.costs[name, copies] = [Cost(wall, cpu * copies, 100.0)] * 3
+            comparison.contents[name, copies] = type(weighs)(4, 1000, 2, 0)
+    figures = comparison.document()
+    assert figures["ratios"]["flink"]["wall"] == 1.5
+    assert figures["ratios"]["flink"]["marginal"] == 4.0
+    assert figures["ratios"]["flink"]["speed"] == 1.5
+    assert figures["ratios"]["bare_loop"]["speed"] == 0.8
+    machine = {"cores": 2, "memory_gb": 24.0, "system": "Linux"}
+    document = {"measured_at": "now", "machine": machine, "throughput": {"flights": figures}}
+    assert "| Flink SQL | 1.50 | 4.00 | >= 2 |" in report(document)
+    assert ">10</text>" in plot(document)
