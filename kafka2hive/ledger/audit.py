@@ -5,22 +5,14 @@ ended; what an epoch moved is read and accounted for to the last offset, or expl
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from kafka2hive.ledger.audit_lines import audit_lines
+from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.account import Account, AccountMismatch
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
-    """Something that is not as promised. `code` is stable, `where` a path or a topic partition with its offsets."""
-
-    code: str
-    where: str
-    message: str
 
 
 def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
@@ -32,6 +24,7 @@ def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
     for snapshot in snapshots:
         found.extend(_accounts(snapshot))
         found.extend(_rows(snapshot))
+    found.extend(audit_lines(snapshots))
     return tuple(found)
 
 

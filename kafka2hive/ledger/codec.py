@@ -70,7 +70,7 @@ def _decode(text: str) -> Snapshot:
         tag, _, value = line.partition(" ")
         rows.setdefault(tag, []).append(orjson.loads(value))
     (header,) = rows.pop("header")
-    if header["format"] > FORMAT:
+    if not 1 <= header["format"] <= FORMAT:
         raise SnapshotDamaged(
             f"format {header['format']}, this version reads up to {FORMAT}: use a newer kafka2hive"
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kafka2hive.ledger.take_over import read_snapshot
+from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import Snapshot
@@ -12,21 +13,31 @@ from kafka2hive.storage.port import FileSystem, NotFound
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
     """Every final snapshot, newest first: those in the generation directory are newer than all in the archive.
 
-    The archive is looked at only when it is reached. Raises Stop (damaged), StorageError.
+    The archive is looked at only when it is reached; a snapshot that a run moves there meanwhile comes once. Raises
+    Stop (damaged, or two that differ for one epoch), StorageError.
     """
-    yield from _read(files, [directory])
-    yield from _read(files, _archives(files, paths))
+    given: dict[int, Snapshot] = {}
+    yield from _read(files, [directory], given)
+    yield from _read(files, _archives(files, paths), given)
 
 
-def _read(files: FileSystem, directories: list[str]) -> Iterator[Snapshot]:
-    found: dict[int, str] = {}
+def _read(files: FileSystem, directories: list[str], given: dict[int, Snapshot]) -> Iterator[Snapshot]:
+    found: list[tuple[int, str]] = []
     for directory in directories:
         for child in files.list(directory):
             parsed = parse_snapshot_name(child.name)
             if parsed and parsed[1] == SnapshotState.FINAL:
-                found.setdefault(parsed[0], child.path)
-    for epoch in sorted(found, reverse=True):
-        yield read_snapshot(files, found[epoch])
+                found.append((parsed[0], child.path))
+    for epoch, path in sorted(found, reverse=True):
+        snapshot = read_snapshot(files, path)
+        if given.setdefault(epoch, snapshot) is snapshot:
+            yield snapshot
+        elif given[epoch] != snapshot:
+            raise Stop(
+                "ledger.impossible",
+                f"{path}: there is another snapshot of epoch {epoch}",
+                "find out which one is right, and move the other one out of the ledger",
+            )
 
 
 def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str) -> DataFile | None:

@@ -10,6 +10,7 @@ from kafka2hive.model.layout import (
     Generation,
     LedgerPaths,
     SnapshotState,
+    base_name,
     join,
     parse_snapshot_name,
     snapshot_name,
@@ -66,7 +67,7 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
 
 
 def read_snapshot(files: FileSystem, path: str, ledger_id: str | None = None) -> Snapshot:
-    """Raises Stop when it is damaged or another ledger's, StorageError as the port does."""
+    """Raises Stop when it is damaged, another ledger's or another epoch's, StorageError as the port does."""
     data = files.read(path)
     try:
         snapshot = decode(data)
@@ -74,6 +75,9 @@ def read_snapshot(files: FileSystem, path: str, ledger_id: str | None = None) ->
         raise Stop(
             "ledger.damaged", f"{path}: {error}", "restore the file from a backup; nothing was changed"
         ) from error
+    named = parse_snapshot_name(base_name(path))
+    if named is not None and named[0] != snapshot.epoch:
+        raise _impossible(path, f"it says epoch {snapshot.epoch}")
     if ledger_id is not None and snapshot.ledger_id != ledger_id:
         raise _impossible(path, f"it belongs to ledger {snapshot.ledger_id}, not {ledger_id}")
     return snapshot

@@ -1,33 +1,42 @@
 """Auditing a table's files: every one a snapshot names is there and whole, and nothing else lies among them."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 
-from kafka2hive.ledger.audit import Finding
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.ledger.finding import Finding
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
+from kafka2hive.service.pending import length
+from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound
 
 
 def audit_presence(
-    files: FileSystem, concurrency: Concurrency, snapshots: Sequence[Snapshot], lost: frozenset[str]
+    files: FileSystem,
+    concurrency: Concurrency,
+    finals: Sequence[Snapshot],
+    pending: Snapshot | None,
+    lost: frozenset[str],
+    newest_now: Callable[[], int],
 ) -> tuple[Finding, ...]:
-    """Compare names and lengths: one listing per directory. Raises StorageError.
+    """Compare names and lengths: one listing per directory of the table. Raises StorageError.
 
-    A pending snapshot's files may still be staged. Files of this ledger that no snapshot names are findings too;
-    other ledgers' and other programs' files are not ours to judge.
+    Files of this ledger that no snapshot names are findings too; other ledgers' and other programs' files are not ours
+    to judge. A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
+    and a file above it was never committed.
     """
-    named = {file.final: file for snapshot in snapshots for file in snapshot.files}
-    wanted = {path: file for path, file in named.items() if path not in lost}
-    directories = sorted({parent(path) for path in named})
-    there = {
-        path: length
-        for listed in concurrency.map(lambda d: _lengths(files, d), directories)
-        for path, length in listed.items()
+    snapshots = (*finals, pending) if pending else tuple(finals)
+    wanted = {f.final: f for snapshot in finals for f in snapshot.files if f.final not in lost}
+    named = {file.final for snapshot in snapshots for file in snapshot.files}
+    homes = {s.location for s in snapshots} | {
+        _dead_letters_home(f.hive_partition)
+        for s in snapshots
+        for f in s.files
+        if f.kind is FileKind.DEAD_LETTER
     }
-    found = [*_missing(wanted.values(), there), *_strangers(snapshots, named, there)]
+    there = _lengths(files, concurrency, homes, {parent(path) for path in named})
+    found = [*_missing(wanted.values(), there), *_strangers(snapshots, named, there, newest_now)]
     return tuple(found)
 
 
@@ -36,14 +45,65 @@ def audit_contents(
 ) -> tuple[Finding, ...]:
     """Read every file back: checksum, and the row count its own footer gives. Raises StorageError."""
     wanted = [file for snapshot in snapshots for file in snapshot.files if file.final not in lost]
-    return tuple(f for found in concurrency.map(lambda file: _read_back(files, file), wanted) for f in found)
+    return tuple(
+        f for found in concurrency.map(lambda file: read_back(files, file, file.final), wanted) for f in found
+    )
 
 
-def _lengths(files: FileSystem, directory: str) -> dict[str, int]:
+def audit_pending(
+    files: FileSystem, concurrency: Concurrency, pending: Snapshot, lost: frozenset[str], contents: bool
+) -> tuple[Finding, ...]:
+    """The files of a committed epoch that is not finished, each where it lies now. Raises StorageError.
+
+    Staged first, then final: the other order takes a move in between for a loss.
+    """
+
+    def audit(file: DataFile) -> list[Finding]:
+        places = [(path, length(files, path)) for path in (file.staged, file.final)]
+        if [file.length] == [size for _, size in places if size is not None][-1:]:
+            return read_back(files, file, *(path for path, _ in places)) if contents else []
+        for path, size in places:
+            if size not in (None, file.length):
+                return [
+                    Finding("verify.length", path, f"{_other_length(file, size)}; to become {file.final}")
+                ]
+        return [Finding("verify.missing", file.final, f"neither there nor staged; {_what(file)}")]
+
+    wanted = [file for file in pending.files if file.final not in lost]
+    return tuple(f for found in concurrency.map(audit, wanted) for f in found)
+
+
+def _dead_letters_home(partition: HivePartition) -> str:
+    """The directory of one source table within the dead-letter table."""
+    source, _, below = partition.path.partition("/")
+    return partition.location.removesuffix(f"/{below}") if source else partition.location
+
+
+def _lengths(
+    files: FileSystem, concurrency: Concurrency, tables: set[str], directories: set[str]
+) -> dict[str, int]:
+    """Length by path of all that readers may see below `tables`, and in `directories`."""
+    there: dict[str, int] = {}
+    ahead, looked_at = tables | directories, set[str]()
+    while ahead:
+        looked_at |= ahead
+        deeper = set()
+        for child in (
+            c for listed in concurrency.map(lambda d: _children(files, d), sorted(ahead)) for c in listed
+        ):
+            if not child.is_directory:
+                there[child.path] = child.length
+            elif child.name[0] not in "_." and any(child.path.startswith(f"{table}/") for table in tables):
+                deeper.add(child.path)
+        ahead = deeper - looked_at
+    return there
+
+
+def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
     try:
-        return {child.path: child.length for child in files.list(directory) if not child.is_directory}
+        return files.list(directory)
     except NotFound:
-        return {}
+        return ()
 
 
 def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[Finding]:
@@ -55,46 +115,62 @@ def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[F
             yield Finding(
                 "verify.length",
                 file.final,
-                f"has {length} bytes, committed were {file.length}; {_what(file)}",
+                _other_length(file, length),
             )
 
 
 def _strangers(
-    snapshots: Sequence[Snapshot], named: Mapping[str, DataFile], there: Mapping[str, int]
+    snapshots: Sequence[Snapshot],
+    named: Collection[str],
+    there: Mapping[str, int],
+    newest_now: Callable[[], int],
 ) -> Iterator[Finding]:
-    """Later epochs are left out: a live run may have published them after the history was read."""
+    """What is visible was committed before: no epoch above the newest one now can have published it."""
     tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
     newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
-    for path in sorted(there.keys() - named.keys()):
+    now: int | None = None
+    for path in sorted(there.keys() - named):
         parsed = DataFileName.parse(base_name(path))
-        if parsed and parsed[0].ledger in tags and parsed[0].epoch <= newest:
-            yield Finding(
-                "verify.stranger", path, "no snapshot names this file of the ledger: readers see its rows"
-            )
+        if not parsed or parsed[0].ledger not in tags:
+            continue
+        if newest < parsed[0].epoch:
+            now = newest_now() if now is None else now
+            if parsed[0].epoch <= now:
+                continue  # published by a live run after the history was read
+        yield Finding(
+            "verify.stranger", path, "no snapshot names this file of the ledger: readers see its rows"
+        )
 
 
-def _read_back(files: FileSystem, file: DataFile) -> list[Finding]:
+def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
+    """Checksum and rows of a file, which lies at the first of `places` where there is one. Raises StorageError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        data = files.read(file.final)
-    except NotFound:
+    for path in places:
+        try:
+            data = files.read(path)
+            break
+        except NotFound:
+            continue
+    else:
         return []  # audit_presence says it
     checksum = f"crc32:{zlib.crc32(data):08x}"
     if checksum != file.checksum:
         return [
-            Finding(
-                "verify.checksum", file.final, f"has {checksum}, committed was {file.checksum}; {_what(file)}"
-            )
+            Finding("verify.checksum", path, f"has {checksum}, committed was {file.checksum}; {_what(file)}")
         ]
     try:
         rows = pq.read_metadata(BytesIO(data)).num_rows
     except pa.ArrowException as error:
-        return [Finding("verify.unreadable", file.final, f"{error}; {_what(file)}")]
+        return [Finding("verify.unreadable", path, f"{error}; {_what(file)}")]
     if rows != file.rows:
-        return [Finding("verify.rows", file.final, f"holds {rows} rows, committed were {file.rows}")]
+        return [Finding("verify.rows", path, f"holds {rows} rows, committed were {file.rows}")]
     return []
+
+
+def _other_length(file: DataFile, length: int | None) -> str:
+    return f"has {length} bytes, committed were {file.length}; {_what(file)}"
 
 
 def _what(file: DataFile) -> str:

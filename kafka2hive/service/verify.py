@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from kafka2hive.hive.locations import same_location
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.audit import Finding, audit_history, lost_paths
+from kafka2hive.ledger.audit import audit_history, lost_paths
+from kafka2hive.ledger.finding import Finding
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit_files import audit_contents, audit_presence
+from kafka2hive.service.audit_files import audit_contents, audit_pending, audit_presence
+from kafka2hive.service.audit_ledger import audit_place, vanished_ledgers
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
@@ -66,13 +68,15 @@ def verify(
     """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system)."""
     tables: list[VerifiedTable] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
-    for paths in ledger_tables(wiring):
+    ledgers = ledger_tables(wiring)
+    errors += vanished_ledgers(wiring, order.tables, {paths.table for paths in ledgers})
+    for paths in ledgers:
         if order.tables and paths.table not in order.tables:
             continue
         progress(paths.table)
         try:
             history = _history(wiring, look(wiring.ports.files, paths))
-            if history.newest.service == wiring.map.service or paths.table in order.tables:
+            if _is_ours(wiring, history, order):
                 tables.append(_verify_table(wiring, history, order, kafka, metastore))
         except NoLedger:
             continue
@@ -85,8 +89,9 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """All final snapshots from the first to the newest, and the pending one above them."""
+    """All final snapshots from the first to the newest, and the pending one above them, as `view` showed them."""
 
+    view: View
     finals: tuple[Snapshot, ...]
     pending: Snapshot | None
 
@@ -108,8 +113,15 @@ def _history(wiring: Wiring, view: View) -> _History:
             view = look(wiring.ports.files, view.paths)
             continue
         pending = view.newest.pending and view.state.epoch > finals[-1].epoch
-        return _History(finals, view.state if pending else None)
+        return _History(view, finals, view.state if pending else None)
     raise ServiceUnavailable("ledger.moving", f"{view.directory} moves while it is read", "ask again")
+
+
+def _is_ours(wiring: Wiring, history: _History, order: VerifyOrder) -> bool:
+    """Asked for, in the map, or ever written by the map's service."""
+    names = {*order.tables, *(rule.table for rule in wiring.map.tables)}
+    services = {snapshot.service for snapshot in history.all}
+    return history.newest.table in names or wiring.map.service in services
 
 
 def _verify_table(
@@ -119,12 +131,21 @@ def _verify_table(
     kafka: KafkaAdmin | None,
     metastore: Metastore | None,
 ) -> VerifiedTable:
-    """The ledger by itself, then against files, Kafka and Hive. A pending epoch's files are a start's business."""
-    findings = list(audit_history(history.all))
+    """The ledger by itself, then against files, Kafka and Hive."""
+    findings = [*audit_history(history.all), *audit_place(wiring.ports.files, history.view)]
     not_checked: list[str] = []
     lost = lost_paths(history.all)
     files, concurrency = wiring.ports.files, wiring.ports.concurrency
-    findings += audit_presence(files, concurrency, history.finals, lost)
+    findings += audit_presence(
+        files,
+        concurrency,
+        history.finals,
+        history.pending,
+        lost,
+        lambda: look(files, history.view.paths).state.epoch,
+    )
+    if history.pending is not None:
+        findings += audit_pending(files, concurrency, history.pending, lost, order.contents)
     if order.contents:
         findings += audit_contents(files, concurrency, history.finals, lost)
     if kafka is not None:

@@ -12,7 +12,7 @@ from kafka2hive.cli import json_output
 from kafka2hive.cli.json_output import Document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
-from kafka2hive.ledger.audit import Finding
+from kafka2hive.ledger.finding import Finding
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import Stop, TableError

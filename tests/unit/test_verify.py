@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.audit import audit_history
+from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.model.snapshot import AcceptedGap, Snapshot
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.service.verify import VerifyOrder, verify
 from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service
 
@@ -114,7 +115,10 @@ def test_a_jump_is_fine_when_a_person_accepted_it_in_that_epoch(recovered: Servi
     fourth = replace(third, epoch=3, positions=(jumped,), accounts=(), files=(), gaps=(gap,))
     assert audit_history([first, second, third, fourth]) == ()
     late = replace(fourth, gaps=(replace(gap, epoch=2),))
-    assert {f.code for f in audit_history([first, second, third, late])} == {"verify.hole"}
+    assert {f.code for f in audit_history([first, second, third, late])} == {
+        "verify.hole",
+        "verify.decision",
+    }
 
 
 def test_a_missing_epoch_and_rows_that_do_not_add_up_are_found(recovered: Service) -> None:
@@ -145,3 +149,106 @@ def test_where_says_why_an_offset_is_nowhere(recovered: Service, place: str, ans
 
 def test_where_refuses_what_is_no_place(recovered: Service) -> None:
     assert invoke("where", "flights", "-c", str(recovered.map)).exit_code == 2
+
+
+def _audited(recovered: Service, **changes: object) -> set[str]:
+    """The codes found when the newest of three snapshots is changed so."""
+    first, second, third = _history(recovered)[:3]
+    return {f.code for f in audit_history([first, second, replace(third, **changes)])}  # type: ignore[arg-type]
+
+
+def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Service) -> None:
+    third = _history(recovered)[2]
+    (position,) = third.positions
+    gap = AcceptedGap(OffsetRange(position.topic_partition, 0, 5), "retention", "2013-01-01T00:00:00Z", 1)
+    assert _audited(recovered) == set()
+    assert _audited(recovered, table="air.fligths") >= {"verify.header"}
+    for what in ("owner", "service"):
+        assert _audited(recovered, **{what: "another"}) == {"verify.header"}
+    assert _audited(recovered, positions=(replace(position, topic_id="x"),)) == set()  # unknown before
+    assert _audited(recovered, gaps=(gap,)) == {"verify.decision"}
+    assert _audited(recovered, losses=(AcceptedLoss("a", "accept-loss", 1, "", 1),)) == {"verify.decision"}
+    assert _audited(recovered, debts=()) == {"verify.debt"}
+    strange = replace(third.debts[0], path="dt=2014-01-01")
+    assert _audited(recovered, debts=(*third.debts, strange)) == {"verify.debt"}
+    assert _audited(recovered, debts=third.debts * 2) == {"verify.debt"}
+
+
+def test_a_file_line_that_contradicts_its_own_name_is_found(recovered: Service) -> None:
+    files = _history(recovered)[2].files
+    elsewhere = replace(files[0].hive_partition, location=files[0].hive_partition.location + "x")
+    offsets = replace(files[0].ranges[0], end=files[0].ranges[0].end + 1)
+    for changed in (
+        replace(files[0], task=7),
+        replace(files[0], staged=files[1].staged),
+        replace(files[0], hive_partition=elsewhere),
+        replace(files[0], ranges=(offsets,)),
+    ):
+        assert "verify.file" in _audited(recovered, files=(changed, files[1]))
+    assert "verify.file" in _audited(recovered, files=(files[0], files[0]))
+
+
+def test_a_snapshot_under_another_number_is_named(recovered: Service) -> None:
+    (snapshot,) = recovered.map.parent.rglob("e000002.final")
+    snapshot.rename(snapshot.with_name("e000003.final"))
+    ((_, error),) = verify(recovered.wiring, VerifyOrder(), None, None).errors
+    assert error.code == "ledger.impossible" and "e000003.final" in error.message
+
+
+def test_two_snapshots_of_one_epoch_are_fine_only_when_they_are_the_same(recovered: Service) -> None:
+    (snapshot,) = recovered.map.parent.rglob("e000001.final")
+    archive = recovered.map.parent / "kafka2hive/archive" / TABLE / "20130101T000000Z"
+    archive.mkdir(parents=True)
+    copy = archive / "e000001.final"
+    copy.write_bytes(snapshot.read_bytes())
+    assert _findings(recovered) == (0, set())
+    other = replace(_history(recovered)[1], written_at="2013-01-02T00:00:00Z")
+    copy.write_bytes(encode(other))
+    ((_, error),) = verify(recovered.wiring, VerifyOrder(), None, None).errors
+    assert error.code == "ledger.impossible" and str(copy) in error.message
+
+
+def test_files_of_an_epoch_whose_snapshot_is_gone_are_named(recovered: Service) -> None:
+    (snapshot,) = recovered.map.parent.rglob("e000002.final")
+    snapshot.unlink()
+    code, found = _findings(recovered)
+    assert code == 76 and {("verify.stranger", file.final) for file in recovered.files} <= found
+
+
+def test_a_copy_in_a_partition_that_has_no_other_file_is_named(recovered: Service) -> None:
+    stranger = recovered.final(0).parent.with_name("dt=2015-05-05") / recovered.final(0).name
+    stranger.parent.mkdir()
+    stranger.write_bytes(recovered.final(0).read_bytes())
+    assert _findings(recovered) == (76, {("verify.stranger", f"file://{stranger}")})
+
+
+def test_a_marker_that_is_gone_or_anothers_is_named(recovered: Service) -> None:
+    (marker,) = recovered.map.parent.rglob("_kafka2hive_owner")
+    for text in (None, b'{"ledger": "another"}', b"{"):
+        marker.unlink()
+        if text is not None:
+            marker.write_bytes(text)
+        assert _findings(recovered) == (76, {("verify.marker", f"file://{marker}")})
+        marker.touch()
+
+
+def test_a_ledger_that_is_gone_as_a_whole_is_named(recovered: Service) -> None:
+    (ledger,) = recovered.map.parent.rglob("kafka_partition_offsets")
+    ledger.rename(ledger.with_name("elsewhere"))
+    result = verify(recovered.wiring, VerifyOrder(), None, None)
+    ((table, error),) = result.errors
+    assert (result.exit_code, table, error.code) == (76, TABLE, "ledger.vanished")
+
+
+def test_the_files_of_a_pending_epoch_are_looked_at_where_they_are(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    assert _findings(service) == (0, set())
+    code, found = _findings(service, contents=True)
+    assert code == 76 and found == {("verify.checksum", file.staged) for file in service.files}
+    service.final(1).parent.mkdir(parents=True)
+    service.staged(1).rename(service.final(1))
+    assert _findings(service) == (0, set())
+    service.staged(0).write_bytes(b"short")
+    assert _findings(service) == (76, {("verify.length", service.files[0].staged)})
+    service.staged(0).unlink()
+    assert _findings(service) == (76, {("verify.missing", service.files[0].final)})

@@ -1,0 +1,143 @@
+"""Auditing what snapshots say beside offsets: headers, file lines, decisions, debts. Pure.
+
+The program writes many things twice: in a file's name and in its line, in a snapshot and in the next one. An edit of
+one of them, even with a right checksum, contradicts the other. What stands once, for people only, is believed:
+`written_at`, `newest_ms` of the newest epoch, an account's bytes, how and when a decision was typed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from kafka2hive.ledger.draft import touched
+from kafka2hive.ledger.finding import Finding
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
+from kafka2hive.model.snapshot import Snapshot
+
+_UNKNOWN = "-"
+_UNKNOWN_EPOCH = -1
+
+
+def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
+    """Snapshots in the order of their epochs."""
+    for before, after in pairwise(snapshots):
+        if after.epoch == before.epoch + 1:
+            yield from _header(before, after)
+            yield from _topics(before, after)
+            yield from _decisions(before, after)
+            yield from _debts(before, after)
+    for snapshot in snapshots:
+        if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
+            yield _epoch(snapshot, "verify.position", "a topic partition stands there twice")
+        for file in snapshot.files:
+            if wrong := _wrong_with(file, snapshot):
+                yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {wrong}")
+    named = Counter(file.final for snapshot in snapshots for file in snapshot.files)
+    for path, times in named.items():
+        if times > 1:
+            yield Finding("verify.file", path, f"is named {times} times")
+
+
+def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A ledger has one table and one Kafka cluster, a generation one owner and service; a table moves by reading on."""
+    same = ["table"]
+    same += ["owner", "service"] if after.generation == before.generation else []
+    same += [] if after.accounts else ["location"]
+    for what in same:
+        now, then = getattr(after, what), getattr(before, what)
+        if now != then:
+            yield _epoch(after, "verify.header", f"{what} {now}, in the epoch before it {then}")
+    clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
+    if len(clusters) > 1 and before.positions:
+        yield _epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
+    if (before.newest_ms or 0) > (after.newest_ms or 0):
+        yield _epoch(
+            after, "verify.header", f"newest record at {after.newest_ms}, before at {before.newest_ms}"
+        )
+
+
+def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A topic partition keeps topic id and leader epoch (it may grow with what is read), and begins with nothing read."""
+    explained = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
+    for now in after.positions:
+        if now.topic_partition in explained:
+            continue
+        where = f"{after.table} {now.topic_partition}"
+        old = before.position(now.topic_partition)
+        if old is None:
+            if now.start != now.end:
+                message = f"epoch {after.epoch}: [{now.start}, {now.end}) was read without a first position"
+                yield Finding("verify.position", where, message)
+            continue
+        if now.topic_id != old.topic_id and _UNKNOWN not in (now.topic_id, old.topic_id):
+            message = f"epoch {after.epoch}: topic id {now.topic_id}, before {old.topic_id}"
+            yield Finding("verify.position", where, message)
+        unread = now.start == now.end and now.leader_epoch != old.leader_epoch
+        if unread or _UNKNOWN_EPOCH < now.leader_epoch < old.leader_epoch:
+            message = f"epoch {after.epoch}: leader epoch {now.leader_epoch}, before {old.leader_epoch}"
+            yield Finding("verify.position", where, message)
+
+
+def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """What a person decided stands in every later snapshot; new decisions are of their very epoch."""
+    for what, old, new in (
+        ("gaps", before.gaps, after.gaps),
+        ("losses", before.losses, after.losses),
+    ):
+        if new[: len(old)] != old:
+            yield _epoch(
+                after, "verify.decision", f"its {what} are not those of the epoch before and new ones"
+            )
+        elif any(decision.epoch != after.epoch for decision in new[len(old) :]):
+            yield _epoch(after, "verify.decision", f"{what} of another epoch appear for the first time")
+
+
+def _debts(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Debts are some of those before, and all partitions of this epoch's files."""
+    own = touched(after.files)
+    debts = set(after.debts)
+    if len(debts) != len(after.debts):
+        yield _epoch(after, "verify.debt", "a debt stands there twice")
+    for partition in sorted(own - debts):
+        yield Finding(
+            "verify.debt", partition.location, f"epoch {after.epoch} wrote to it and does not owe it"
+        )
+    for partition in sorted(debts - own - set(before.debts)):
+        yield Finding("verify.debt", partition.location, f"epoch {after.epoch} owes it and never wrote to it")
+
+
+def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
+    """A file's line against its own name, its partition, and the offsets of its epoch.
+
+    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now.
+    """
+    parsed = DataFileName.parse(base_name(file.final))
+    partition = file.hive_partition
+    if parsed is None or parsed[1] != "final":
+        return "its name is none of this program's"
+    name = parsed[0]
+    told = (name.ledger, name.generation, name.epoch, name.task)
+    if told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
+        told_here = f"generation {snapshot.generation}, task {file.task}"
+        return f"its name tells of another ledger, generation, epoch or task than {told_here}"
+    again = any(loss.epoch == snapshot.epoch for loss in snapshot.losses)
+    staging = parent(file.staged) if again else staging_directory(snapshot.location)
+    if file.staged != join(staging, name.in_state("pending")):
+        return f"its staged address is another file's: {file.staged}"
+    if parent(file.final) != partition.location:
+        return f"it does not lie in its partition's directory {partition.location}"
+    if file.kind is FileKind.DATA:
+        home = join(snapshot.location, partition.path) if partition.path else snapshot.location
+        if partition.table != snapshot.table or partition.location != home:
+            return f"its partition is {partition.table} {partition.path} at {partition.location}"
+    elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
+        return f"its partition is {partition.table} {partition.path} at {partition.location}"
+    read = {account.range for account in snapshot.accounts}
+    if not again and not (file.ranges and read.issuperset(file.ranges)):
+        return "its offset ranges are none that the epoch read"
+    return None
+
+
+def _epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
+    return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)
