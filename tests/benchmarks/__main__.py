@@ -23,11 +23,18 @@ from tests.benchmarks.throughput import Race, say
 
 
 def _modes() -> dict[str, tuple[str, Callable[[Room], dict[str, Any]]]]:
-    from tests.benchmarks import plan, recover, start
+    from tests.benchmarks import latency, memory, plan, recover, scale, start, tables
 
     return {
         "start": ("start-up of status, recover and verify", start.measure),
         "recover": ("recover with 1,000 and 10,000 pending files", recover.measure),
+        "latency": ("produced to queryable in Hive, triggers of 1, 5 and 30 s", latency.measure),
+        "memory": ("a task with 1, 48 and 1,000 open buckets", memory.measure),
+        "scale": (
+            "1 and 2 workers, epochs of 1, 10 and 100 MB; fixed cost; calls of the NameNode",
+            scale.measure,
+        ),
+        "tables": ("200 topics of 5 partitions, a trickle on each", tables.measure),
         "plan": ("planning 1,000 to 100,000 topic partitions", plan.measure),
     }
 

@@ -37,8 +37,11 @@ class Contestant:
     on_hdfs: bool = False
 
 
-def write_map(place: Place, **sections: object) -> Path:
-    """The map of a dump of the topic, with the defaults a user has; without metadata columns, as the peers."""
+def write_map(place: Place, options: dict[str, object] | None = None, **sections: object) -> Path:
+    """The map of a dump of the topic, with the defaults a user has; without metadata columns, as the peers.
+
+    `options` are the table's own, `sections` the service's.
+    """
     table = {
         "table": TABLE,
         "topics": [place.topic],
@@ -46,6 +49,7 @@ def write_map(place: Place, **sections: object) -> Path:
         "columns": place.shape.columns,
         "bucket": {"field": place.shape.time, "path": f"dt={place.shape.strftime}"},
         "writer": {"level": ZSTD_LEVEL},
+        **(options or {}),
     }
     document = {
         # a name of its own: another run's consumer group would be taken for a witness of a lost ledger
@@ -62,8 +66,11 @@ def write_map(place: Place, **sections: object) -> Path:
     return path
 
 
+PROGRAM = (sys.executable, "-m", "kafka2hive.cli.main", "run", "-c")
+
+
 def _ours(place: Place) -> list[str]:
-    return [sys.executable, "-m", "kafka2hive.cli.main", "run", "--once", "-c", str(write_map(place))]
+    return [*PROGRAM, str(write_map(place)), "--once"]
 
 
 def _our_table(place: Place) -> str:

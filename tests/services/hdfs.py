@@ -91,6 +91,12 @@ class Hdfs:
         self.datanode.start()
         self.datanode.wait_until(self._is_ready)
 
+    def rpc_counts(self) -> dict[str, int]:
+        """How often the NameNode has served each call since its start, by its name in JMX (`Create`, `Rename2`)."""
+        bean = namenode_state.bean(self._http_port, f"RpcDetailedActivityForPort{self._rpc_port}")
+        end = "NumOps"
+        return {k.removesuffix(end): v for k, v in bean.items() if k.endswith(end) and isinstance(v, int)}
+
     def set_quota(self, path: str, names: int | None = None, space_bytes: int | None = None) -> None:
         """Limit a directory: count of names below it (and itself), and bytes of its files times replication."""
         if names is not None:

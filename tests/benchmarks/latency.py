@@ -1,0 +1,129 @@
+"""From the producer's acknowledgement to the moment a Hive query shows the record, by SQL, with a bucket a minute.
+
+A service runs over HDFS and HiveServer2; a record is sent every 50 ms. One connection asks again and again for all
+rows of the last four minutes; a record is visible when a query that shows it has ended, so the query's own time counts.
+A new minute is a new Hive partition, so registering counts, too.
+"""
+
+import datetime
+import statistics
+import threading
+import time
+from typing import Any
+
+import orjson
+from confluent_kafka import Message, Producer
+from pyhive import hive
+
+from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
+from tests.benchmarks.dumps import read_log
+from tests.benchmarks.room import Room
+from tests.benchmarks.throughput import say
+from tests.peers.shape import Shape
+from tests.services.java_service import JavaService
+
+_TRIGGERS = {1: 60.0, 5: 60.0, 30: 120.0}  # seconds: how long records are sent
+_PAUSE = 0.05
+_PARTITIONS = 4
+_SHAPE = Shape({"id": "bigint", "at": "timestamp"}, "at", "hour")
+_AIMS = {1: "p50 <= 2.5 s, p99 <= 6 s"}
+
+
+def measure(room: Room) -> dict[str, Any]:
+    """p50 and p99 for every trigger."""
+    rows, percentiles = [], {}
+    for trigger, seconds in _TRIGGERS.items():
+        waited = sorted(_latencies(room, trigger, seconds))
+        p50, p99 = statistics.median(waited), waited[int(0.99 * (len(waited) - 1))]
+        percentiles[str(trigger)] = {"p50": p50, "p99": p99, "max": waited[-1], "records": len(waited)}
+        text = f"p50 {p50:.1f} s, p99 {p99:.1f} s, worst {waited[-1]:.1f} s of {len(waited):,} records"
+        say(f"trigger {trigger} s: {text}")
+        rows.append({"what": f"trigger {trigger} s", "measured": text, "aim": _AIMS.get(trigger, "")})
+    return {"rows": rows, "seconds": percentiles}
+
+
+def _latencies(room: Room, trigger: int, seconds: float) -> list[float]:
+    """One service, one topic; gives the wait of every record that was acknowledged."""
+    folder = room.new_folder()
+    topic = folder.name
+    room.kafka().create_topic(topic, _PARTITIONS)
+    server, table = room.hive(), f"bench.records_{trigger}"
+    server.query("create database if not exists bench")
+    uri = f"{room.hdfs().namenode_url}/{folder.name}"
+    config = write_map(
+        Place(folder, uri, room.kafka().bootstrap, topic, _SHAPE),
+        {
+            "table": table,
+            "bucket": {"field": "at", "path": "dt=%Y%m%d%H%M"},
+            "flush": {"interval": f"{trigger}s"},
+        },
+        trigger=f"{trigger}s",
+        hive={"url": f"hive://{server.address}"},
+    )
+    service = JavaService("service", [*PROGRAM, str(config)], folder, environment)
+    service.start()
+    try:
+        sender = _Sender(room.kafka().bootstrap, topic)
+        sender.send(_PARTITIONS)  # the first epoch of a process is slow, and makes the Hive table
+        service.wait_until(lambda: bool(read_log(service.output).epochs), "past its first epoch", 300)
+        return _Watcher(server.connect(), table).run(sender, seconds)
+    finally:
+        service.terminate(60)
+
+
+class _Sender:
+    """Sends numbered records; `acknowledged` is when the broker had each of them."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.acknowledged: dict[int, float] = {}
+        self._topic = topic
+        self._count = 0
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 3})
+
+    def send(self, records: int) -> None:
+        """So many at once, and wait for the broker."""
+        for _ in range(records):
+            number, self._count = self._count, self._count + 1
+            now = datetime.datetime.now(datetime.UTC)
+            value = orjson.dumps({"id": number, "at": f"{now:%Y-%m-%dT%H:%M:%S.%f}Z"})
+
+            def stored(error: Any, message: Message, number: int = number) -> None:
+                assert error is None, error
+                self.acknowledged[number] = time.monotonic()
+
+            self._producer.produce(self._topic, value, partition=number % _PARTITIONS, on_delivery=stored)
+        self._producer.flush(30)
+
+    def keep_sending(self, until: float) -> None:
+        """One every `_PAUSE` seconds."""
+        while time.monotonic() < until:
+            self.send(1)
+            time.sleep(_PAUSE)
+
+
+class _Watcher:
+    """Asks Hive which numbers there are."""
+
+    def __init__(self, connection: hive.Connection, table: str) -> None:
+        self._cursor = connection.cursor()
+        self._table = table
+
+    def run(self, sender: _Sender, seconds: float) -> list[float]:
+        """Watch until every record sent within `seconds` is there. Raises AssertionError when one does not come."""
+        began = time.monotonic()
+        warm_up = len(sender.acknowledged)
+        thread = threading.Thread(target=sender.keep_sending, args=(began + seconds,))
+        thread.start()
+        seen: dict[int, float] = {}
+        while thread.is_alive() or len(seen) < len(sender.acknowledged):
+            assert time.monotonic() < began + seconds + 180, f"{len(seen)} of {len(sender.acknowledged)} came"
+            for number in self._numbers():
+                seen.setdefault(number, time.monotonic())
+        thread.join()
+        return [seen[number] - sent for number, sent in sender.acknowledged.items() if number >= warm_up]
+
+    def _numbers(self) -> list[int]:
+        """All numbers of the last four minutes: no record may need longer."""
+        since = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=4)
+        self._cursor.execute(f"select id from {self._table} where dt >= '{since:%Y%m%d%H%M}'")
+        return [row[0] for row in self._cursor.fetchall()]
