@@ -1,0 +1,83 @@
+"""A whole dump as bytes in memory: taken from HDFS, laid anywhere else under other addresses, and put back."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.oracle.tree import Tree
+
+CHECKSUM = b"checksum sha256:"
+Changes = Mapping[str, bytes | None]
+"""Bytes by path below the dump's base; None: not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """`files` by path below `base`, the URI that all addresses in the snapshots begin with."""
+
+    base: str
+    files: Mapping[str, bytes]
+
+    def under(self, base: str) -> "Picture":
+        """The same dump at another place: the snapshots' addresses and checksums are rewritten, data are not."""
+        files = {
+            path: signed(unsigned(data).replace(self.base.encode(), base.encode()))
+            if is_snapshot(path)
+            else data
+            for path, data in self.files.items()
+        }
+        return Picture(base, files)
+
+    def changed(self, changes: Changes) -> dict[str, bytes]:
+        """All files with the changes made."""
+        return {path: data for path, data in {**self.files, **changes}.items() if data is not None}
+
+
+def picture_of(tree: Tree, base: str) -> Picture:
+    """Read everything below `base`, but no beats."""
+    paths = [path.removeprefix(f"{base}/") for path in tree.files(base)]
+    return Picture(base, {path: tree.read(f"{base}/{path}") for path in paths if "/alive/" not in path})
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether this path below a dump's base is that of a snapshot."""
+    return path.startswith("kafka2hive/") and path.endswith((".final", ".pending"))
+
+
+def unsigned(data: bytes) -> bytes:
+    """A snapshot without its checksum line."""
+    return data[: data.rindex(CHECKSUM)]
+
+
+def signed(body: bytes) -> bytes:
+    """A snapshot's lines with the right checksum under them."""
+    return body + CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+class LocalDump:
+    """A picture laid on local disk; knows what it has laid, so that putting it back writes only what differs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def lay(self, wanted: Mapping[str, bytes]) -> None:
+        """Make the folder hold exactly these files; directories that become empty go."""
+        there = self.files()
+        for path in there.keys() - wanted.keys():
+            place = self.folder / path
+            place.unlink()
+            while not any((place := place.parent).iterdir()) and place != self.folder:
+                place.rmdir()
+        for path, data in wanted.items():
+            if there.get(path) != data:
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / path).write_bytes(data)
+
+    def files(self) -> dict[str, bytes]:
+        """What lies there now."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file()
+        }
