@@ -94,9 +94,10 @@ def _name(path: str) -> str:
 
 
 def _other_bucket(path: str, paths: list[str], chance: random.Random) -> str:
-    others = sorted({_directory(p) for p in paths if _directory(p) != _directory(path)})
-    home = [d for d in others if _directory(d) == _directory(_directory(path))] or others
-    return f"{chance.choice(home)}/{_name(path)}"
+    """One of the same table; where it has no other, a new one."""
+    home = _directory(_directory(path))
+    others = sorted({d for d in map(_directory, paths) if d != _directory(path) and _directory(d) == home})
+    return f"{chance.choice(others)}/{_name(path)}" if others else _new_bucket(path, paths, chance)
 
 
 def _new_bucket(path: str, _: list[str], chance: random.Random) -> str:
