@@ -13,6 +13,7 @@ from kafka2hive.model.account import Account
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.service.init_ledgers import InitResult
+from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverResult
 from kafka2hive.service.status import StatusResult, TableStatus
 from kafka2hive.service.verify import VerifyResult
@@ -90,7 +91,8 @@ def verify_document(service: str, result: VerifyResult) -> Document:
             "rows": table.rows,
             "bytes": table.bytes,
             "findings": [{"code": f.code, "where": f.where, "message": f.message} for f in table.findings],
-            "not_checked": list(table.not_checked),
+            "no_answer": list(table.no_answer),
+            "not_checked": [*table.no_answer, *table.not_checked],
         }
         for table in result.tables
     ]
@@ -155,6 +157,19 @@ def _recovered(table: RecoveredTable) -> Document:
             for position in table.resumes_at
         ],
         "error": _error(table.error) if table.error else None,
+        "rebuilt": _rebuilt(table.rebuilt) if table.rebuilt else None,
+    }
+
+
+def _rebuilt(rebuilt: RebuiltLedger) -> Document:
+    ledger = rebuilt.ledger
+    return {
+        "ledger": ledger.final.ledger_id,
+        "files": rebuilt.files,
+        "rows": sum(file.rows for s in (ledger.final, ledger.pending) if s for file in s.files),
+        "pending_files": len(ledger.pending.files) if ledger.pending else 0,
+        "left_staged": ledger.left_staged,
+        "foreign_files": rebuilt.foreign,
     }
 
 

@@ -103,6 +103,12 @@ def recover(
             help="Record offsets that Kafka lost, and go on. TOPIC:* for all.",
         ),
     ] = None,
+    rebuild_ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--rebuild-ledger", metavar="TABLE", help="Rebuild this table's lost ledger from its data files."
+        ),
+    ] = None,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -113,7 +119,7 @@ def recover(
 
     gaps = parse_gaps(accept_gap or ())
     tables, losses, again = tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ())
-    order = RecoverOrder(plan, takeover, tables, losses, again, gaps)
+    order = RecoverOrder(plan, takeover, tables, losses, again, gaps, rebuild_ledger)
     raise typer.Exit(recover_command(config, order, json, color, log_format))
 
 
@@ -141,6 +147,15 @@ def verify(
     contents: Annotated[
         bool, typer.Option("--contents", help="Also read every file back: checksum and row count.")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also decode Kafka's records again and compare every row.")
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="DB.TABLE", help="Also compare with another dump of the same topics."
+        ),
+    ] = None,
     table: Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")] = None,
     json: Json = False,
     color: Color = True,
@@ -150,7 +165,7 @@ def verify(
     from kafka2hive.cli.verify import verify_command
     from kafka2hive.service.verify import VerifyOrder
 
-    order = VerifyOrder(tuple(table or ()), contents)
+    order = VerifyOrder(tuple(table or ()), contents, deep, against)
     raise typer.Exit(verify_command(config, order, json, color, log_format))
 
 

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 
 _INDENT = "  "
@@ -52,7 +53,7 @@ def _outcome(table: RecoveredTable) -> str:
 
 
 def _details(table: RecoveredTable) -> list[str]:
-    lines = []
+    lines = _rebuilt(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
     if table.pending is not None:
         staged, there = table.pending.staged, table.pending.already_there
         lines.append(
@@ -76,6 +77,23 @@ def _details(table: RecoveredTable) -> list[str]:
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
+    return lines
+
+
+def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
+    ledger = rebuilt.ledger
+    lines = [
+        f"ledger {ledger.final.ledger_id} {'would be ' if planned else ''}rebuilt from {rebuilt.files:,} files"
+    ]
+    if ledger.pending is not None:
+        lines.append(f"{len(ledger.pending.files):,} of them are an epoch that was half made visible")
+    if ledger.left_staged:
+        lines.append(
+            f"{ledger.left_staged:,} staged files are of no committed epoch: their offsets are read again"
+        )
+    if rebuilt.foreign:
+        lines.append(f"{rebuilt.foreign:,} files of other ledgers are left alone")
+    lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
     return lines
 
 

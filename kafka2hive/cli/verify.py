@@ -7,28 +7,34 @@ import typer
 
 from kafka2hive.cli import json_output
 from kafka2hive.cli.outcome import say, with_map
+from kafka2hive.cli.progress_bar import shown_progress
 from kafka2hive.cli.screen import standard_output
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.observe.log import LogFormat
+from kafka2hive.service.map_tables import MapTables
 from kafka2hive.service.verify import VerifyOrder, verify
 from kafka2hive.service.where import Place, where
 from kafka2hive.service.wiring import wire
 
 
 def verify_command(config: str, order: VerifyOrder, json: bool, color: bool, log_format: LogFormat) -> int:
-    """Audit; on a terminal the table that is being looked at stands on standard error."""
+    """Audit; on a terminal a bar on standard error shows how far it is."""
 
     def command(service_map: ServiceMap) -> int:
-        result = verify(
-            wire(service_map),
-            order,
-            KafkaAdmin(service_map.kafka, 10.0),
-            HiveMetastore(service_map.hive) if service_map.hive else None,
-            _announce if sys.stderr.isatty() else lambda _table: None,
-        )
+        wiring = wire(service_map)
+        metastore = HiveMetastore(service_map.hive) if service_map.hive else None
+        with shown_progress(sys.stderr, color) as progress:
+            result = verify(
+                wiring,
+                order,
+                KafkaAdmin(service_map.kafka, 10.0),
+                metastore,
+                MapTables(wiring, metastore).settings,
+                progress,
+            )
         if json:
             say(json_output.text(json_output.verify_document(service_map.service, result)))
         else:
@@ -64,7 +70,3 @@ def where_command(config: str, place: Place, json: bool, color: bool, log_format
         return int(result.exit_code)
 
     return with_map(config, log_format, logging.WARNING, command)
-
-
-def _announce(table: str) -> None:
-    sys.stderr.write(f"auditing {table}\n")

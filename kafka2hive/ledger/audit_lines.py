@@ -13,7 +13,7 @@ from kafka2hive.ledger.draft import touched
 from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import REBUILT, Snapshot
 
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
@@ -110,7 +110,8 @@ def _debts(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     """A file's line against its own name, its partition, and the offsets of its epoch.
 
-    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now.
+    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now. A
+    rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
@@ -118,7 +119,10 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
         return "its name is none of this program's"
     name = parsed[0]
     told = (name.ledger, name.generation, name.epoch, name.task)
-    if told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
+    if snapshot.owner == REBUILT:
+        if name.ledger != ledger_tag(snapshot.ledger_id) or name.generation >= snapshot.generation:
+            return "its name is not one of before the ledger was rebuilt"
+    elif told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
         told_here = f"generation {snapshot.generation}, task {file.task}"
         return f"its name tells of another ledger, generation, epoch or task than {told_here}"
     again = any(loss.epoch == snapshot.epoch for loss in snapshot.losses)
@@ -134,6 +138,8 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
         return f"its partition is {partition.table} {partition.path} at {partition.location}"
     read = {account.range for account in snapshot.accounts}
+    if snapshot.owner == REBUILT:  # of a task whose files are not all there, the offsets are a gap
+        read |= {gap.range for gap in snapshot.gaps}
     if not again and not (file.ranges and read.issuperset(file.ranges)):
         return "its offset ranges are none that the epoch read"
     return None

@@ -6,16 +6,26 @@ from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import REBUILT, Snapshot
 from kafka2hive.storage.port import FileSystem, NotFound
 
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
     """Every final snapshot, newest first: those in the generation directory are newer than all in the archive.
 
-    The archive is looked at only when it is reached; a snapshot that a run moves there meanwhile comes once. Raises
-    Stop (damaged, or two that differ for one epoch), StorageError.
+    The archive is looked at only when it is reached; a snapshot that a run moves there meanwhile comes once. A history
+    ends with the first snapshot of a rebuilt ledger, which lists all that was before it. Raises Stop (damaged, or two
+    that differ for one epoch), StorageError.
     """
+    rebuilt: Snapshot | None = None
+    for snapshot in _all(files, paths, directory):
+        if rebuilt is not None and (snapshot.owner, snapshot.generation) != (REBUILT, rebuilt.generation):
+            return
+        yield snapshot
+        rebuilt = snapshot if snapshot.owner == REBUILT else None
+
+
+def _all(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
     given: dict[int, Snapshot] = {}
     yield from _read(files, [directory], given)
     yield from _read(files, _archives(files, paths), given)

@@ -5,6 +5,9 @@ from enum import Enum
 
 from kafka2hive.model.offsets import OffsetRange
 
+UNKNOWN_CHECKSUM = "-"
+"""A file whose bytes nobody read when it was listed (`recover --rebuild-ledger`)."""
+
 
 class FileKind(Enum):
     """What a file of a snapshot holds."""
@@ -30,8 +33,8 @@ class HivePartition:
 class DataFile:
     """One file of an epoch with its staged (`.pending`) and final address, full paths both.
 
-    `length` in bytes, `checksum` is `crc32:<8 hex digits>` of the whole file, `ranges` are the offset ranges of
-    the task whose records the file may hold, `task` the index of the task within its epoch.
+    `length` in bytes, `checksum` is `crc32:<8 hex digits>` of the whole file or UNKNOWN_CHECKSUM, `ranges` are the
+    offset ranges of the task whose records the file may hold, `task` the index of the task within its epoch.
     """
 
     kind: FileKind

@@ -6,6 +6,9 @@ from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 
+REBUILT = "rebuilt"
+"""Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedGap:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from io import BytesIO
 
 from kafka2hive.ledger.finding import Finding
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.pending import length
@@ -41,13 +41,24 @@ def audit_presence(
 
 
 def audit_contents(
-    files: FileSystem, concurrency: Concurrency, snapshots: Sequence[Snapshot], lost: frozenset[str]
+    files: FileSystem,
+    concurrency: Concurrency,
+    snapshots: Sequence[Snapshot],
+    lost: frozenset[str],
+    advance: Callable[[int, int], None],
 ) -> tuple[Finding, ...]:
-    """Read every file back: checksum, and the row count its own footer gives. Raises StorageError."""
+    """Read every file back: checksum, and the row count its own footer gives. Raises StorageError.
+
+    `advance` hears of each file: 1 and its rows, from several threads.
+    """
+
+    def look(file: DataFile) -> list[Finding]:
+        found = read_back(files, file, file.final)
+        advance(1, file.rows)
+        return found
+
     wanted = [file for snapshot in snapshots for file in snapshot.files if file.final not in lost]
-    return tuple(
-        f for found in concurrency.map(lambda file: read_back(files, file, file.final), wanted) for f in found
-    )
+    return tuple(f for found in concurrency.map(look, wanted) for f in found)
 
 
 def audit_pending(
@@ -144,9 +155,6 @@ def _strangers(
 
 def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
     """Checksum and rows of a file, which lies at the first of `places` where there is one. Raises StorageError."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for path in places:
         try:
             data = files.read(path)
@@ -155,18 +163,33 @@ def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
             continue
     else:
         return []  # audit_presence says it
+    damage = whole_file(file, path, data)
+    return [] if damage is None else [damage]
+
+
+def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
+    """What is wrong with a file's bytes: unreadable, other bytes than committed, or another number of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     checksum = f"crc32:{zlib.crc32(data):08x}"
-    if checksum != file.checksum:
-        return [
-            Finding("verify.checksum", path, f"has {checksum}, committed was {file.checksum}; {_what(file)}")
-        ]
+    changed = file.checksum != UNKNOWN_CHECKSUM and checksum != file.checksum
     try:
         rows = pq.read_metadata(BytesIO(data)).num_rows
-    except pa.ArrowException as error:
-        return [Finding("verify.unreadable", path, f"{error}; {_what(file)}")]
+    except (pa.ArrowException, OSError) as error:
+        if changed:
+            return _other_bytes(file, path, checksum)
+        return Finding("verify.unreadable", path, f"{error}; {_what(file)}")
+    if changed:
+        return _other_bytes(file, path, checksum)
     if rows != file.rows:
-        return [Finding("verify.rows", path, f"holds {rows} rows, committed were {file.rows}")]
-    return []
+        return Finding("verify.rows", path, f"holds {rows} rows, committed were {file.rows}")
+    return None
+
+
+def _other_bytes(file: DataFile, path: str, checksum: str) -> Finding:
+    text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
+    return Finding("verify.checksum", path, text)
 
 
 def _other_length(file: DataFile, length: int | None) -> str:

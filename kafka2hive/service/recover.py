@@ -25,6 +25,7 @@ from kafka2hive.service.identity import new_owner, process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.pending import PendingFiles, pending_files
+from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.repair import Repairs
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -53,7 +54,10 @@ class Recovery(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecoverOrder:
-    """What a person asks for; `tables` empty: all of the map's service. Addresses are full final paths."""
+    """What a person asks for; `tables` empty: all of the map's service. Addresses are full final paths.
+
+    `rebuild` names a table whose ledger is lost; then `accept_gap` is about what the data files do not prove.
+    """
 
     plan_only: bool = False
     take_over: bool = False
@@ -61,6 +65,7 @@ class RecoverOrder:
     accept_loss: tuple[str, ...] = ()
     refetch: tuple[str, ...] = ()
     accept_gap: tuple[GapAcceptance, ...] = ()
+    rebuild: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class RecoveredTable:
     gaps: tuple[AcceptedGap, ...] = ()
     resumes_at: tuple[Position, ...] = ()
     error: Kafka2HiveError | None = None
+    rebuilt: RebuiltLedger | None = None
 
 
 _WORST_FIRST = (
@@ -137,10 +143,10 @@ def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> 
         except NoLedger:
             continue
         except Kafka2HiveError as error:
-            results.append(_failed(paths, error))
+            results.append(failed(paths, error))
         except StorageError as error:
             away = ServiceUnavailable("storage.unavailable", f"{paths.table}: {error}", "recover again")
-            results.append(_failed(paths, away))
+            results.append(failed(paths, away))
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)))
 
 
@@ -158,7 +164,7 @@ def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> lis
                 raise ConfigError("usage.no_such_table", f"{name} is no table of the map and has no ledger")
             refuse_vanished_ledger(wiring.ports.files, literal[name].location, paths.table_directory)
         except Kafka2HiveError as error:
-            results.append(_failed(paths, error))
+            results.append(failed(paths, error))
     return results
 
 
@@ -238,6 +244,6 @@ def _done(started: Started, tenure: Tenure, paid: int, payment: Payment, change:
     )
 
 
-def _failed(paths: LedgerPaths, error: Kafka2HiveError) -> RecoveredTable:
+def failed(paths: LedgerPaths, error: Kafka2HiveError) -> RecoveredTable:
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(paths.table, kinds.get(error.exit_code, Recovery.FAILED), error=error)

@@ -6,35 +6,76 @@ No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes rec
 import logging
 import time
 from collections.abc import Collection
-from functools import cached_property
+from dataclasses import replace
 
-from kafka2hive.config.route import route
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.pipeline.values import TaskSettings
-from kafka2hive.service.catalogue import Catalogue
-from kafka2hive.service.ledgers import ledger_tables
-from kafka2hive.service.recover import Payment, RecoverOrder, RecoverResult, recover
+from kafka2hive.model.layout import Generation
+from kafka2hive.service.map_tables import MapTables
+from kafka2hive.service.rebuild import rebuild_ledger
+from kafka2hive.service.recover import (
+    Payment,
+    RecoveredTable,
+    RecoverOrder,
+    RecoverResult,
+    Recovery,
+    failed,
+    recover,
+)
 from kafka2hive.service.refetch import refetch_file
 from kafka2hive.service.registrar import Registrar
 from kafka2hive.service.repair import Repairs
-from kafka2hive.service.settings import task_settings
-from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
 
 
 def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
     """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
+    if order.rebuild is not None:
+        return _rebuild_and_recover(wiring, order, order.rebuild)
     outside = _Outside(wiring)
     repairs = Repairs(wiring, lambda: KafkaAdmin(wiring.map.kafka), outside.refetch)
     return recover(wiring, order, outside.pay, repairs)
+
+
+def _rebuild_and_recover(wiring: Wiring, order: RecoverOrder, table: str) -> RecoverResult:
+    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told."""
+    paths = wiring.paths(table)
+    try:
+        rebuilt = rebuild_ledger(
+            wiring,
+            table,
+            order.accept_gap,
+            order.plan_only,
+            order.take_over,
+            lambda: KafkaAdmin(wiring.map.kafka),
+        )
+    except Kafka2HiveError as error:
+        return RecoverResult((failed(paths, error),))
+    except StorageError as error:
+        away = ServiceUnavailable("storage.unavailable", f"{table}: {error}", "rebuild again")
+        return RecoverResult((failed(paths, away),))
+    newest = rebuilt.ledger.newest
+    if order.plan_only:
+        planned = RecoveredTable(
+            table,
+            Recovery.PLANNED,
+            generation=Generation(newest.generation).name,
+            epoch=newest.epoch,
+            rolled_forward=rebuilt.ledger.pending.epoch if rebuilt.ledger.pending else None,
+            debts_open=len(newest.debts),
+            gaps=newest.gaps,
+            resumes_at=newest.positions,
+            rebuilt=rebuilt,
+        )
+        return RecoverResult((planned,))
+    rest = RecoverOrder(take_over=order.take_over, tables=(table,))
+    return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in recover_service(wiring, rest).tables))
 
 
 class _Outside:
@@ -43,7 +84,8 @@ class _Outside:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._metastore = HiveMetastore(wiring.map.hive) if wiring.map.hive else None
-        self._catalogue = Catalogue(wiring.map, self._metastore)
+        self._tables = MapTables(wiring, self._metastore)
+        self._catalogue = self._tables.catalogue
 
     def pay(self, debts: frozenset[HivePartition]) -> Payment:
         """Register partitions now; those of a table whose schema cannot be had stay debts."""
@@ -62,41 +104,15 @@ class _Outside:
 
     def refetch(self, tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
         """See refetch_file."""
-        return refetch_file(tenure, lost, self._settings, int(time.time() * 1000))
-
-    def _settings(self, name: str) -> TaskSettings:
-        table = self._tables.get(name)
-        if table is None:
-            raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
-        self._catalogue.resolve(table)
-        assert table.settings is not None
-        return task_settings(self._wiring.map, {name: table.settings})
+        return refetch_file(tenure, lost, self._tables.settings, int(time.time() * 1000))
 
     def _resolvable(self, names: Collection[str]) -> set[str]:
         """Those of the tables that Hive can be told about: also tables the map knows no more, they must exist."""
         ready = set(names)
-        for name in sorted(ready & set(self._tables)):
+        for name in sorted(ready & set(self._tables.by_name)):
             try:
-                self._catalogue.resolve(self._tables[name])
+                self._catalogue.resolve(self._tables.by_name[name])
             except (ServiceUnavailable, TableError) as error:
                 log.warning("%s keeps its debts: %s", name, error)
                 ready.discard(name)
         return ready
-
-    @cached_property
-    def _tables(self) -> dict[str, Table]:
-        """The map's tables by name; the topics are those that its ledgers have positions of."""
-        topics: set[str] = set()
-        for paths in ledger_tables(self._wiring):
-            try:
-                state = look(self._wiring.ports.files, paths).state
-            except (NoLedger, Kafka2HiveError) as error:
-                log.debug("%s: %s", paths.table, error)
-                continue
-            topics |= {position.topic_partition.topic for position in state.positions}
-        whole = self._wiring.map
-        routing = route(whole.tables, topics, frozenset({whole.dead_letters.table}))
-        return {
-            name: Table(routed.rule, self._wiring.paths(name), routed.topics, routed.rule.location)
-            for name, routed in routing.tables.items()
-        }

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
+from kafka2hive.config.values import BucketTime
 from kafka2hive.hive.locations import same_location
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.audit import audit_history, lost_paths
@@ -10,29 +12,64 @@ from kafka2hive.ledger.finding import Finding
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit_files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit_ledger import audit_place, vanished_ledgers
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
 
+if TYPE_CHECKING:
+    from kafka2hive.service.deep import DeepAudit
+
 _MOVED_UNDER_US = 5
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyOrder:
-    """What to audit; `contents` reads every file back (checksum and footer), `tables` empty: all of the service."""
+    """What to audit; `tables` empty: all of the service.
+
+    `contents` reads every file back (checksum and footer). `deep` also compares its rows with Kafka's records, `against`
+    with those of another table below the same ledger root.
+    """
 
     tables: tuple[str, ...] = ()
     contents: bool = False
+    deep: bool = False
+    against: str | None = None
+
+
+class Progress(Protocol):
+    """Who is told how far an audit is; from any thread."""
+
+    def table(self, name: str, files: int, rows: int) -> None:
+        """A table is begun, with so many files and rows to look at."""
+        ...
+
+    def advance(self, files: int, rows: int) -> None:
+        """So many more of them are done."""
+        ...
+
+
+class Silent:
+    """Nobody looks."""
+
+    def table(self, name: str, files: int, rows: int) -> None:
+        """See Progress."""
+
+    def advance(self, files: int, rows: int) -> None:
+        """See Progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedTable:
-    """One table's audit: what was looked at, and what was found. `not_checked` says what no answer was had for."""
+    """One table's audit: what was looked at, and what was found.
+
+    `no_answer` says which service did not answer, `not_checked` what cannot be checked any more or at all.
+    """
 
     table: str
     epochs: int
@@ -40,6 +77,7 @@ class VerifiedTable:
     rows: int
     bytes: int
     findings: tuple[Finding, ...]
+    no_answer: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
 
 
@@ -55,7 +93,7 @@ class VerifyResult:
             return ExitCode.STOP
         if self.errors:
             return self.errors[0][1].exit_code
-        return ExitCode.UNAVAILABLE if any(table.not_checked for table in self.tables) else ExitCode.DONE
+        return ExitCode.UNAVAILABLE if any(table.no_answer for table in self.tables) else ExitCode.DONE
 
 
 def verify(
@@ -63,9 +101,13 @@ def verify(
     order: VerifyOrder,
     kafka: KafkaAdmin | None,
     metastore: Metastore | None,
-    progress: Callable[[str], None] = lambda _table: None,
+    settings: Callable[[str], TaskSettings] | None = None,
+    progress: Progress = Silent(),  # noqa: B008  it holds nothing
 ) -> VerifyResult:
-    """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system)."""
+    """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system).
+
+    `settings` gives what a task must know of a table; `deep` needs it, and `kafka`.
+    """
     tables: list[VerifiedTable] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
     ledgers = ledger_tables(wiring)
@@ -73,11 +115,10 @@ def verify(
     for paths in ledgers:
         if order.tables and paths.table not in order.tables:
             continue
-        progress(paths.table)
         try:
             history = _history(wiring, look(wiring.ports.files, paths))
-            if _is_ours(wiring, history, order):
-                tables.append(_verify_table(wiring, history, order, kafka, metastore))
+            if _is_ours(wiring, history, order) and paths.table != order.against:
+                tables.append(_verify_table(wiring, history, order, kafka, metastore, settings, progress))
         except NoLedger:
             continue
         except StorageError as error:
@@ -130,9 +171,14 @@ def _verify_table(
     order: VerifyOrder,
     kafka: KafkaAdmin | None,
     metastore: Metastore | None,
+    settings: Callable[[str], TaskSettings] | None,
+    progress: Progress,
 ) -> VerifiedTable:
     """The ledger by itself, then against files, Kafka and Hive."""
+    named = [file for snapshot in history.finals for file in snapshot.files]
+    progress.table(history.newest.table, len(named), sum(file.rows for file in named))
     findings = [*audit_history(history.all), *audit_place(wiring.ports.files, history.view)]
+    no_answer: list[str] = []
     not_checked: list[str] = []
     lost = lost_paths(history.all)
     files, concurrency = wiring.ports.files, wiring.ports.concurrency
@@ -145,20 +191,29 @@ def _verify_table(
         lambda: look(files, history.view.paths).state.epoch,
     )
     if history.pending is not None:
-        findings += audit_pending(files, concurrency, history.pending, lost, order.contents)
-    if order.contents:
-        findings += audit_contents(files, concurrency, history.finals, lost)
+        whole = order.contents or order.deep
+        findings += audit_pending(files, concurrency, history.pending, lost, whole)
+    if order.deep and kafka is not None and settings is not None:
+        found = _deep(wiring, history, settings, kafka, progress)
+        findings += found.findings
+        no_answer += found.no_answer
+        not_checked += found.not_checked
+    elif order.contents:
+        findings += audit_contents(files, concurrency, history.finals, lost, progress.advance)
+    if order.against is not None and settings is not None:
+        differences, left_out = _against(wiring, history, order.against, settings, progress)
+        findings += differences
+        not_checked += left_out
     if kafka is not None:
         try:
             findings += _beyond_kafka(history.newest, kafka)
         except ServiceUnavailable as error:
-            not_checked.append(f"Kafka: {error.message}")
+            no_answer.append(f"Kafka: {error.message}")
     if metastore is not None:
         try:
             findings += _unregistered(history, metastore)
         except MetastoreUnavailable as error:
-            not_checked.append(f"Hive: {error}")
-    named = [file for snapshot in history.finals for file in snapshot.files]
+            no_answer.append(f"Hive: {error}")
     return VerifiedTable(
         history.newest.table,
         len(history.all),
@@ -166,8 +221,62 @@ def _verify_table(
         sum(file.rows for file in named),
         sum(file.length for file in named),
         tuple(findings),
+        tuple(dict.fromkeys(no_answer)),
         tuple(not_checked),
     )
+
+
+def _deep(
+    wiring: Wiring,
+    history: _History,
+    settings: Callable[[str], TaskSettings],
+    kafka: KafkaAdmin,
+    progress: Progress,
+) -> "DeepAudit":
+    """Decoding is loaded only where it is asked for."""
+    from kafka2hive.service.deep import Deep
+
+    table = history.newest.table
+    ports = wiring.ports
+    deep = Deep(ports.files, ports.concurrency, settings(table), table, progress.advance)
+    return deep.audit(history.finals, kafka)
+
+
+def _against(
+    wiring: Wiring,
+    history: _History,
+    name: str,
+    settings: Callable[[str], TaskSettings],
+    progress: Progress,
+) -> tuple[list[Finding], list[str]]:
+    """Raises ConfigError when one of the two keeps no offsets, or the other one has no ledger here."""
+    from kafka2hive.service.against import Against, Side
+    from kafka2hive.service.deep import place_columns
+
+    table = history.newest.table
+    try:
+        other = _history(wiring, look(wiring.ports.files, wiring.paths(name)))
+    except NoLedger as error:
+        raise ConfigError(
+            "usage.no_such_table", f"{name} has no ledger below {wiring.paths('').ledgers}"
+        ) from error
+    mine = settings(table).tables[table]
+    try:
+        theirs = settings(name).tables[name]
+    except ConfigError:  # another map's: its columns are taken to have the same names
+        theirs = mine
+    ours_place, their_place = place_columns(mine), place_columns(theirs)
+    if not (ours_place and their_place and ours_place.complete and their_place.complete):
+        raise ConfigError(
+            "usage.no_offsets",
+            f"{table} and {name} cannot be compared row by row: both must keep topic, partition and offset",
+            "`verify --deep` compares each of them with Kafka",
+        )
+    ports = wiring.ports
+    same = mine.bucketing == theirs.bucketing and mine.zone == theirs.zone and theirs is not mine
+    by_bucket = same and mine.bucketing.time is not BucketTime.PROCESSING
+    sides = Side(table, history.finals, ours_place), Side(name, other.finals, their_place)
+    return Against(ports.files, ports.concurrency, *sides, by_bucket, progress.advance).audit()
 
 
 def _beyond_kafka(newest: Snapshot, kafka: KafkaAdmin) -> list[Finding]:

@@ -65,6 +65,10 @@ class RoutedFileSystem:
         """See FileSystem.read."""
         return self._of(path).read(path)
 
+    def tail(self, path: str, most: int) -> bytes:
+        """See FileSystem.tail."""
+        return self._of(path).tail(path, most)
+
     def stat(self, path: str) -> FileStatus:
         """See FileSystem.stat."""
         return self._of(path).stat(path)

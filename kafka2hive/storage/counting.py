@@ -45,6 +45,10 @@ class LoggedFileSystem:
         """See FileSystem.read."""
         return self._asked("read", lambda: self._files.read(path))
 
+    def tail(self, path: str, most: int) -> bytes:
+        """See FileSystem.tail."""
+        return self._asked("tail", lambda: self._files.tail(path, most))
+
     def stat(self, path: str) -> FileStatus:
         """See FileSystem.stat."""
         return self._asked("stat", lambda: self._files.stat(path))

@@ -90,6 +90,17 @@ class HdfsFileSystem:
             seconds=self._transfer_seconds,
         )
 
+    def tail(self, path: str, most: int) -> bytes:
+        """See FileSystem.tail."""
+        name = self._name(path)
+
+        def read(client: Any) -> bytes:
+            reader = client.read(name)
+            reader.seek(max(0, len(reader) - most))
+            return bytes(reader.read())
+
+        return self._ask(Operation.READ, path, read, seconds=self._transfer_seconds)
+
     def stat(self, path: str) -> FileStatus:
         """See FileSystem.stat."""
         name = self._name(path)

@@ -53,6 +53,12 @@ class LocalFileSystem:
         with _errors(path, changes=False), open(_name(path), "rb") as file:
             return file.read()
 
+    def tail(self, path: str, most: int) -> bytes:
+        """See FileSystem.tail."""
+        with _errors(path, changes=False), open(_name(path), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            return file.read()
+
     def stat(self, path: str) -> FileStatus:
         """See FileSystem.stat."""
         with _errors(path, changes=False):

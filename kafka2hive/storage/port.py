@@ -94,6 +94,10 @@ class FileSystem(Protocol):
         """The whole file. NotFound."""
         ...
 
+    def tail(self, path: str, most: int) -> bytes:
+        """The last `most` bytes of a file, all of a shorter one. NotFound."""
+        ...
+
     def stat(self, path: str) -> FileStatus:
         """NotFound."""
         ...

@@ -121,7 +121,16 @@ def _verified() -> VerifyResult:
     finding = Finding(
         "verify.missing", "hdfs://namenode:8020/a.final", "is not there; 5 rows of flights-0@[3, 8)"
     )
-    table = VerifiedTable("air.flights", 42, 80, 336_776, 12_000_000, (finding,), ("Kafka: nobody answers",))
+    table = VerifiedTable(
+        "air.flights",
+        42,
+        80,
+        336_776,
+        12_000_000,
+        (finding,),
+        ("Kafka: nobody answers",),
+        ("500 offsets aged out of Kafka: flights-0@[0, 500)",),
+    )
     return VerifyResult((table,), (("air.planes", Stop("ledger.damaged", "the checksum is wrong")),))
 
 

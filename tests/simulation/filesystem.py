@@ -43,6 +43,10 @@ class SimulatedFileSystem:
         self._reading("read", path)
         return self.world.namenode.read(path)
 
+    def tail(self, path: str, most: int) -> bytes:
+        data = self.read(path)
+        return data[max(0, len(data) - most) :]
+
     def stat(self, path: str) -> FileStatus:
         self._reading("stat", path)
         return self.world.namenode.stat(path)

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 
@@ -16,6 +17,7 @@ from kafka2hive.pipeline.task.fetch import Wanted, waves
 from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.table import LARGEST_VALUE, TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write import Destination, TableWriter
 from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
 
 
@@ -96,9 +98,11 @@ def run_chunk(
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
     source = offsets("t", 0, 0, len(messages))
     files, limits = MemoryFiles(), TaskLimits(1 << 28, 64, 1 << 28)
-    run = TableRun(
-        0, table_task("db.t", source), table, task_settings("", table), files, limits, lambda: None
-    )
+
+    def open_sink(destination: Destination, schema: pa.Schema) -> TableWriter:
+        return TableWriter(destination, files, schema, table.writer, limits)
+
+    run = TableRun(0, table_task("db.t", source), table, task_settings("", table), open_sink, lambda: None)
     size = sum(map(len, messages))
     run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
     run.complete()

@@ -17,8 +17,10 @@ from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.consumer import TaskConsumer, forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch import Fetch, FetchBug, TableRead, TableUnreadable, Wanted, waves
 from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
 from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write import Destination, TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Denied,
@@ -80,10 +82,13 @@ class Task:
         files: FileSystem,
         consumer: TaskConsumer,
         watchdog: Watchdog,
+        open_sink: OpenSink | None = None,
     ) -> None:
+        """`open_sink` None: rows become files on `files`."""
         self._plan = plan
         self._settings = settings
         self._files = files
+        self._open_sink = open_sink or self._writer
         self._consumer = consumer
         self._watchdog = watchdog
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
@@ -120,12 +125,15 @@ class Task:
                 task,
                 self._settings.tables[task.table],
                 self._settings,
-                self._files,
-                self._limits,
+                self._open_sink,
                 self._watchdog.touch,
             )
         except TABLE_ERRORS as error:
             yield failed_manifest(self._plan.index, task, as_failure(error))
+
+    def _writer(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        options = self._settings.tables[destination.table].writer
+        return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
 
     def _read(self, wave: list[Wanted], left: dict[str, int]) -> Iterator[TableManifest]:
         fetch = Fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)

@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +26,11 @@ from kafka2hive.pipeline.task.dead_letters import (
     dead_letter_path,
     dead_letters,
 )
-from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.rows import row_schema, rows_of_nulls, with_metadata
-from kafka2hive.pipeline.task.write import Destination, TableWriter
+from kafka2hive.pipeline.task.sink import OpenSink, RowSink
+from kafka2hive.pipeline.task.template import parse_template
+from kafka2hive.pipeline.task.write import Destination
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
-from kafka2hive.storage.port import FileSystem
 
 Refused = tuple[Positions, list[str]]
 """Messages for the dead letters with one reason each."""
@@ -37,6 +38,18 @@ Refused = tuple[Positions, list[str]]
 NOWHERE: Positions = np.array([], dtype=np.int64)
 _UNREADABLE = "headers.utf8: the name of a header is not UTF-8"
 LARGEST_VALUE = 64 * 1024 * 1024  # what a decoder takes; a larger value is a dead letter
+
+
+def value_schema(table: TableSettings) -> pa.Schema:
+    """The columns that come from the value."""
+    return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+
+
+def written_schema(table: TableSettings) -> pa.Schema:
+    """What stands in the files: a Hive partition column takes its values from the path, never from the file."""
+    in_path = {name.lower() for name in parse_template(table.bucketing.path).partition_columns}
+    whole = row_schema(value_schema(table), table.metadata)
+    return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
 class TableRun:
@@ -52,8 +65,7 @@ class TableRun:
         task: TableTask,
         table: TableSettings,
         settings: TaskSettings,
-        files: FileSystem,
-        limits: TaskLimits,
+        open_sink: OpenSink,
         progress: Callable[[], None],
     ) -> None:
         self.task = task
@@ -65,18 +77,19 @@ class TableRun:
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
         self._oldest_ms: int | None = None
         self._newest_ms: int | None = None
-        values = pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+        values = value_schema(table)
         try:
             self._decoder = make_decoder(table.format, values, table.zone)
         except ValueError as error:
             raise TableError("decode.schema", f"{task.table}: {error}") from error
         whole = row_schema(values, table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
-        # a Hive partition column takes its values from the path, never from the file
-        in_path = {name.lower() for name in self._bucketer.template.partition_columns}
-        self._written_columns = [name for name in whole.names if name.lower() not in in_path]
+        written = written_schema(table)
+        self._written_columns = written.names
         self._only = task.only_bucket
         self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
+
+        attempt = uuid4().hex
 
         def destination(kind: FileKind, hive_table: str, location: str) -> Destination:
             return Destination(
@@ -90,13 +103,14 @@ class TableRun:
                 task.epoch,
                 index,
                 tuple(r for r in task.ranges if len(r)),
+                attempt,
+                task.planned_at_ms,
             )
 
         data = destination(FileKind.DATA, task.table, table.location)
         letters = destination(FileKind.DEAD_LETTER, settings.dead_letter_table, settings.dead_letter_location)
-        written = pa.schema([whole.field(name) for name in self._written_columns])
-        self._data = TableWriter(data, files, written, table.writer, limits, progress)
-        self._letters = TableWriter(letters, files, DEAD_LETTER_SCHEMA, table.writer, limits, progress)
+        self._data: RowSink = open_sink(data, written)
+        self._letters: RowSink = open_sink(letters, DEAD_LETTER_SCHEMA)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
 
     @contextmanager
@@ -234,9 +248,10 @@ class TableRun:
 
     def complete(self) -> None:
         """All chunks were taken: write what waits, begin to close the files."""
+        whole = tuple(self._closed(r, account) for r, account in self._accounts.items() if len(r))
         with self.timed("write"):
-            self._data.finish()
-            self._letters.finish()
+            self._data.finish(whole)
+            self._letters.finish(whole)
 
     def manifest(self) -> TableManifest:
         """Wait for the files. Raises AccountMismatch when the numbers of ranges and files do not add up."""

@@ -11,11 +11,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-import orjson
 import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.model.account import Account
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.bucket import BucketIds
@@ -24,7 +25,6 @@ from kafka2hive.pipeline.task.staged_file import EXTENSION, Staged, StagedFile
 from kafka2hive.pipeline.task.taking_apart import taken_apart
 from kafka2hive.storage.port import FileSystem
 
-FORMAT_VERSION = "1"
 _POOL_BYTES = 32 * 1024 * 1024
 
 
@@ -33,7 +33,7 @@ class Destination:
     """Where one writer's files go and what stands in their names and footers.
 
     `table` is the table whose ledger commits the files; `hive_table` and `location` are those of the table that will
-    hold them (another one for dead letters); `staging` is always `table`'s.
+    hold them (another one for dead letters); `staging` is always `table`'s. `attempt`: see Footer.
     """
 
     kind: FileKind
@@ -46,6 +46,8 @@ class Destination:
     epoch: int
     task: int
     ranges: tuple[OffsetRange, ...]
+    attempt: str = ""
+    planned_at_ms: int = 0
 
     def hive_partition(self, path: str) -> HivePartition:
         return HivePartition(self.hive_table, path, join(self.location, path) if path else self.location)
@@ -55,19 +57,21 @@ class Destination:
         slug, ledger = bucket_slug(path), ledger_tag(self.ledger_id)
         return DataFileName(slug, self.task, ledger, self.generation, self.epoch, uuid4().hex, EXTENSION)
 
-    def footer(self, rows: int) -> dict[str, str]:
-        ranges = [[r.topic_partition.topic, r.topic_partition.number, r.start, r.end] for r in self.ranges]
-        return {
-            "kafka2hive.format_version": FORMAT_VERSION,
-            "kafka2hive.kind": self.kind.value,
-            "kafka2hive.ledger_id": self.ledger_id,
-            "kafka2hive.table": self.table,
-            "kafka2hive.generation": str(self.generation),
-            "kafka2hive.epoch": str(self.epoch),
-            "kafka2hive.task": str(self.task),
-            "kafka2hive.ranges": orjson.dumps(ranges).decode(),
-            "kafka2hive.rows": str(rows),
-        }
+    def footer(self, path: str, rows: int, accounts: tuple[Account, ...] | None) -> Footer:
+        return Footer(
+            self.kind,
+            self.ledger_id,
+            self.table,
+            self.generation,
+            self.epoch,
+            self.task,
+            self.attempt,
+            self.planned_at_ms,
+            self.ranges,
+            rows,
+            self.hive_partition(path),
+            accounts,
+        )
 
     def data_file(self, path: str, name: DataFileName, staged: Staged) -> DataFile:
         partition = self.hive_partition(path)
@@ -97,6 +101,9 @@ class _Bucket:
 class TableWriter:
     """Writes one kind of files of one table. `add` rows, then `finish`, then `results`; or `abandon` at any time.
 
+    A file that is ended before `finish` waits without its footer until another one is ended, so that `finish` always
+    has one left to say what became of all records: one file more than the bound on open ones.
+
     Every method but `abandon` raises StorageError or pa.ArrowException when a file cannot be written; the caller then
     abandons: the writer is of no more use.
     """
@@ -123,6 +130,8 @@ class TableWriter:
         self._paths: Sequence[str] = ()
         self._buckets: dict[int, _Bucket] = {}
         self._closings: list[tuple[Future[DataFile], StagedFile]] = []
+        self._last_ended: tuple[str, StagedFile] | None = None
+        self._accounts: tuple[Account, ...] | None = None
         self._failure: Exception | None = None
         self.buffered_bytes = 0
         self.rows = 0
@@ -151,27 +160,36 @@ class TableWriter:
             self._flush(max(self._buckets, key=lambda number: self._buckets[number].bytes))
 
     def end_file(self, bucket: int) -> None:
-        """Write the footer and let a thread close, sync and rename the file."""
+        """No more rows go into the bucket's file; the one that was ended before it is closed."""
         held = self._buckets[bucket]
         file, held.file = held.file, None
         self._limits.ended(self, bucket)
-        if file is None:
+        if file is not None:
+            self._keep_back((held.path, file))
+
+    def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
+        """Instead of the file ended before: write its footer, let a thread close, sync and rename it."""
+        before, self._last_ended = self._last_ended, ended
+        if before is None:
             return
+        path, file = before
         try:
-            file.end(self._destination.footer(file.rows))
+            file.end(self._destination.footer(path, file.rows, self._accounts).metadata())
         except WRITE_ERRORS:
             file.abandon()
             raise
-        publish = functools.partial(_publish, self._destination, held.path, file)
+        publish = functools.partial(_publish, self._destination, path, file)
         self._closings.append((self._limits.closer.submit(publish), file))
 
-    def finish(self) -> None:
-        """Write all that waits and begin to close all files."""
+    def finish(self, accounts: tuple[Account, ...] | None = None) -> None:
+        """Write all that waits and begin to close all files; the footers of those still open get `accounts`."""
         self._raise_failure()
+        self._accounts = accounts
         self._drain()
         for number in list(self._buckets):
             self._flush(number)
             self.end_file(number)
+        self._keep_back(None)
         self._limits.leave(self)
 
     def results(self) -> list[DataFile]:
@@ -192,6 +210,9 @@ class TableWriter:
         for held in self._buckets.values():
             if held.file is not None:
                 held.file.abandon()
+        if self._last_ended is not None:
+            self._last_ended[1].abandon()
+        self._last_ended = None
         self._buckets, self._pool, self._pool_ids, self._closings = {}, [], [], []
         self.buffered_bytes = self._pool_bytes = 0
 

@@ -1,0 +1,324 @@
+"""A lost ledger from the data files' footers alone (docs/protocol.md, A lost ledger). Pure.
+
+A file at its final place proves that its epoch was committed (I4): the ranges of its task must never be read again. The
+sums in the footers prove that all of a task's rows are there. What neither proves is asked about, never guessed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from kafka2hive.ledger.draft import touched
+from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.layout import DataFileName, join, parent
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import REBUILT, AcceptedGap, Snapshot
+
+Accepts = Callable[[OffsetRange], bool]
+"""Whether a person accepts that these offsets may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file with this ledger's name, staged (`.pending`) or final, and what its footer says; `length` in bytes."""
+
+    path: str
+    name: DataFileName
+    final: bool
+    length: int
+    footer: Footer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose ledger it is; `location` and `staging` full paths, `now` ISO-8601."""
+
+    ledger_id: str
+    service: str
+    table: str
+    location: str
+    staging: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """Offsets that were taken, or passed over, and whose rows are not proven to be all there."""
+
+    range: OffsetRange
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The new ledger: a final snapshot of all whole epochs, and the pending one of an epoch that was half promoted.
+
+    `unproven` is what a person has accepted. `left_staged` files are orphans; the next start sweeps them.
+    """
+
+    final: Snapshot
+    pending: Snapshot | None
+    unproven: tuple[Unproven, ...]
+    left_staged: int
+
+    @property
+    def newest(self) -> Snapshot:
+        return self.pending or self.final
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """The files of one attempt of one task; `more` were dumped again for files of it that were lost."""
+
+    files: list[FoundFile]
+    more: list[FoundFile] = field(default_factory=list)
+
+    @property
+    def first(self) -> Footer:
+        return self.files[0].footer
+
+    @property
+    def epoch(self) -> tuple[int, int]:
+        return self.first.generation, self.first.epoch
+
+    @property
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        return self.first.ranges
+
+    @property
+    def accounts(self) -> tuple[Account, ...] | None:
+        return next((f.footer.accounts for f in self.files if f.footer.accounts is not None), None)
+
+    def doubt(self) -> str | None:
+        """Why the files do not prove that all rows are there; None: they do."""
+        accounts = self.accounts
+        if accounts is None:
+            return "the files that were closed last are not there"
+        total = sum(accounts, Account())
+        for kind, wanted in ((FileKind.DATA, total.written), (FileKind.DEAD_LETTER, total.dead_lettered)):
+            rows = sum(f.footer.rows for f in (*self.files, *self.more) if f.footer.kind is kind)
+            if rows != wanted:
+                return f"its {kind.value} files hold {rows:,} of {wanted:,} rows"
+        try:
+            for source, account in zip(self.ranges, accounts, strict=True):
+                RangeAccount(0, source, account).check()
+        except AccountMismatch as error:
+            return str(error)
+        return None
+
+
+def rebuild(place: Place, found: Iterable[FoundFile], accepts: Accepts) -> Rebuilt:
+    """Raises Stop: nothing to rebuild from, what the files say cannot be, or offsets unproven and not accepted."""
+    files = list(found)
+    finals = [f for f in files if f.final]
+    if not finals:
+        raise Stop(
+            "rebuild.nothing",
+            f"{place.location}: no data file of ledger {place.ledger_id} has a footer to rebuild from",
+            "let `kafka2hive run` begin the table anew, in another location or with the owner marker moved away",
+        )
+    attempts = _attempts(finals)
+    newest = max(attempt.epoch for attempt in attempts)
+    chosen, left_staged = _promised(files, attempts, newest)
+    attempts += [attempt for attempt in chosen if attempt not in attempts]
+    attempts.sort(key=lambda a: (a.epoch, a.ranges))
+    tasks = _with_refetched(attempts)
+    unproven = [*_holes(tasks), *_incomplete(tasks)]
+    refused = [item for item in unproven if not accepts(item.range)]
+    if refused:
+        told = "; ".join(f"{item.range}: {item.why}" for item in refused)
+        raise Stop("rebuild.unproven", f"{place.table}: not proven to be all there: {told}", _remedy(refused))
+    pending = newest if chosen else None
+    generation = max(f.name.generation for f in files) + 1
+    epoch = max(f.name.epoch for f in files) + 1
+    old = [task for task in tasks if task.epoch != pending]
+    begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
+    base = _snapshot(place, generation, epoch, old, unproven, begun, None)
+    last = None
+    if pending is not None:
+        stands = {p.topic_partition: p.end for p in base.positions}
+        half = [task for task in tasks if task.epoch == pending]
+        last = _snapshot(place, generation, epoch + 1, half, unproven, stands, base)
+    return Rebuilt(base, last, tuple(unproven), left_staged)
+
+
+def _attempts(files: Iterable[FoundFile]) -> list[_Attempt]:
+    """Files by attempt, and each attempt's footers say the same."""
+    by_attempt: dict[str, list[FoundFile]] = {}
+    for file in files:
+        by_attempt.setdefault(file.footer.attempt, []).append(file)
+    attempts = [_Attempt(sorted(group, key=lambda f: f.path)) for group in by_attempt.values()]
+    for attempt in attempts:
+        one = attempt.first
+        for file in attempt.files:
+            other = file.footer
+            same = (other.generation, other.epoch, other.task, other.ranges) == (
+                *attempt.epoch,
+                one.task,
+                one.ranges,
+            )
+            if not same or (file.name.generation, file.name.epoch) != attempt.epoch:
+                raise _impossible(
+                    f"{file.path}: its footer does not fit its name or its attempt's other files"
+                )
+    return attempts
+
+
+def _promised(
+    files: Sequence[FoundFile], attempts: list[_Attempt], newest: tuple[int, int]
+) -> tuple[list[_Attempt], int]:
+    """Staged files of the newest committed epoch: they are committed, too. Gives the attempts that have some.
+
+    Of a task with a visible file only that attempt counts; of another one any whole attempt of the same plan will do.
+    """
+    here = {a.first.task: a for a in attempts if a.epoch == newest}
+    plans = {a.first.planned_at_ms for a in here.values()}
+    there = {file.name for file in files if file.final}
+    staged = [
+        f
+        for f in files
+        if not f.final
+        and f.name not in there
+        and (f.footer.generation, f.footer.epoch) == newest
+        and f.footer.planned_at_ms in plans
+    ]
+    chosen: list[_Attempt] = []
+    for attempt in sorted(_attempts(staged), key=lambda a: a.first.attempt):
+        visible = here.get(attempt.first.task)
+        if visible is None and attempt.doubt() is None:
+            here[attempt.first.task] = attempt
+            chosen.append(attempt)
+        elif visible is not None and visible.first.attempt == attempt.first.attempt:
+            visible.files += attempt.files
+            chosen.append(visible)
+    used = sum(not f.final for a in chosen for f in a.files)
+    return chosen, sum(not f.final for f in files) - used
+
+
+def _with_refetched(attempts: Sequence[_Attempt]) -> list[_Attempt]:
+    """Tasks alone: an attempt with the very ranges of an earlier epoch's task dumped a lost file of it again."""
+    tasks: dict[tuple[OffsetRange, ...], _Attempt] = {}
+    for attempt in attempts:
+        earlier = tasks.get(attempt.ranges)
+        if earlier is None:
+            tasks[attempt.ranges] = attempt
+        elif earlier.epoch < attempt.epoch:
+            earlier.more += attempt.files
+        else:
+            raise _impossible(
+                f"{earlier.files[0].path} and {attempt.files[0].path}: two attempts of one task are visible"
+            )
+    return list(tasks.values())
+
+
+def _holes(tasks: Sequence[_Attempt]) -> Iterator[Unproven]:
+    """Offsets before and between ranges that no file names. Raises Stop where ranges overlap or go back."""
+    steps = [(r.topic_partition, task.epoch, r) for task in tasks for r in task.ranges]
+    for tp, group in groupby(sorted(steps), key=lambda step: step[0]):
+        at = 0
+        for _, epoch, taken in group:
+            if taken.start < at:
+                raise Stop(
+                    "rebuild.went_back",
+                    f"epoch {epoch[1]} took {taken}, after {tp} had been read up to {at}",
+                    "the topic was made again, or its log cut off: restore the ledger from a backup",
+                )
+            if taken.start > at:
+                before = ", perhaps the table began later" if at == 0 else ""
+                yield Unproven(OffsetRange(tp, at, taken.start), f"no file names them{before}")
+            at = taken.end
+
+
+def _incomplete(tasks: Sequence[_Attempt]) -> Iterator[Unproven]:
+    for task in tasks:
+        doubt = task.doubt()
+        if doubt is not None:
+            what = f"task {task.first.task} of epoch {task.first.epoch}: {doubt}"
+            for source in task.ranges:
+                yield Unproven(source, what)
+
+
+def _snapshot(
+    place: Place,
+    generation: int,
+    epoch: int,
+    tasks: Sequence[_Attempt],
+    unproven: Sequence[Unproven],
+    starts: Mapping[TopicPartition, int],
+    before: Snapshot | None,
+) -> Snapshot:
+    """What the tasks did, as if in one epoch that began at `starts`; what lies before the first range stands in a gap."""
+    ends = dict(starts)
+    for r in sorted(r for task in tasks for r in task.ranges):
+        ends[r.topic_partition] = r.end
+    moved = [OffsetRange(tp, starts[tp], end) for tp, end in ends.items()]
+    gaps = [item for item in unproven if any(_within(item.range, whole) for whole in moved)]
+    files: list[DataFile] = []
+    accounts: list[RangeAccount] = []
+    for number, task in enumerate(tasks):
+        files += [_data_file(place, file, number, task.ranges) for file in (*task.files, *task.more)]
+        if task.doubt() is None:
+            assert task.accounts is not None
+            pairs = zip(task.ranges, task.accounts, strict=True)
+            accounts += [RangeAccount(number, source, account) for source, account in pairs]
+    debts: frozenset[HivePartition] = frozenset(before.debts) if before else frozenset()
+    return Snapshot(
+        ledger_id=place.ledger_id,
+        service=place.service,
+        table=place.table,
+        generation=generation,
+        owner=REBUILT,
+        epoch=epoch,
+        written_at=place.now,
+        location=place.location,
+        files=tuple(files),
+        positions=tuple(_positions(starts, ends)),
+        accounts=tuple(accounts),
+        gaps=(
+            *(before.gaps if before else ()),
+            *(AcceptedGap(g.range, f"rebuilt: {g.why}", place.now, epoch) for g in gaps),
+        ),
+        debts=tuple(sorted(debts | touched(files))),
+    )
+
+
+def _positions(
+    starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> Iterator[Position]:
+    for tp in sorted(ends):
+        yield Position(tp, starts[tp], ends[tp])
+
+
+def _within(part: OffsetRange, whole: OffsetRange) -> bool:
+    return (
+        part.topic_partition == whole.topic_partition and whole.start <= part.start and part.end <= whole.end
+    )
+
+
+def _data_file(place: Place, file: FoundFile, number: int, ranges: tuple[OffsetRange, ...]) -> DataFile:
+    """A final file is where it is, whatever its footer says."""
+    footer, partition = file.footer, file.footer.partition
+    final = join(partition.location, file.name.in_state("final"))
+    if file.final:
+        partition = HivePartition(partition.table, partition.path, parent(file.path))
+        final = file.path
+    staged = join(place.staging, file.name.in_state("pending"))
+    return DataFile(
+        footer.kind, staged, final, partition, file.length, footer.rows, UNKNOWN_CHECKSUM, number, ranges
+    )
+
+
+def _impossible(text: str) -> Stop:
+    return Stop("rebuild.impossible", text, "restore the ledger from a backup; nothing was changed")
+
+
+def _remedy(refused: Sequence[Unproven]) -> str:
+    topics = sorted({item.range.topic_partition for item in refused})
+    options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
+    return (
+        "find the missing files and put them back; or, when these offsets held nothing to be written or may be missing,"
+        f" give {options}{' ...' if len(topics) > 5 else ''}"
+    )

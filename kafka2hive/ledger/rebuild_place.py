@@ -1,0 +1,67 @@
+"""Putting a rebuilt ledger into its place: built beside, complete, renamed once, as init does (R1)."""
+
+from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.rebuild import Rebuilt
+from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
+from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
+
+
+def refuse_present_ledger(files: FileSystem, paths: LedgerPaths) -> None:
+    """Only a ledger that is gone is rebuilt. Raises Stop, StorageError."""
+    try:
+        files.stat(paths.table_directory)
+    except NotFound:
+        return
+    raise _there(paths)
+
+
+def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
+    """Before: no ledger. After: one generation directory, one final snapshot, perhaps one pending above it.
+
+    A crash in the middle leaves an `init-<uuid>` directory that means nothing; a second call does it again, and finds
+    the ledger there (Stop) once one has succeeded. Raises Stop, Surprise, TableError.
+    """
+    directory = Generation(rebuilt.final.generation).name
+
+    def attempt() -> Answer:
+        beside = paths.beside(ports.new_uuid())
+        generation = join(beside, directory)
+        try:
+            ports.files.mkdirs(generation)
+            for snapshot, state in (
+                (rebuilt.final, SnapshotState.FINAL),
+                (rebuilt.pending, SnapshotState.PENDING),
+            ):
+                if snapshot is not None:
+                    name = snapshot_name(snapshot.epoch, state)
+                    write_file(ports.files, join(generation, name), encode(snapshot))
+            ports.files.rename(beside, paths.table_directory)
+        except AlreadyExists as error:
+            raise _there(paths) from error
+        except StorageError as error:
+            log.warning("rebuild %s: %s", paths.table_directory, error)
+            return Answer.DONE if _is_mine(ports, paths, directory) else answer_to(error)
+        log.info("rebuild %s: done", paths.table_directory)
+        return Answer.DONE
+
+    persist(ports, "rebuild", paths.table_directory, attempt)
+
+
+def _is_mine(ports: Ports, paths: LedgerPaths, directory: str) -> bool:
+    """After a rename without an answer: a ledger of this generation is there. Nobody else makes one of it by now."""
+    try:
+        ports.files.stat(join(paths.table_directory, directory))
+    except StorageError:
+        return False
+    return True
+
+
+def _there(paths: LedgerPaths) -> Stop:
+    return Stop(
+        "rebuild.ledger_there",
+        f"{paths.table_directory} is there: nothing is rebuilt over a ledger",
+        "if it is damaged beyond repair, move that directory away first; `kafka2hive verify` says what is wrong with it",
+    )

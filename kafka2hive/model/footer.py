@@ -1,0 +1,102 @@
+"""What a data file says of itself in its own footer, so that a lost ledger can be rebuilt (docs/protocol.md).
+
+Footers of a version this code does not know are not read: their files prove nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+
+import orjson
+
+from kafka2hive.model.account import Account
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+
+FORMAT_VERSION = "2"
+_PREFIX = "kafka2hive."
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """`ranges` are those of the task, empty ones left out; `attempt` (32 hex digits) is one run of it, and
+    `planned_at_ms` one plan of the epoch. `accounts`, one per range, stand in the files that the attempt closed when all
+    its records were read: at least one of its files, whichever kind. None in the others. `partition` is where the file
+    belongs once it is final.
+    """
+
+    kind: FileKind
+    ledger_id: str
+    table: str
+    generation: int
+    epoch: int
+    task: int
+    attempt: str
+    planned_at_ms: int
+    ranges: tuple[OffsetRange, ...]
+    rows: int
+    partition: HivePartition
+    accounts: tuple[Account, ...] | None = None
+
+    def metadata(self) -> dict[str, str]:
+        """As key-value pairs of a Parquet footer."""
+        ranges = [[r.topic_partition.topic, r.topic_partition.number, r.start, r.end] for r in self.ranges]
+        pairs = {
+            "format_version": FORMAT_VERSION,
+            "kind": self.kind.value,
+            "ledger_id": self.ledger_id,
+            "table": self.table,
+            "generation": str(self.generation),
+            "epoch": str(self.epoch),
+            "task": str(self.task),
+            "attempt": self.attempt,
+            "planned_at_ms": str(self.planned_at_ms),
+            "ranges": orjson.dumps(ranges).decode(),
+            "rows": str(self.rows),
+            "hive_table": self.partition.table,
+            "hive_partition": self.partition.path,
+            "location": self.partition.location,
+        }
+        if self.accounts is not None:
+            pairs["accounts"] = orjson.dumps([astuple(account) for account in self.accounts]).decode()
+        return {_PREFIX + key: value for key, value in pairs.items()}
+
+    @staticmethod
+    def parse(metadata: Mapping[bytes, bytes]) -> "Footer | None":
+        """None when it is no footer of ours, of another version, or does not hold together."""
+        pairs = {
+            key.decode(errors="replace").removeprefix(_PREFIX): value.decode(errors="replace")
+            for key, value in metadata.items()
+            if key.startswith(_PREFIX.encode())
+        }
+        if pairs.get("format_version") != FORMAT_VERSION:
+            return None
+        try:
+            return _parsed(pairs)
+        except (KeyError, ValueError, TypeError):
+            return None
+
+
+def _parsed(pairs: Mapping[str, str]) -> Footer:
+    ranges = tuple(
+        OffsetRange(TopicPartition(str(topic), int(number)), int(start), int(end))
+        for topic, number, start, end in orjson.loads(pairs["ranges"])
+    )
+    accounts = None
+    if "accounts" in pairs:
+        accounts = tuple(Account(*map(int, values)) for values in orjson.loads(pairs["accounts"]))
+        if len(accounts) != len(ranges):
+            raise ValueError("as many accounts as ranges")
+    return Footer(
+        FileKind(pairs["kind"]),
+        pairs["ledger_id"],
+        pairs["table"],
+        int(pairs["generation"]),
+        int(pairs["epoch"]),
+        int(pairs["task"]),
+        pairs["attempt"],
+        int(pairs["planned_at_ms"]),
+        ranges,
+        int(pairs["rows"]),
+        HivePartition(pairs["hive_table"], pairs["hive_partition"], pairs["location"]),
+        accounts,
+    )

@@ -1,0 +1,38 @@
+"""Where a task's rows go: into files (write.py), or to an audit that compares them with files that are there."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from kafka2hive.model.account import Account
+from kafka2hive.model.files import DataFile
+from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.write import Destination
+
+
+class RowSink(Protocol):
+    """Takes one kind of rows of one table: `add`, then `finish`, then `results`; or `abandon` at any time."""
+
+    rows: int
+    """How many came."""
+
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        """`ids`: index into `paths` per row; `paths` may grow between calls, never change."""
+        ...
+
+    def finish(self, accounts: tuple[Account, ...] | None = None) -> None:
+        """No more rows come; `accounts` say what became of the records of each range that is not empty."""
+        ...
+
+    def results(self) -> list[DataFile]:
+        """After `finish`: the files, none where the rows went elsewhere."""
+        ...
+
+    def abandon(self) -> None:
+        """Give everything up; never raises."""
+        ...
+
+
+OpenSink = Callable[[Destination, pa.Schema], RowSink]
+"""Makes the sink of one kind of rows; the schema is that of the rows."""

@@ -1,0 +1,182 @@
+"""`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger they tell of."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from kafka2hive.kafka.acceptance import GapAcceptance, accepted
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.alive import live_owners
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.rebuild import FoundFile, Place, Rebuilt, rebuild
+from kafka2hive.ledger.rebuild_place import put_in_place, refuse_present_ledger
+from kafka2hive.model.errors import ConfigError, OwnedByLiveRun, Stop
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.layout import (
+    DataFileName,
+    escape_partition_value,
+    join,
+    ledger_tag,
+    staging_directory,
+)
+from kafka2hive.service.identity import process_of
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
+
+_TAIL_BYTES = 64 * 1024
+_PARQUET_END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltLedger:
+    """What was rebuilt, or would be: the ledger, how many files tell of it, and files of other ledgers left alone."""
+
+    ledger: Rebuilt
+    files: int
+    foreign: int
+
+
+def rebuild_ledger(
+    wiring: Wiring,
+    table: str,
+    acceptances: tuple[GapAcceptance, ...],
+    plan_only: bool,
+    take_over: bool,
+    kafka: Callable[[], KafkaAdmin],
+) -> RebuiltLedger:
+    """Read all footers, decide, and unless `plan_only` put the ledger into place.
+
+    Raises Stop (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun, ConfigError,
+    ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
+    """
+    paths = wiring.paths(table)
+    files = wiring.ports.files
+    refuse_present_ledger(files, paths)
+    if not take_over:
+        _refuse_live_run(wiring, table)
+    location = _location(wiring, table, kafka)
+    letters = join(wiring.map.dead_letters.location, f"source_table={escape_partition_value(table)}")
+    there = [(s, True) for s in _visible(wiring, location)]
+    there += [(s, True) for s in _visible(wiring, letters)]
+    staged = [s for s in _children(files, staging_directory(location)) if s.name.endswith(".pending")]
+    there += [(s, False) for s in staged]
+    found, strangers = _read(wiring, table, there)
+    marked = read_marker(files, location)
+    ledger_id = marked or _only_ledger(location, found)
+    mine = [f for f in found if f.footer.ledger_id == ledger_id]
+    unknown = [path for path in strangers if _may_be_mine(path, ledger_id)]
+    if unknown:
+        raise Stop(
+            "rebuild.strangers",
+            f"{len(unknown)} files in {location} do not say which offsets they hold, for example {unknown[0]}",
+            "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
+            " dumped a second time",
+        )
+    place = Place(
+        ledger_id, wiring.map.service, table, location, staging_directory(location), wiring.ports.clock.now()
+    )
+    result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end))
+    if not plan_only:
+        put_in_place(wiring.ports, paths, result)
+    return RebuiltLedger(result, len(mine), len(found) - len(mine))
+
+
+def _refuse_live_run(wiring: Wiring, table: str) -> None:
+    """A run that still beats may hold the lost ledger in its memory, and promote what it believes to be committed."""
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    alive = sorted(map(process_of, live_owners(wiring.ports, root, service, wiring.processes)))
+    if alive:
+        raise OwnedByLiveRun(
+            "ledger.owned",
+            f"a run of service {service} is alive: {', '.join(alive)}; the ledger of {table} is not rebuilt beside it",
+            "stop that run first, or give --takeover when it is sure to write no more",
+        )
+
+
+def _location(wiring: Wiring, table: str, kafka: Callable[[], KafkaAdmin]) -> str:
+    for rule in wiring.map.tables:
+        if rule.pattern is None and rule.table == table:
+            return rule.location
+    if any(rule.pattern is not None for rule in wiring.map.tables):
+        for routed in routed_tables(wiring, kafka().cluster(lambda _topic: False).topics):
+            if routed.name == table:
+                return routed.location
+    raise ConfigError("usage.no_such_table", f"{table} is no table of the map and has no ledger")
+
+
+def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:
+    """Every file below that readers see, level by level, the directories of a level side by side."""
+    files, concurrency = wiring.ports.files, wiring.ports.concurrency
+    level = [location]
+    while level:
+        deeper = []
+        for children in concurrency.map(lambda directory: _children(files, directory), level):
+            for child in children:
+                if child.name[0] in "_.":
+                    continue
+                if child.is_directory:
+                    deeper.append(child.path)
+                else:
+                    yield child
+        level = deeper
+
+
+def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
+def _read(
+    wiring: Wiring, table: str, there: list[tuple[FileStatus, bool]]
+) -> tuple[list[FoundFile], list[str]]:
+    """The files whose names and footers are this table's, and the visible ones that say nothing of themselves."""
+    footers = wiring.ports.concurrency.map(lambda item: _footer(wiring.ports.files, item[0]), there)
+    found: list[FoundFile] = []
+    strangers: list[str] = []
+    for (status, final), footer in zip(there, footers, strict=True):
+        parsed = DataFileName.parse(status.name)
+        fits = parsed is not None and parsed[1] == ("final" if final else "pending")
+        mine = footer is not None and footer.table == table
+        if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
+            found.append(FoundFile(status.path, parsed[0], final, status.length, footer))
+        elif final:
+            strangers.append(status.path)
+    return found, strangers
+
+
+def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
+    """What a file says of itself; None when it is none of ours, damaged, or holds other rows than it says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = files.tail(status.path, _TAIL_BYTES)
+        needed = int.from_bytes(data[-_PARQUET_END:-4], "little") + _PARQUET_END
+        if len(data) < needed <= status.length:
+            data = files.tail(status.path, needed)
+        metadata = pq.read_metadata(BytesIO(data))
+    except (NotFound, pa.ArrowException, OSError):
+        return None
+    footer = Footer.parse(metadata.metadata or {})
+    return footer if footer is not None and footer.rows == metadata.num_rows else None
+
+
+def _only_ledger(location: str, found: list[FoundFile]) -> str:
+    """Without an owner marker: the one ledger whose files are there."""
+    ledgers = sorted({f.footer.ledger_id for f in found})
+    if len(ledgers) != 1:
+        raise Stop(
+            "rebuild.nothing" if not ledgers else "rebuild.impossible",
+            f"{location} has no owner marker, and files of {len(ledgers)} ledgers",
+            "restore the ledger or the owner marker from a backup; nothing was changed",
+        )
+    return ledgers[0]
+
+
+def _may_be_mine(path: str, ledger_id: str) -> bool:
+    """A file with another ledger's name was never this one's."""
+    parsed = DataFileName.parse(path.rpartition("/")[2])
+    return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)

@@ -1,0 +1,96 @@
+"""What a deep audit compares at a time, and what it says it cannot compare."""
+
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
+from kafka2hive.service.deep_units import Logs, Unit, pieces, still_there, summed, units_of
+from tests.unit.task_files import offsets
+
+TP = TopicPartition("t", 0)
+
+
+def file(name: str, task: int, *ranges: OffsetRange) -> DataFile:
+    return DataFile(FileKind.DATA, f"s/{name}", name, HivePartition("d.t", "", "w"), 1, 1, "-", task, ranges)
+
+
+def snapshot(
+    epoch: int, *accounts: RangeAccount, files: tuple[DataFile, ...] = (), lost: str = ""
+) -> Snapshot:
+    losses = (AcceptedLoss(lost, "refetch", 1, "", epoch),) if lost else ()
+    return Snapshot(
+        *("l", "s", "d.t", 1, "o", epoch, ""),
+        files=files,
+        positions=(Position(TP, 0, 9, "id"),),
+        accounts=accounts,
+        losses=losses,
+    )
+
+
+def account(task: int, source: OffsetRange) -> RangeAccount:
+    return RangeAccount(task, source, Account(read=len(source), written=len(source)))
+
+
+def test_a_unit_is_a_task_with_its_files_and_those_fetched_again_for_it() -> None:
+    first, second, empty = offsets("t", 0, 0, 5), offsets("t", 0, 5, 9), offsets("t", 1, 3, 3)
+    history = [
+        snapshot(0),
+        snapshot(
+            1,
+            account(0, first),
+            account(0, empty),
+            account(1, second),
+            files=(file("a", 0, first), file("b", 1, second)),
+        ),
+        snapshot(2, files=(file("again", 0, second), file("nobody's", 0, offsets("x", 0, 0, 9))), lost="b"),
+    ]
+    units, homeless = units_of(history)
+    assert [(u.epoch, u.task, u.ranges, [f.final for f in u.files]) for u in units] == [
+        (1, 0, (first,), ["a"]),
+        (1, 1, (second,), ["b", "again"]),
+    ]
+    assert [f.final for f in homeless] == ["nobody's"]
+
+
+def unit(*ranges: OffsetRange) -> Unit:
+    return Unit(1, 0, {r: Account(read=len(r)) for r in ranges}, {r.topic_partition: "id" for r in ranges})
+
+
+def logs(earliest: int, latest: int, topic_id: str = "id") -> Logs:
+    return Logs({"t": topic_id}, {TP: earliest}, {TP: latest})
+
+
+def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:
+    whole = unit(offsets("t", 0, 10, 30))
+    assert still_there(whole, logs(0, 30)) == ([offsets("t", 0, 10, 30)], [])
+    there, gone = still_there(whole, logs(12, 25))
+    assert there == [offsets("t", 0, 12, 25)]
+    assert summed(gone) == [
+        "2 offsets aged out of Kafka: t-0@[10, 12)",
+        "5 offsets cut off of Kafka: t-0@[25, 30)",
+    ]
+    there, gone = still_there(whole, logs(99, 120))
+    assert (there, summed(gone)) == ([], ["20 offsets aged out of Kafka: t-0@[10, 30)"])
+
+
+def test_another_topic_of_the_same_name_is_not_compared_with() -> None:
+    there, gone = still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "another"))
+    assert (there, summed(gone)) == ([], ["3 offsets of a topic that was deleted and made again: t-0@[0, 3)"])
+    assert still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "-"))[1] == []
+    there, gone = still_there(unit(offsets("t", 7, 0, 3)), logs(0, 30))
+    assert (there, summed(gone)) == ([], ["3 offsets not in Kafka any more: t-7@[0, 3)"])
+
+
+def test_adjoining_ranges_are_told_as_one() -> None:
+    gone = [
+        g for r in ((0, 5), (5, 9), (11, 12)) for g in still_there(unit(offsets("t", 0, *r)), logs(20, 30))[1]
+    ]
+    assert summed(gone) == ["10 offsets aged out of Kafka: t-0@[0, 9), t-0@[11, 12)"]
+
+
+def test_large_units_are_cut_without_losing_an_offset() -> None:
+    ranges = [offsets("t", 0, 0, 25), offsets("t", 1, 7, 8), offsets("t", 2, 0, 0)]
+    cut = list(pieces(ranges, 10))
+    assert [sum(map(len, group)) for group in cut] == [10, 10, 6]
+    assert [o for group in cut for r in group for o in range(r.start, r.end)] == [*range(25), 7]
+    assert list(pieces([], 10)) == []
