@@ -1,0 +1,107 @@
+"""Two dumps of one topic, in files of different tasks: equal ones pass, every difference is named with its offset."""
+
+import io
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.audit.rows import PlaceColumns
+from kafka2hive.service.against import Against, Side
+from kafka2hive.storage.concurrency import Sequential
+from tests.unit.task_files import MemoryFiles, offsets
+
+PLACE = PlaceColumns("o", "t", "p")
+
+
+class Dump:
+    """Epochs of one topic partition in one file each; `rows` are offsets with their value, `bucket` is common."""
+
+    def __init__(self, files: MemoryFiles, table: str) -> None:
+        self._files = files
+        self.table = table
+        self.snapshots: list[Snapshot] = []
+
+    def epoch(self, start: int, end: int, rows: dict[int, int], bucket: str = "dt=1", more: str = "") -> str:
+        columns = {
+            "t": pa.array(["t"] * len(rows), pa.string()),
+            "p": pa.array([0] * len(rows), pa.int32()),
+            "o": pa.array(list(rows), pa.int64()),
+            "v": pa.array(list(rows.values()), pa.int64()),
+        }
+        if more:
+            columns[more] = pa.array(["x"] * len(rows), pa.string())
+        out = io.BytesIO()
+        pq.write_table(pa.table(columns), out)
+        number, source = len(self.snapshots), offsets("t", 0, start, end)
+        path = f"{self.table}/{bucket}/{number}"
+        self._files.content[path] = out.getvalue()
+        file = DataFile(
+            FileKind.DATA, "", path, HivePartition(self.table, bucket, ""), 1, len(rows), "-", 0, (source,)
+        )
+        account = Account(read=len(rows), written=len(rows), absent=end - start - len(rows))
+        snapshot = Snapshot("l", "s", self.table, 1, "o", number, "")
+        self.snapshots.append(replace(snapshot, files=(file,), accounts=(RangeAccount(0, source, account),)))
+        return path
+
+
+def compared(
+    files: MemoryFiles, ours: Dump, other: Dump, buckets: bool = True
+) -> tuple[list[tuple[str, str]], list[str]]:
+    sides = [Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other)]
+    findings, left_out = Against(files, Sequential(), *sides, buckets, lambda _files, _rows: None).audit()
+    return sorted((f.code, f.where) for f in findings), left_out
+
+
+def dumps() -> tuple[MemoryFiles, Dump, Dump]:
+    files = MemoryFiles()
+    ours, other = Dump(files, "d.ours"), Dump(files, "d.other")
+    ours.epoch(0, 4, {o: o for o in range(4)})
+    ours.epoch(4, 9, {o: o for o in (4, 5, 6, 8)})
+    other.epoch(2, 7, {o: o for o in range(2, 7)})
+    return files, ours, other
+
+
+def test_what_both_have_is_equal_and_the_rest_is_counted() -> None:
+    files, ours, other = dumps()
+    assert compared(files, ours, other) == (
+        [],
+        ["4 offsets that d.other has not read"],
+    )
+    other.epoch(7, 12, {8: 8, 11: 11})
+    assert compared(files, ours, other) == (
+        [],
+        ["2 offsets that d.other has not read", "3 offsets that only d.other has read"],
+    )
+
+
+def test_every_difference_has_its_offset() -> None:
+    files, ours, other = dumps()
+    other.epoch(7, 9, {7: 7})
+    changed = ours.epoch(9, 12, {9: 9, 10: 999, 11: 11})
+    other.epoch(9, 11, {9: 9, 10: 10})
+    other.epoch(11, 12, {11: 11}, bucket="dt=2")
+    found, _ = compared(files, ours, other)
+    assert found == [
+        ("verify.different", "t-0@10"),
+        ("verify.extra", "t-0@8"),
+        ("verify.lost", "t-0@7"),
+        ("verify.misplaced", "t-0@11"),
+    ]
+    found, left_out = compared(files, ours, other, buckets=False)
+    assert ("verify.misplaced", "t-0@11") not in found
+    assert "buckets: d.other has others" in left_out
+    assert changed in ours.snapshots[-1].files[0].final
+
+
+def test_columns_of_one_side_only_are_said_and_not_compared() -> None:
+    files, ours, other = dumps()
+    ours.epoch(9, 10, {9: 9}, more="k")
+    other.epoch(9, 10, {9: 9})
+    assert compared(files, ours, other) == (
+        [],
+        ["4 offsets that d.other has not read", "columns that are not in all files of both: k"],
+    )
