@@ -57,8 +57,7 @@ class Trap:
 
     def around(self, operation: str, what: str, function: Callable[[], Result]) -> Result:
         """Do it, unless this is the moment before it. After it means: after it succeeded."""
-        if self._is_now(BEFORE, operation, what):
-            self._spring()
+        self._pass(BEFORE, operation, what)
         number = self._journal.begin(operation, what) if self._journal else 0
         outcome = "error"
         try:
@@ -67,24 +66,21 @@ class Trap:
         finally:
             if self._journal:
                 self._journal.end(number, operation, what, outcome)
-        if self._is_now(AFTER, operation, what):
-            self._spring()
+        self._pass(AFTER, operation, what)
         return result
 
-    def _is_now(self, moment: str, operation: str, what: str) -> bool:
+    def _pass(self, moment: str, operation: str, what: str) -> None:
+        """Spring when this is the moment; other threads that come to the same place wait, and do nothing more."""
         point = self._failpoint
         if point is None or point.moment != moment or point.operation not in (ANY, operation):
-            return False
+            return
         if not re.search(point.pattern, what):
-            return False
+            return
         with self._lock:
             self._seen += 1
-            return self._seen == point.count
-
-    def _spring(self) -> None:
-        assert self._failpoint is not None
-        Path(self._failpoint.mark).write_text(self._failpoint.name)
-        os.kill(os.getpid(), self._failpoint.signal)
+            if self._seen == point.count:
+                Path(point.mark).write_text(point.name)
+                os.kill(os.getpid(), point.signal)
 
 
 class Journal:
@@ -110,17 +106,16 @@ class Journal:
         self.note("end", number=number, operation=operation, what=what, outcome=outcome)
 
     def note(self, event: str, **more: Any) -> None:
-        """One line, in one write: lines of several threads do not mix."""
+        """One line, in one write: lines of several threads do not mix. A kill may tear it: the next one begins anew."""
         line = {"event": event, "pid": os.getpid(), "at": time.monotonic(), **more}
-        os.write(self._file, json.dumps(line).encode() + b"\n")
+        os.write(self._file, b"\n" + json.dumps(line).encode() + b"\n")
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """All lines; a last one that a kill cut off is left out."""
+    """All lines but those that a kill tore."""
     if not path.exists():
         return []
-    whole, _, _ = path.read_text().rpartition("\n")
-    return [json.loads(line) for line in whole.splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
 
 
 class TrappedFileSystem:
