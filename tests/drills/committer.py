@@ -53,6 +53,7 @@ BUCKET_RECORDS = 12
 KEEP = 2
 TIDY_EPOCHS = 3
 TWIN_EPOCHS = 4
+ATTEMPTS = 4
 SERVICE = "committer"
 
 
@@ -149,13 +150,22 @@ class Committer:
         tasks = list(enumerate(ranges))
         if tenure.next_epoch % TWIN_EPOCHS == 0:
             tasks.append(tasks[0])
-        staged = self._ports.concurrency.map(lambda task: self._task(tenure, *task), tasks)
+        staged = self._ports.concurrency.map(lambda task: self._attempts(tenure, *task), tasks)
         return Change(
             files=tuple(file for files in staged[: len(ranges)] for file in files),
             accounts=tuple(
                 RangeAccount(task, r, Account(read=len(r), written=len(r))) for task, r in enumerate(ranges)
             ),
         )
+
+    def _attempts(self, tenure: Tenure, task: int, records: OffsetRange) -> list[DataFile]:
+        """As Spark does it: an attempt that fails (another owner swept its file) is tried again under new names."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._task(tenure, task, records)
+            except StorageError as error:
+                self._journal.note("attempt lost", task=task, error=str(error))
+        return self._task(tenure, task, records)
 
     def _task(self, tenure: Tenure, task: int, records: OffsetRange) -> list[DataFile]:
         buckets: defaultdict[str, list[int]] = defaultdict(list)
