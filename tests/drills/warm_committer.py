@@ -57,7 +57,7 @@ class WarmCommitter:
         assert self.pid == 0, "one at a time"
         assert self._parent is not None and self._parent.stdin is not None
         self._parent.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
-        self.pid = int(self._answer(60))
+        self.pid = int(self._answer(240))
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the committer (not to its parent); harmless when it has just ended."""
@@ -66,7 +66,7 @@ class WarmCommitter:
         except ProcessLookupError:
             pass  # it ended by itself; `wait` says how
 
-    def wait(self, seconds: float = 60) -> int:
+    def wait(self, seconds: float = 240) -> int:
         """Wait for its end: the exit code, or the signal's number with a minus."""
         status = int(self._answer(seconds))
         self.pid = 0
@@ -119,7 +119,7 @@ def _say(number: int) -> None:
     os.write(1, f"{number}\n".encode())
 
 
-def wait_until_note(journal: Path, event: str, count: int, pid: int, seconds: float = 60) -> None:
+def wait_until_note(journal: Path, event: str, count: int, pid: int, seconds: float = 240) -> None:
     """Wait until process `pid` has noted `event` so many times."""
     from tests.drills.failpoint import read_journal
 
