@@ -8,8 +8,9 @@ from tests.oracle.ledger_text import LedgerText
 
 
 def read_so_far(ledgers: Sequence[LedgerText]) -> dict[tuple[str, int], int]:
-    """The next offset of every topic partition, of all these ledgers; a topic is read by one of them."""
-    return {(p["topic"], p["number"]): p["end"] for ledger in ledgers for p in ledger.newest()["position"]}
+    """The next offset of every topic partition, of those ledgers that are made; a topic is read by one of them."""
+    made = [ledger.newest() for ledger in ledgers if ledger.is_made()]
+    return {(p["topic"], p["number"]): p["end"] for state in made for p in state["position"]}
 
 
 class Progress:

@@ -33,6 +33,10 @@ class LedgerText:
         (name,) = self._tree.directories(self._place)
         return f"{self._place}/{name}"
 
+    def is_made(self) -> bool:
+        """Somebody has begun it."""
+        return bool(self._tree.directories(self._place))
+
     def names(self) -> list[str]:
         """Names of the files in it."""
         return sorted(path.rpartition("/")[2] for path in self._tree.files(self.directory()))

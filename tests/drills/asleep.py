@@ -1,0 +1,33 @@
+"""A run that sleeps: the machine was suspended, and wakes up later."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from tests.integration.product import Running
+
+
+@contextmanager
+def asleep(run: Running) -> Iterator[None]:
+    """Stop every process of the run (driver, JVM, Python workers) with SIGSTOP, and let them go on at the end."""
+    stopped: list[int] = []
+    for _ in range(2):  # a worker may have been born while the first round went on
+        for process in psutil.process_iter():
+            if process.pid not in stopped and _is_of(process.pid, run.pid):
+                os.kill(process.pid, signal.SIGSTOP)
+                stopped.append(process.pid)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            os.kill(pid, signal.SIGCONT)
+
+
+def _is_of(pid: int, session: int) -> bool:
+    try:
+        return os.getsid(pid) == session
+    except ProcessLookupError:
+        return False

@@ -1,0 +1,166 @@
+"""Many tables in one service, one of them broken for the whole run: the others do not wait for it."""
+
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.drills.form import Form
+from tests.drills.progress import Progress, read_so_far
+from tests.drills.stream import Stream
+from tests.integration.product import Running, command, run_once
+from tests.integration.service_map import ledger_root, location, raw_table, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import LocalTree
+from tests.services.produce import Place
+
+if TYPE_CHECKING:
+    from tests.drills.conftest import Figures
+    from tests.services.kafka_broker import KafkaBroker
+
+PER_SECOND = 2  # of each table
+
+
+@pytest.mark.timeout(7200)
+def test_one_broken_table_does_not_hold_up_the_others(
+    kafka: "KafkaBroker", form: Form, figures: "Figures", unique: str, tmp_path: Path
+) -> None:
+    chance = random.Random(seed := random.randrange(1 << 32))
+    tables = [f"{unique}.n{number}" for number in range(form.pick(12, 50))]
+    seconds = form.pick(5.0, 120.0)
+    broken, *others = chance.sample(tables, len(tables))
+    uri, tree = f"file://{tmp_path}", LocalTree()
+    ledgers = {table: LedgerText(tree, ledger_root(uri), table) for table in tables}
+    for topic in tables:
+        kafka.create_topic(topic)
+    flat = {"bucket": {"path": ""}}
+    config = write_map(
+        tmp_path, unique, kafka.bootstrap, uri, [raw_table(table, table, **flat) for table in tables]
+    )
+    times: dict[str, tuple[float, float]] = {}
+    with Stream(
+        kafka.bootstrap, dict.fromkeys(tables, 1), lambda: b"%d" % time.time_ns(), PER_SECOND * len(tables)
+    ) as stream:
+        with Running(config) as run:
+            times["well"] = let_run(run, list(ledgers.values()), seconds)
+            assert run.terminate() == 143, run.tail()
+        stood_at = ledgers[broken].newest()["position"]
+        damaged = damage(tree, ledgers[broken])
+        with Running(config) as run:
+            times["one broken"] = let_run(run, [ledgers[table] for table in others], seconds)
+            stored = stream.end()
+            ends = ends_of(stored)
+            Progress(run, [ledgers[table] for table in others]).wait_for(
+                {(table, 0): ends[table, 0] for table in others}
+            )
+            assert run.terminate() == 143, run.tail()
+            assert f"{broken} is set aside until a person decides" in run.tail()
+    for table in others:
+        assert_exact(tree, uri, table, stored)
+
+    freshness = {
+        name: sorted(ages(tree, [location(uri, table) for table in others], begin, end))
+        for name, (begin, end) in times.items()
+    }
+    p99 = {name: percentile(found, 0.99) for name, found in freshness.items()}
+    figures(
+        tables=len(tables),
+        records=sum(map(len, freshness.values())),
+        p50_well_s=round(percentile(freshness["well"], 0.5), 2),
+        p99_well_s=round(p99["well"], 2),
+        p50_one_broken_s=round(percentile(freshness["one broken"], 0.5), 2),
+        p99_one_broken_s=round(p99["one broken"], 2),
+        p99_ratio=round(p99["one broken"] / p99["well"], 2),
+        seed=seed,
+    )
+
+    recovered = command("recover", config)
+    assert (
+        recovered.code == 76 and "ledger.damaged" in recovered.log + recovered.out and broken in recovered.log
+    )
+    repair(damaged)
+    assert ledgers[broken].newest()["position"] == stood_at, "the broken table was touched"
+    if form.long:  # another harm, which the program tries again by itself
+        block(location(uri, broken))
+        aside = run_once(config)
+        assert aside.code == 75 and "storage." in aside.log and broken in aside.log, aside.log[-3000:]
+        unblock(location(uri, broken))
+        done = run_once(config)
+        assert done.code == 0, done.log[-3000:]
+        assert_exact(tree, uri, broken, stored)
+    assert command("recover", config).code == 0
+    verified = command("verify", config)
+    assert verified.code == 0, verified.out + verified.log
+
+
+def let_run(run: Running, ledgers: Sequence[LedgerText], seconds: float) -> tuple[float, float]:
+    """From when all of them have their first rows of this run: begin and end, Unix seconds."""
+    run.wait_until(lambda: len(read_so_far(ledgers)) == len(ledgers), "with positions")
+    progress = Progress(run, ledgers)
+    progress.wait()
+    begin = time.time()
+    time.sleep(seconds)
+    end = time.time()
+    progress.wait()  # what was sent until now and is fresh is visible
+    return begin, end
+
+
+def assert_exact(tree: LocalTree, uri: str, table: str, stored: Mapping[Place, bytes | None]) -> None:
+    mine = {place: value for place, value in stored.items() if place[0] == table}
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(mine))
+    assert_same_bytes(tree, location(uri, table), mine)
+
+
+def ages(tree: LocalTree, places: Sequence[str], begin: float, end: float) -> list[float]:
+    """Seconds from a record's birth to the moment its file got its final name, of all records born in between."""
+    visible_at: dict[str, float] = {}
+    found = []
+    for place in places:
+        for row in visible_rows(tree, place):
+            born = int(row.values["value"]) / 1e9
+            if begin <= born < end:
+                if row.path not in visible_at:  # a rename changes the inode: that is its time of change
+                    visible_at[row.path] = Path(urlsplit(row.path).path).stat().st_ctime
+                found.append(visible_at[row.path] - born)
+    return found
+
+
+def percentile(ascending: Sequence[float], share: float) -> float:
+    return ascending[min(len(ascending) - 1, math.ceil(share * len(ascending)) - 1)]
+
+
+def damage(tree: LocalTree, ledger: LedgerText) -> Path:
+    """Change a byte in each of its snapshots that counts; gives the newest one's path, with its bytes beside it."""
+    newest = max(
+        (path for path in tree.files(ledger.directory()) if path.endswith(".final")),
+        key=lambda path: int(path.rpartition("/e")[2].split(".")[0]),
+    )
+    path = Path(urlsplit(newest).path)
+    path.with_suffix(".kept").write_bytes(path.read_bytes())
+    path.write_bytes(path.read_bytes().replace(b'"end":', b'"end" :', 1))
+    return path
+
+
+def repair(path: Path) -> None:
+    """Undo `damage`."""
+    path.write_bytes(path.with_suffix(".kept").read_bytes())
+    path.with_suffix(".kept").unlink()
+
+
+def block(place: str) -> None:
+    """Put a file where the table's staging directory belongs: nothing can be written."""
+    staging = Path(urlsplit(place).path) / "_tmp"
+    staging.rmdir()
+    staging.write_bytes(b"")
+
+
+def unblock(place: str) -> None:
+    """Undo `block`."""
+    (Path(urlsplit(place).path) / "_tmp").unlink()

@@ -1,0 +1,189 @@
+"""Topics that grow, are made again, lose records, are compacted or hold transactions, all under one run."""
+
+import random
+import re
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer, TopicCollection, TopicPartition
+
+from tests.drills.asleep import asleep
+from tests.drills.progress import Progress, read_so_far
+from tests.drills.stream import Stream
+from tests.integration.product import Running, command, run_once
+from tests.integration.service_map import ledger_root, location, raw_table, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import LocalTree
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import Place, produce
+
+if TYPE_CHECKING:
+    from tests.drills.conftest import Figures
+
+COMPACTING = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.001",
+    "segment.ms": "100",
+    "max.compaction.lag.ms": "100",
+}
+KEYS = 5
+
+
+@pytest.mark.timeout(1800)
+def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
+    figures: "Figures", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"file://{tmp_path}", LocalTree()
+    names = ("grown", "remade", "aged", "compacted", "transactions")
+    grown, remade, aged, compacted, transactions = topics = [f"{unique}.{name}" for name in names]
+    ledgers = {topic: LedgerText(tree, ledger_root(uri), topic) for topic in topics}
+    with KafkaBroker(tmp_path / "kafka", {"log.cleaner.backoff.ms": "100"}) as broker:
+        address = broker.bootstrap
+        for topic in topics:
+            broker.create_topic(topic, config=COMPACTING if topic == compacted else {})
+        config = write_map(tmp_path, unique, address, uri, [raw_table(topic, topic) for topic in topics])
+        read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
+        read[transactions] = send_transactions(address, transactions)
+        first_id = topic_id(broker, remade)
+        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, Running(config) as run:
+            at = {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66}
+            run.wait_until(lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading")
+            with asleep(run):
+                broker.delete_topic(remade)
+                again = make_again(broker, remade)
+                missed = produce(address, aged, values(300), 1)
+                broker.add_partitions(grown, 3)
+                late = produce(address, grown, values(500), [1, 2])
+                delete_before(broker, aged, 300)
+                written = send_compacted(address, compacted)
+                read[transactions] |= send_transactions(address, transactions, 66)
+            run.wait_until(
+                lambda: run.said("kafka.topic_recreated") and run.said("kafka.offsets_lost"), "aware of it"
+            )
+            stored = stream.end()
+            read[grown] = stored | late
+            ends = ends_of(read[grown]) | {(compacted, 0): len(written), (transactions, 0): 132}
+            living = [ledgers[topic] for topic in (grown, compacted, transactions)]
+            Progress(run, living).wait_for(ends)
+            assert run.terminate() == 143, run.tail()
+            log = run.tail()
+        assert f"the positions are of id {first_id}, Kafka now has id {topic_id(broker, remade)}" in log
+        assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
+        for topic in (remade, aged):
+            assert_settled(tree, ledger_root(uri), topic, location(uri, topic), {(topic, 0): 100})
+            assert_same_bytes(tree, location(uri, topic), read[topic])
+
+        typed = dict.fromkeys(re.findall(r"kafka2hive recover (--accept-gap \S+)", log))
+        assert len(typed) == 2, typed
+        accepted = command("recover", config, *" ".join(typed).replace("'", "").split())
+        assert accepted.code == 0, accepted.log
+        done = run_once(config)
+        assert done.code == 0, done.log[-3000:]
+        verified = command("verify", config)
+        assert verified.code == 0, verified.out + verified.log
+
+    read[aged] |= {place: value for place, value in missed.items() if place[2] >= 300}
+    for topic, end in ((grown, 0), (aged, 400), (transactions, 132)):
+        ends = {(topic, 0): end} if end else ends_of(read[topic])
+        assert_settled(tree, ledger_root(uri), topic, location(uri, topic), ends)
+        assert_same_bytes(tree, location(uri, topic), read[topic])
+    # both topics' records, though they bear the same offsets
+    both = Counter(read[remade].items()) + Counter(again.items())
+    assert rows(tree, location(uri, remade)) == both
+    newest = rows(tree, location(uri, compacted))
+    assert set(newest.values()) == {1} and newest.keys() <= written.items()
+    for key in range(KEYS):  # compaction may take all but the newest
+        last = max(place for place, value in written.items() if value and value.startswith(b"%d-" % key))
+        assert (last, written[last]) in newest
+    assert absent(ledgers[compacted]) == len(written) - len(newest) > 0
+    assert absent(ledgers[transactions]) == 72
+    (gap,) = ledgers[aged].newest()["gap"]
+    assert (gap["topic"], gap["number"], gap["start"], gap["end"]) == (aged, 0, 100, 300)
+    (gap,) = ledgers[remade].newest()["gap"]
+    assert first_id in gap["reason"]
+    figures(records=sum(map(len, read.values())), compacted_away=len(written) - len(newest), lost=200)
+
+
+def values(count: int) -> list[bytes]:
+    return [b"%d" % random.getrandbits(64) for _ in range(count)]
+
+
+def topic_id(broker: KafkaBroker, topic: str) -> str:
+    """As Kafka's own tools print it."""
+    admin = broker.admin()
+    found = str(admin.describe_topics(TopicCollection([topic]))[topic].result(30).topic_id)
+    return found.rstrip("=").replace("+", "-").replace("/", "_")
+
+
+def make_again(broker: KafkaBroker, topic: str) -> dict[Place, bytes | None]:
+    """Create the topic that was deleted; fewer records than the old one had."""
+    deadline = time.monotonic() + 60
+    while topic in broker.admin().list_topics(timeout=30).topics:
+        assert time.monotonic() < deadline, f"{topic} is not gone"
+        time.sleep(0.05)
+    broker.create_topic(topic)
+    return produce(broker.bootstrap, topic, values(50), 1)
+
+
+def delete_before(broker: KafkaBroker, topic: str, offset: int) -> None:
+    admin = broker.admin()
+    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result(30)
+
+
+def send_compacted(bootstrap: str, topic: str) -> dict[Place, bytes | None]:
+    """Twenty values of each key in segments of their own, and more until compaction has taken most of them away."""
+    written: dict[Place, bytes | None] = {}
+    for number in range(20):
+        records = [b"%d-%d" % (key, number) for key in range(KEYS)]
+        written |= produce(bootstrap, topic, records, 1, [b"%d" % key for key in range(KEYS)])
+        time.sleep(0.02)
+    written |= produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
+    time.sleep(1.5)
+    return written | produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
+
+
+def send_transactions(bootstrap: str, topic: str, begin: int = 0) -> dict[Place, bytes | None]:
+    """Six transactions of ten records, every second one aborted, from offset `begin`; gives the committed records."""
+    committed: dict[Place, bytes | None] = {}
+    own: dict[Place, bytes | None] = {}
+
+    def report(error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        own[str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)] = message.value()
+
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "log_level": 2})
+    producer.init_transactions(60)
+    for number in range(6):
+        producer.begin_transaction()
+        own.clear()
+        for value in values(10):
+            producer.produce(topic, value, partition=0, on_delivery=report)
+        assert producer.flush(60) == 0
+        if number % 2:
+            producer.abort_transaction(60)
+        else:
+            producer.commit_transaction(60)
+            committed |= own
+    assert len(committed) == 30 and min(committed) == (topic, 0, begin)
+    return committed
+
+
+def rows(tree: LocalTree, place: str) -> "Counter[tuple[Place, bytes | None]]":
+    """Every visible row of a raw table by its place and value, with how often it is there."""
+    return Counter(
+        ((r.values["k_topic"], r.values["k_partition"], r.values["k_offset"]), r.values["value"])
+        for r in visible_rows(tree, place)
+    )
+
+
+def absent(ledger: LedgerText) -> int:
+    """Offsets without a record, of all its epochs; each range is accounted for."""
+    accounts = [account for snapshot in ledger.history() for account in snapshot["account"]]
+    assert all(a["end"] - a["start"] == a["read"] + a["absent"] for a in accounts)
+    return sum(account["absent"] for account in accounts)
