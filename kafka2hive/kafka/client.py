@@ -17,6 +17,11 @@ log = logging.getLogger(__name__)
 _BATCH = 10_000
 # Seconds a result may come after librdkafka's own limit before it counts as missing.
 _GRACE_SECONDS = 2.0
+# A question goes to the leader or controller that was known last. When that one is dead, librdkafka asks it until the
+# time limit: so the first try is short, and the next one, twice as long, asks those that lead then.
+_FIRST_TRY_SECONDS = 2.0
+# Tries for topic partitions that are not answered for while others are: they are left out then.
+_TRIES_OF_SOME = 2
 # librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics.
 _MOCK_CLUSTER = "mockCluster"
 # OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
@@ -39,32 +44,32 @@ class KafkaAdmin:
         self._options = options
         self._timeout = timeout_seconds
         self._client: Any = None
+        self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         """The cluster's id and its topics, internal ones left out; topic ids of the `wanted` ones only."""
-        from confluent_kafka import KafkaException
-
-        try:
-            metadata = self._admin().list_topics(timeout=self._timeout)
-        except KafkaException as error:
-            raise self._unavailable("metadata", error) from error
-        cluster_id = metadata.cluster_id or UNKNOWN_ID
-        numbers = {
-            name: tuple(sorted(topic.partitions))
-            for name, topic in metadata.topics.items()
-            if not name.startswith("__") and topic.partitions
-        }
-        ids = (
-            {} if cluster_id.startswith(_MOCK_CLUSTER) else self._topic_ids([n for n in numbers if wanted(n)])
-        )
-        topics = {name: TopicView(name, ids.get(name, UNKNOWN_ID), found) for name, found in numbers.items()}
-        return ClusterView(cluster_id, topics)
+        for seconds in self._tries():
+            metadata = self._metadata()
+            cluster_id = metadata.cluster_id or UNKNOWN_ID
+            numbers = {
+                name: tuple(sorted(topic.partitions))
+                for name, topic in metadata.topics.items()
+                if not name.startswith("__") and topic.partitions
+            }
+            if cluster_id.startswith(_MOCK_CLUSTER):
+                ids: dict[str, str] | None = {}
+            else:
+                ids = self._topic_ids([name for name in numbers if wanted(name)], seconds)
+            if ids is not None:
+                views = {name: TopicView(name, ids.get(name, UNKNOWN_ID), n) for name, n in numbers.items()}
+                return ClusterView(cluster_id, views)
+        raise self._unavailable("descriptions of topics", TimeoutError())
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """The first offset that can still be read.
 
-        Topic partitions that are gone or that no broker leads are left out, and the log says why; it is
-        ServiceUnavailable only when none of those asked for is answered.
+        Topic partitions that are gone, that no broker leads, or whose leader does not answer at once are left out,
+        and the log says why; it is ServiceUnavailable only when none of those asked for is answered.
         """
         from confluent_kafka.admin import OffsetSpec
 
@@ -124,46 +129,100 @@ class KafkaAdmin:
         self._client.poll(0)  # hands librdkafka's log lines over
         return self._client
 
-    def _topic_ids(self, names: Sequence[str]) -> dict[str, str]:
+    def _tries(self) -> Iterator[float]:
+        """Time limits of one question's tries, each twice the one before; their sum is the question's limit."""
+        left, seconds = self._timeout, _FIRST_TRY_SECONDS
+        while left > 0:
+            limit = left if left < 2 * seconds else seconds
+            yield limit
+            left, seconds = left - limit, 2 * seconds
+
+    def _metadata(self) -> Any:
+        """All topics; librdkafka learns from it who leads what. Notes those that nobody leads."""
+        from confluent_kafka import KafkaException
+
+        try:
+            metadata = self._admin().list_topics(timeout=self._timeout)
+        except KafkaException as error:
+            raise self._unavailable("metadata", error) from error
+        self._leaderless = {
+            TopicPartition(name, number)
+            for name, topic in metadata.topics.items()
+            for number, partition in topic.partitions.items()
+            if partition.leader < 0
+        }
+        return metadata
+
+    def _topic_ids(self, names: Sequence[str], seconds: float) -> dict[str, str] | None:
+        """Ids by name; None when they are not given in time."""
         from confluent_kafka import KafkaException, TopicCollection
 
         if not names:
             return {}
         ids: dict[str, str] = {}
-        asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=self._timeout)
+        asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=seconds)
         for name, future in asked.items():
             try:
-                ids[name] = _printed(str(future.result(self._timeout + _GRACE_SECONDS).topic_id))
+                ids[name] = _printed(str(future.result(seconds + _GRACE_SECONDS).topic_id))
             except KafkaException as error:
+                if errors.is_late(error.args[0]):
+                    return None
                 if not errors.is_missing(error.args[0]):  # deleted since the listing: it has no id to give
                     raise self._unavailable(f"description of topic {name}", error) from error
-            except FutureTimeout as error:
-                raise self._unavailable(f"description of topic {name}", error) from error
+            except FutureTimeout:
+                return None
         return ids
 
     def _list_offsets(self, asked: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Watermark]:
+        """What is answered. Asked again, of those who lead then, is what is not: twice, or until something is."""
+        found: dict[TopicPartition, Watermark] = {}
+        why: dict[TopicPartition, Exception] = {}
+        gone: set[TopicPartition] = set()
+        for number, seconds in enumerate(self._tries()):
+            waiting = [
+                tp for tp in asked if tp not in found and tp not in gone and tp not in self._leaderless
+            ]
+            if not waiting or (found and number >= _TRIES_OF_SOME):
+                break
+            if number:
+                self._metadata()
+            for batch in _batches(waiting):
+                answers = self._offsets_of({tp: asked[tp] for tp in batch}, seconds)
+                found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
+                why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
+            gone = {tp for tp, error in why.items() if _is_gone(error)}
+        left = [tp for tp in asked if tp not in found]
+        for tp in left:
+            if tp in self._leaderless:
+                log.debug(
+                    "no offset of %s: nobody leads it", tp
+                )  # a state that lasts: the table says so, once
+            else:
+                log.warning("no offset of %s this time: %s", tp, self._text(why.get(tp, FutureTimeout())))
+        if not found and (failures := [why[tp] for tp in left if tp in why and tp not in gone]):
+            raise self._unavailable("offsets", failures[-1]) from failures[-1]
+        return found
+
+    def _offsets_of(
+        self, asked: Mapping[TopicPartition, Any], seconds: float
+    ) -> dict[TopicPartition, Watermark | Exception]:
+        """One ListOffsets: an offset, or why there is none."""
         from confluent_kafka import IsolationLevel, KafkaException
 
-        found: dict[TopicPartition, Watermark] = {}
-        failure: Exception | None = None
-        for batch in _batches(list(asked)):
-            deadline = time.monotonic() + self._timeout + _GRACE_SECONDS
-            futures = self._admin().list_offsets(
-                {_kafka(tp): asked[tp] for tp in batch},
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=self._timeout,
-            )
-            for answered, future in futures.items():
-                topic_partition = TopicPartition(answered.topic, answered.partition)
-                try:
-                    found[topic_partition] = _watermark(future.result(max(0.0, deadline - time.monotonic())))
-                except (KafkaException, FutureTimeout) as error:
-                    log.warning("no offset of %s this time: %s", topic_partition, self._text(error))
-                    gone = isinstance(error, KafkaException) and errors.is_missing(error.args[0])
-                    failure = failure if gone else error
-        if failure is not None and not found:
-            raise self._unavailable("offsets", failure) from failure
-        return found
+        deadline = time.monotonic() + seconds + _GRACE_SECONDS
+        answers: dict[TopicPartition, Watermark | Exception] = {}
+        futures = self._admin().list_offsets(
+            {_kafka(tp): spec for tp, spec in asked.items()},
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=seconds,
+        )
+        for answered, future in futures.items():
+            tp = TopicPartition(answered.topic, answered.partition)
+            try:
+                answers[tp] = _watermark(future.result(max(0.0, deadline - time.monotonic())))
+            except (KafkaException, FutureTimeout) as error:
+                answers[tp] = error
+        return answers
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
         return errors.unavailable(what, properties.brokers(self._options), self._text(error))
@@ -184,6 +243,12 @@ def _watermark(result: Any) -> Watermark:
     if result.offset == _NOT_ANSWERED:
         raise FutureTimeout("no answer in time")
     return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)
+
+
+def _is_gone(error: Exception) -> bool:
+    from confluent_kafka import KafkaException
+
+    return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
 
 
 def _printed(topic_id: str) -> str:

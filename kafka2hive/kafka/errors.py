@@ -8,6 +8,7 @@ from kafka2hive.model.offsets import TopicPartition
 
 # KafkaError.name(): the topic partition is not there (any more).
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
+_LATE = frozenset({"_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROLLER", "_DESTROY_BROKER"})
 
 
 def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
@@ -23,6 +24,11 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
 def is_missing(error: Any) -> bool:
     """Whether a KafkaError says that the topic partition does not exist."""
     return error.name() in _MISSING
+
+
+def is_late(error: Any) -> bool:
+    """Whether a KafkaError says that no answer came in time, perhaps because the broker that was asked is dead."""
+    return error.name() in _LATE
 
 
 def unavailable(what: str, brokers: str, reason: str) -> ServiceUnavailable:

@@ -59,7 +59,7 @@ class KafkaView:
             for tp in cluster.topics[topic].topic_partitions()
         }
         earliest = self.kafka.earliest(wanted)
-        latest = self.kafka.latest(wanted)
+        latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
         last_read, unknown = self._last_read(tables, earliest, latest)
         return Logs(
             cluster,

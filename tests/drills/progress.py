@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from tests.integration.product import Running
 from tests.oracle.ledger_text import LedgerText
 
+PATIENCE_SECONDS = 900.0  # says nothing about the product: the machine may be busy with much else
+
 
 def read_so_far(ledgers: Sequence[LedgerText]) -> dict[tuple[str, int], int]:
     """The next offset of every topic partition, of those ledgers that are made; a topic is read by one of them."""
@@ -21,7 +23,7 @@ class Progress:
         self._run = run
         self._ledgers = ledgers
 
-    def wait(self, seconds: float = 180) -> float:
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> float:
         """Until each ledger stands beyond where it stands now; gives the seconds that took."""
         began = time.monotonic()
         before = [self._total(ledger) for ledger in self._ledgers]
@@ -36,7 +38,7 @@ class Progress:
         self.longest_seconds = max(self.longest_seconds, took)
         return took
 
-    def wait_for(self, ends: Mapping[tuple[str, int], int], seconds: float = 300) -> None:
+    def wait_for(self, ends: Mapping[tuple[str, int], int], seconds: float = PATIENCE_SECONDS) -> None:
         """Until everything below `ends` is read."""
         self._run.wait_until(lambda: read_so_far(self._ledgers) == dict(ends), f"at {ends}", seconds)
 

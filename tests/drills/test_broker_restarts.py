@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.drills.form import Form
-from tests.drills.progress import Progress
+from tests.drills.progress import PATIENCE_SECONDS, Progress
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command
 from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
@@ -52,7 +52,7 @@ def test_one_run_lives_through_every_restart_of_its_broker(
             Stream(broker.bootstrap, topics, lambda: next(payloads), PER_SECOND) as stream,
             Running(config) as run,
         ):
-            run.wait_until(lambda: run.epochs() > 0, "an epoch")
+            run.wait_until(lambda: run.epochs() > 0, "an epoch", PATIENCE_SECONDS)
             progress, pids, killed = Progress(run, ledgers), {broker.service.pid}, 0
             away = 0.0
             for number in range(restarts):

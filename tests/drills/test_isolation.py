@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.drills.form import Form
-from tests.drills.progress import Progress, read_so_far
+from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command, run_once
 from tests.integration.service_map import ledger_root, location, raw_table, write_map
@@ -102,7 +102,7 @@ def test_one_broken_table_does_not_hold_up_the_others(
 
 def let_run(run: Running, ledgers: Sequence[LedgerText], seconds: float) -> tuple[float, float]:
     """From when all of them have their first rows of this run: begin and end, Unix seconds."""
-    run.wait_until(lambda: len(read_so_far(ledgers)) == len(ledgers), "with positions")
+    run.wait_until(lambda: len(read_so_far(ledgers)) == len(ledgers), "with positions", PATIENCE_SECONDS)
     progress = Progress(run, ledgers)
     progress.wait()
     begin = time.time()

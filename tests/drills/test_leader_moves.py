@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka2hive.config.values import KafkaOptions
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.offsets import TopicPartition
 from tests.drills.asleep import asleep
 from tests.drills.form import Form
-from tests.drills.progress import Progress, read_so_far
+from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command, run_once
 from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
@@ -41,11 +44,42 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield brokers
 
 
-def wait_for(what: str, ready: Callable[[], bool], seconds: float = 120) -> None:
+def wait_for(what: str, ready: Callable[[], bool], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < deadline, f"not {what} within {seconds} s"
         time.sleep(0.1)
+
+
+@pytest.mark.timeout(600)
+def test_when_a_broker_dies_the_others_are_asked_long_before_the_time_limit(
+    cluster: KafkaCluster, unique: str
+) -> None:
+    cluster.create_topic(unique, 6, replicas=3)
+    lone = f"{unique}-lone"
+    cluster.create_topic_at(lone, [[1], [2]], {})
+    limit = 300.0
+    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", cluster.bootstrap),), "g"), limit)
+    asked = [TopicPartition(unique, n) for n in range(6)] + [TopicPartition(lone, n) for n in range(2)]
+    wait_for("known", lambda: {unique, lone} <= admin.cluster().topics.keys())
+    wait_for("answered", lambda: set(admin.latest(asked)) == set(asked))
+    victim = cluster.leaders(unique)[0]
+    if victim == 3:
+        victim = 1
+    orphan = TopicPartition(lone, victim - 1)
+    cluster.node(victim).kill()
+    began = time.monotonic()
+    try:
+        wait_for("answered", lambda: set(admin.latest(asked)) == set(asked) - {orphan}, limit)
+        assert unique in admin.cluster().topics
+        assert set(admin.earliest(asked)) == set(asked) - {orphan}, "nobody leads it, and nobody waits for it"
+        assert time.monotonic() - began < limit / 2, "waited for a dead broker"
+    finally:
+        cluster.start()
+    admin.cluster()
+    wait_for(
+        "answered", lambda: set(admin.cluster().topics) > {unique} and set(admin.latest(asked)) == set(asked)
+    )
 
 
 @pytest.mark.timeout(36_000)
@@ -65,7 +99,7 @@ def test_leaders_move_under_load_and_each_flight_arrives_once(
         Stream(cluster.bootstrap, {unique: 3}, lambda: next(payloads), PER_SECOND) as stream,
         Running(config) as run,
     ):
-        run.wait_until(lambda: run.epochs() > 0, "an epoch")
+        run.wait_until(lambda: run.epochs() > 0, "an epoch", PATIENCE_SECONDS)
         progress = Progress(run, [LedgerText(tree, ledger_root(uri), table)])
         for number in range(moves):
             time.sleep(chance.uniform(0, 1.5))
@@ -141,10 +175,16 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
             wait_for("in sync", lambda: all(cluster.in_sync(topic) == [{1, 2}] for topic in (cut, anew)))
             read[well] |= more(well, 30)
         run.wait_until(
-            lambda: run.said("kafka.log_truncated") and run.said("kafka.log_rewritten"), "aware of it"
+            lambda: run.said("kafka.log_truncated") and run.said("kafka.log_rewritten"),
+            "aware of it",
+            PATIENCE_SECONDS,
         )
         read[well] |= more(well, 30)
-        run.wait_until(lambda: read_so_far([ledgers[well]]) == {(well, 0): 210}, "going on with the third")
+        run.wait_until(
+            lambda: read_so_far([ledgers[well]]) == {(well, 0): 210},
+            "going on with the third",
+            PATIENCE_SECONDS,
+        )
         assert run.terminate() == 143, run.tail()
         log = run.tail()
     assert f"{cut}-0 was read up to offset 150, but its log ends at 100: [100, 150) was cut off" in log
@@ -175,7 +215,7 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
     assert_same_bytes(tree, location(uri, well), read[well] | new[well])
     gaps = {topic: ledger.newest()["gap"] for topic, ledger in ledgers.items()}
     assert [len(gaps[topic]) for topic in (cut, anew, well)] == [1, 1, 0]
-    assert "[100, 150) had been read" in gaps[cut][0]["reason"] and "149" in gaps[anew][0]["reason"]
+    assert "[100, 150) had been read" in gaps[cut][0]["how"] and "149" in gaps[anew][0]["how"]
     figures(cut_off=50, written_over=len(over))
 
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer, TopicCollection, TopicPartition
 
 from tests.drills.asleep import asleep
-from tests.drills.progress import Progress, read_so_far
+from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command, run_once
 from tests.integration.service_map import ledger_root, location, raw_table, write_map
@@ -52,7 +52,9 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
         first_id = topic_id(broker, remade)
         with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, Running(config) as run:
             at = {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66}
-            run.wait_until(lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading")
+            run.wait_until(
+                lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading", PATIENCE_SECONDS
+            )
             with asleep(run):
                 broker.delete_topic(remade)
                 again = make_again(broker, remade)
@@ -63,7 +65,9 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
                 written = send_compacted(address, compacted)
                 read[transactions] |= send_transactions(address, transactions, 66)
             run.wait_until(
-                lambda: run.said("kafka.topic_recreated") and run.said("kafka.offsets_lost"), "aware of it"
+                lambda: run.said("kafka.topic_recreated") and run.said("kafka.offsets_lost"),
+                "aware of it",
+                PATIENCE_SECONDS,
             )
             stored = stream.end()
             read[grown] = stored | late
@@ -105,7 +109,7 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
     (gap,) = ledgers[aged].newest()["gap"]
     assert (gap["topic"], gap["number"], gap["start"], gap["end"]) == (aged, 0, 100, 300)
     (gap,) = ledgers[remade].newest()["gap"]
-    assert first_id in gap["reason"]
+    assert first_id in gap["how"]
     figures(records=sum(map(len, read.values())), compacted_away=len(written) - len(newest), lost=200)
 
 
