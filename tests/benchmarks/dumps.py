@@ -79,9 +79,20 @@ def bounded(room: Room, topic: FilledTopic, on_hdfs: bool, workers: int, records
     return read_log(folder / "log")
 
 
+_NOT_ASKED_BY_CLIENTS = (
+    "Overall",
+    "SendHeartbeat",
+    "BlockReport",
+    "BlockReceived",
+    "VersionRequest",
+    "RegisterDatanode",
+)
+
+
 def namenode_calls(room: Room) -> Counter[str]:
-    """How often each call was served since the NameNode's start; heartbeats and reports of the DataNode left out."""
+    """How often each call of clients was served since the NameNode's start; what its DataNode says is left out.
+
+    JMX names every call twice, the second time with `Overall` before it.
+    """
     counts = room.hdfs().rpc_counts()
-    return Counter(
-        {name: count for name, count in counts.items() if "Heartbeat" not in name and "Report" not in name}
-    )
+    return Counter({name: n for name, n in counts.items() if not name.startswith(_NOT_ASKED_BY_CLIENTS)})
