@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, unanswered
-from kafka2hive.storage.port import FileStatus, NotFound, ParentMissing, StorageError, Unavailable
+from kafka2hive.storage.port import (
+    FileStatus,
+    NotFound,
+    OutcomeUnknown,
+    ParentMissing,
+    StorageError,
+    Unavailable,
+)
 
 Result = TypeVar("Result")
 
@@ -26,12 +33,29 @@ FAILOVER_DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+# The changes that a NameNode answers only when its journal has them (mkdirs of what is there, and a delete that finds
+# nothing, are answered from memory).
+_JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
+_KEEP = (1 << 64) - 1  # Java's -1: leave this time as it is
+
+
+@dataclass(slots=True)
 class _Session:
-    """What belongs to one process; `client` is a hdfs_native.Client."""
+    """What belongs to one process; `client` is a hdfs_native.Client.
+
+    `doubts` counts answers that did not come, `settled` the doubts before the newest journaled change that was
+    acknowledged. Who never asked for a change (`changes`) needs no proof, and makes none: `verify` changes nothing.
+    """
 
     client: Any
     guard: Guard
+    changes: bool = False
+    doubts: int = 0
+    settled: int = 0
+
+    @property
+    def in_doubt(self) -> bool:
+        return self.settled < self.doubts
 
 
 class HdfsFileSystem:
@@ -39,7 +63,8 @@ class HdfsFileSystem:
 
     `properties` are Hadoop client keys and win over FAILOVER_DEFAULTS, which win over those in `config_dir`.
     A call to the NameNode that has not answered after `call_seconds`, or a transfer of data after `transfer_seconds`,
-    raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection.
+    raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection. After an answer
+    that did not come, questions are asked only of a NameNode that has acknowledged a change since (`_prove`).
     """
 
     def __init__(
@@ -148,8 +173,12 @@ class HdfsFileSystem:
         seconds: float | None = None,
     ) -> Result:
         session = self._session()
+        if session.in_doubt and not operation.changes:
+            session = self._prove(path)
+        session.changes |= operation.changes
+        doubts = session.doubts
         try:
-            return session.guard.call(lambda: function(session.client), seconds or self._call_seconds)
+            result = session.guard.call(lambda: function(session.client), seconds or self._call_seconds)
         except NoAnswer as hang:
             self._replace(session)
             raise unanswered(operation, path, str(hang)) from None
@@ -157,7 +186,41 @@ class HdfsFileSystem:
             raise Unavailable(path, str(full)) from None
         except (OSError, RuntimeError) as error:
             refused = classify(operation, path, error)
+        else:
+            if operation in _JOURNALED:
+                session.settled = max(session.settled, doubts)
+            return result
+        if isinstance(refused, OutcomeUnknown):
+            session.doubts = doubts + 1
         raise refused  # outside of the except: the Java stack trace stays out of the chain
+
+    def _prove(self, path: str) -> _Session:
+        """Have a change acknowledged at `path`, or at what is there above it, before a question is believed.
+
+        A NameNode applies a change in memory first, and answers questions from there. One that was suspended while
+        another became active wakes up, carries out what waits in its sockets, shows it, and dies when its journal refuses: what
+        it showed never happened. One that acknowledges a change has everything in its journal that it did before.
+        Raises Unavailable.
+        """
+        session = self._session()
+        name = self._name(path)
+
+        def touch(client: Any) -> None:
+            near = name
+            while True:
+                try:
+                    status = client.get_file_info(near)
+                except FileNotFoundError:
+                    near = near.rpartition("/")[0] or "/"
+                    continue
+                client.set_times(near, status.modification_time, _KEEP)
+                return
+
+        try:
+            self._ask(Operation.PROVE, path, touch)
+        except StorageError as error:
+            raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
+        return session
 
     def _session(self) -> _Session:
         """This process's; two threads may make one each, the first one in stays."""
@@ -166,10 +229,13 @@ class HdfsFileSystem:
 
     def _replace(self, hung: _Session) -> None:
         """Connect anew: the hung connection may stay silent for ever. In any order, or the same NameNode hangs again."""
-        if self._sessions.get(os.getpid()) is hung:
+        session = self._session()
+        if session is not hung:
+            session.doubts += int(hung.changes)  # what hangs may be carried out after that one's proof
+        else:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
-            self._sessions[os.getpid()] = _Session(client, hung.guard)
+            self._sessions[os.getpid()] = _Session(client, hung.guard, hung.changes, doubts=int(hung.changes))
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
         from hdfs_native import Client

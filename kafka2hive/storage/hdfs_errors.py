@@ -30,6 +30,7 @@ class Operation(Enum):
     RENAME = "rename"
     DELETE = "delete"
     MKDIRS = "mkdirs"
+    PROVE = "prove"
     READ = "read"
     STAT = "stat"
     LIST = "list"

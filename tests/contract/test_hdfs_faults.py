@@ -13,6 +13,7 @@ from kafka2hive.storage.hdfs import HdfsFileSystem
 from kafka2hive.storage.port import (
     Denied,
     NoRoom,
+    NotFound,
     OutcomeUnknown,
     StorageError,
     Unavailable,
@@ -220,3 +221,45 @@ def test_a_namenode_that_hangs_is_left_for_the_other_one(hdfs_ha: HdfsHa, unique
     finally:
         hdfs_ha.revive(hung)
     assert [status.name for status in files.list(base)] in (["a"], ["b"])
+
+
+def test_what_a_woken_namenode_shows_before_its_journal_refuses_it_is_not_believed(
+    hdfs_ha: HdfsHa, unique: str
+) -> None:
+    old = hdfs_ha.active
+    it_first = {
+        "dfs.ha.namenodes.ha1": f"nn{old},nn{3 - old}",
+        "dfs.client.failover.random.order.ha1": "false",
+    }
+    properties = hdfs_ha.client_properties | it_first
+    files = HdfsFileSystem(hdfs_ha.namenode_url, tuple(properties.items()), call_seconds=4.0)
+    base = f"{files.root}/{unique}"
+    names = [str(number) for number in range(8)]
+    for name in names:
+        files.mkdirs(f"{base}/{name}")
+    hdfs_ha.failover(Failover.STOP)
+    moves = Threads(8).map(
+        lambda name: outcome(lambda: files.rename(f"{base}/{name}", f"{base}/{name}.moved")), names
+    )
+    assert {type(move) for move in moves} == {OutcomeUnknown}
+    waker = threading.Timer(1.0, hdfs_ha.namenodes[old].resume)
+    waker.start()
+
+    def is_moved(name: str) -> bool:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            try:
+                files.stat(f"{base}/{name}.moved")
+            except NotFound:
+                return False
+            except StorageError:
+                continue
+            return True
+        raise AssertionError("no answer")
+
+    seen = Threads(8).map(is_moved, names)
+    waker.join()
+    hdfs_ha.revive(old)
+    other = HdfsFileSystem(hdfs_ha.namenode_url, tuple(hdfs_ha.client_properties.items()))
+    there = {status.name for status in other.list(base)}
+    assert [f"{name}.moved" in there for name in names] == seen
