@@ -14,7 +14,7 @@ from kafka2hive.config.problems import Path, Place, Problems
 MOST_VALUES = 200_000
 DEEPEST = 20
 
-_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]{0,99})")  # int() refuses thousands of digits
 _FRACTION = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
 _TAG = "tag:yaml.org,2002:"
 

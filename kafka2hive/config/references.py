@@ -77,6 +77,8 @@ def resolve(
                 problems.add(path, f"cannot read the file this points at: {error.strerror}")
             except UnicodeDecodeError:
                 problems.add(path, "the file this points at is not UTF-8 text")
+            except ValueError:  # Path's word for a NUL in the name
+                problems.add(path, "no file has such a name")
         if result != value:
             references.resolved[path] = value
             if len(result) >= _SHORTEST_HIDDEN:

@@ -118,7 +118,7 @@ def _identity(ports: Ports, path: str) -> ProcessIdentity | None:
     try:
         value = orjson.loads(ports.files.read(path))
         return ProcessIdentity(value["host"], value["boot_id"], value["pid"], value["started"])
-    except (StorageError, ValueError, KeyError):
+    except (StorageError, ValueError, KeyError, TypeError):  # whatever is in it, it is advice only
         return None
 
 

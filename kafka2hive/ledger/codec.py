@@ -20,6 +20,7 @@ from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 FORMAT = 1
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
+_ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
 
 
 class SnapshotDamaged(ValueError):
@@ -68,8 +69,14 @@ def _decode(text: str) -> Snapshot:
     rows: dict[str, list[Any]] = {}
     for line in lines:
         tag, _, value = line.partition(" ")
-        rows.setdefault(tag, []).append(orjson.loads(value))
+        row = orjson.loads(value)
+        for name, kind in _SHAPES.get(tag, _UNKNOWN).items():
+            if type(row[name]) is not kind:
+                raise SnapshotDamaged(f"{tag}: {name} is {row[name]!r}")
+        rows.setdefault(tag, []).append(row)
     (header,) = rows.pop("header")
+    if header["newest_ms"] is not None and type(header["newest_ms"]) is not int:
+        raise SnapshotDamaged(f"header: newest_ms is {header['newest_ms']!r}")
     if not 1 <= header["format"] <= FORMAT:
         raise SnapshotDamaged(
             f"format {header['format']}, this version reads up to {FORMAT}: use a newer kafka2hive"
@@ -104,6 +111,23 @@ def _decode(text: str) -> Snapshot:
     return snapshot
 
 
+def _shape(texts: str, numbers: str) -> dict[str, type]:
+    return {**dict.fromkeys(texts.split(), str), **dict.fromkeys(numbers.split(), int)}
+
+
+_SHAPES = {
+    "file": _shape("kind staged final table partition location checksum", "length rows task"),
+    "header": _shape("ledger service table owner written_at cluster location", "format generation epoch"),
+    "position": _shape("topic topic_id", "number start end leader_epoch"),
+    "account": _shape("topic", "task number start end " + " ".join(_ACCOUNT_FIELDS)),
+    "gap": _shape("topic how at", "number start end epoch"),
+    "loss": _shape("path how at", "rows epoch"),
+    "debt": _shape("table partition location", ""),
+}
+"""Each line's values of plain types; the rest is checked where it is read."""
+_UNKNOWN: dict[str, type] = {}
+
+
 def _line(tag: str, value: dict[str, Any]) -> str:
     return f"{tag} {orjson.dumps(value).decode()}"
 
@@ -135,9 +159,6 @@ def _range(r: OffsetRange) -> dict[str, Any]:
 
 def _parse_range(v: dict[str, Any]) -> OffsetRange:
     return OffsetRange(TopicPartition(v["topic"], v["number"]), v["start"], v["end"])
-
-
-_ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
 
 
 def _account(a: Account) -> dict[str, Any]:
@@ -204,5 +225,12 @@ def _parse_file(v: dict[str, Any]) -> DataFile:
         v["rows"],
         v["checksum"],
         v["task"],
-        tuple(OffsetRange(TopicPartition(t, n), s, e) for t, n, s, e in v["ranges"]),
+        tuple(map(_parse_range_tuple, v["ranges"])),
     )
+
+
+def _parse_range_tuple(values: list[Any]) -> OffsetRange:
+    topic, number, start, end = values
+    if (type(topic), type(number), type(start), type(end)) != (str, int, int, int):
+        raise SnapshotDamaged(f"file: a range is {values!r}")
+    return OffsetRange(TopicPartition(topic, number), start, end)

@@ -13,7 +13,7 @@ from kafka2hive.ledger.tenure import Tenure, list_own_directory
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import base_name, parent
-from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError
+from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
 
 
 class Move(Enum):
@@ -130,9 +130,7 @@ def _is_moved(files: FileSystem, tenure: Tenure, file: DataFile) -> bool:
 
 def _length(files: FileSystem, path: str) -> int | None:
     try:
-        return files.stat(path).length
-    except NotFound:
-        return None
+        return length_at(files, path)
     except StorageError as error:
         raise Surprise("ledger.no_answer", f"looking at {path}: {error}") from error
 

@@ -66,8 +66,11 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
     return Newest(newest + 1, True)
 
 
-def read_snapshot(files: FileSystem, path: str, ledger_id: str | None = None) -> Snapshot:
-    """Raises Stop when it is damaged, another ledger's or another epoch's, StorageError as the port does."""
+def read_snapshot(files: FileSystem, path: str) -> Snapshot:
+    """Raises Stop when it is damaged or another epoch's, StorageError as the port does.
+
+    Whether it is another ledger's, the owner marker tells (marker.py).
+    """
     data = files.read(path)
     try:
         snapshot = decode(data)
@@ -78,8 +81,6 @@ def read_snapshot(files: FileSystem, path: str, ledger_id: str | None = None) ->
     named = parse_snapshot_name(base_name(path))
     if named is not None and named[0] != snapshot.epoch:
         raise _impossible(path, f"it says epoch {snapshot.epoch}")
-    if ledger_id is not None and snapshot.ledger_id != ledger_id:
-        raise _impossible(path, f"it belongs to ledger {snapshot.ledger_id}, not {ledger_id}")
     return snapshot
 
 

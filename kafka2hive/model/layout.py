@@ -14,14 +14,18 @@ STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 FIRST_GENERATION = "g000000.init"
 
-_GENERATION = re.compile(r"g(\d{6,})\.(?:init|(\d{8}T\d{6}Z)-([A-Za-z0-9.-]+-\d+-[0-9a-f]{32}))")
-_SNAPSHOT = re.compile(r"e(\d{6,})\.(final|pending)")
-_DRAFT = re.compile(r"e(\d{6,})\.([0-9a-f]{32})\.in-progress")
+# [0-9], since \d also means the digits of other scripts; at most 18 of them, since int() refuses very long texts
+_GENERATION = re.compile(
+    r"g([0-9]{6,18})\.(?:init|([0-9]{8}T[0-9]{6}Z)-([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32}))"
+)
+_SNAPSHOT = re.compile(r"e([0-9]{6,18})\.(final|pending)")
+_DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
 _DATA_FILE = re.compile(
-    r"(?P<slug>.{1,80})_task_(?P<task>\d+)-(?P<ledger>[0-9a-f]{8})-g(?P<generation>\d{6,})-e(?P<epoch>\d{6,})"
+    r"(?P<slug>.{1,80})_task_(?P<task>[0-9]{1,18})-(?P<ledger>[0-9a-f]{8})"
+    r"-g(?P<generation>[0-9]{6,18})-e(?P<epoch>[0-9]{6,18})"
     r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+)\.(?P<state>in-progress|pending|final)"
 )
-_BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-\d+-[0-9a-f]{32})\.(\d+)")
+_BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _HIVE_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -93,7 +97,9 @@ def draft_name(epoch: int, uuid: str) -> str:
 
 
 def is_draft_name(name: str) -> bool:
-    return _DRAFT.fullmatch(name) is not None
+    """Whether it is exactly a name that draft_name gives."""
+    found = _DRAFT.fullmatch(name)
+    return found is not None and draft_name(int(found[1]), found[2]) == name
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +229,8 @@ def beat_name(owner: str, count: int) -> str:
 
 
 def parse_beat_name(name: str) -> tuple[str, int] | None:
-    """`(owner, count)`."""
+    """`(owner, count)`, None when it is not exactly one of ours."""
     found = _BEAT.fullmatch(name)
-    return (found[1], int(found[2])) if found else None
+    if not found or beat_name(found[1], int(found[2])) != name:
+        return None
+    return found[1], int(found[2])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafka2hive.ledger.promote import stop_for
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile
-from kafka2hive.storage.port import FileSystem, NotFound
+from kafka2hive.storage.port import FileSystem, length_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ def pending_files(files: FileSystem, wanted: Iterable[DataFile]) -> PendingFiles
     staged = there = 0
     problem: Stop | None = None
     for file in wanted:
-        final = length(files, file.final)
-        waiting = length(files, file.staged)
+        final = length_at(files, file.final)
+        waiting = length_at(files, file.staged)
         if final == file.length:
             there += 1
         elif final is not None:
@@ -36,11 +36,3 @@ def pending_files(files: FileSystem, wanted: Iterable[DataFile]) -> PendingFiles
         else:
             problem = problem or stop_for("ledger.missing", file, "neither there nor staged")
     return PendingFiles(staged, there, problem)
-
-
-def length(files: FileSystem, path: str) -> int | None:
-    """Bytes of a file, None when it is not there. Raises StorageError."""
-    try:
-        return files.stat(path).length
-    except NotFound:
-        return None

@@ -17,9 +17,8 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
 from kafka2hive.service.kafka_view import last_read_epochs
-from kafka2hive.service.pending import length
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import FileSystem
+from kafka2hive.storage.port import FileSystem, length_at
 
 ACCEPT_LOSS = "accept-loss"
 REFETCH = "refetch"
@@ -115,5 +114,5 @@ class Repairs:
 
 def _is_unharmed(files: FileSystem, file: DataFile) -> bool:
     """There with its committed length; or still staged so, and nothing in the way of its move."""
-    final = length(files, file.final)
-    return final == file.length or (final is None and length(files, file.staged) == file.length)
+    final = length_at(files, file.final)
+    return final == file.length or (final is None and length_at(files, file.staged) == file.length)

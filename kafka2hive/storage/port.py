@@ -138,6 +138,14 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
+def length_at(files: FileSystem, path: str) -> int | None:
+    """Bytes of a file, None when it is not there. Raises StorageError."""
+    try:
+        return files.stat(path).length
+    except NotFound:
+        return None
+
+
 def write_file(files: FileSystem, path: str, data: bytes) -> None:
     """Create, write, sync, close. On an error the file under `path` means nothing and is abandoned."""
     writer = files.create(path)

@@ -1,5 +1,6 @@
 """Snapshots of every format version stay readable: frozen files in tests/contract/snapshots, never to be written anew."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,24 @@ def test_every_single_changed_or_missing_byte_is_noticed() -> None:
         ):
             with pytest.raises(SnapshotDamaged):
                 decode(damaged)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"epoch":42', b'"epoch":"42"'),
+        (b'"newest_ms":1795249926692', b'"newest_ms":1.5'),
+        (b'"start":100', b'"start":100.0'),
+        (b'"end":200', b'"end":true'),
+        (b'["flights",0,100,200]', b'["flights",0,100,200.5]'),
+        (b'["flights",0,100,200]', b"[null,0,100,200]"),
+        (b'"length":1234', b'"length":99999999999999999999999'),
+        (b'"topic":"flights"', b'"topic":5'),
+    ],
+)
+def test_a_value_of_another_type_is_damage_even_under_a_right_checksum(old: bytes, new: bytes) -> None:
+    body = (FROZEN / "format-1.snapshot").read_bytes().rpartition(b"checksum ")[0]
+    assert old in body
+    body = body.replace(old, new)
+    with pytest.raises(SnapshotDamaged):
+        decode(body + b"checksum sha256:" + hashlib.sha256(body).hexdigest().encode() + b"\n")

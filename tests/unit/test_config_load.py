@@ -435,3 +435,14 @@ def test_a_map_loads_in_a_fresh_process_without_arrow_spark_or_kafka() -> None:
     )
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_a_secret_file_whose_name_no_file_can_have_is_a_problem_with_its_line() -> None:
+    head = HEAD.replace('"127.0.0.1:9092"', '"127.0.0.1:9092", sasl.password: "file:a\\0b"')
+    (problem,) = problems_of(head + TABLE)
+    assert "map.yaml:2:" in problem and "no file has such a name" in problem
+
+
+def test_a_number_of_thousands_of_digits_is_a_problem_with_its_line() -> None:
+    problems = problems_of(HEAD + TABLE + f"limits: {{open_files: {'9' * 5000}}}\n")
+    assert any(problem.startswith("map.yaml:9:") for problem in problems)

@@ -90,3 +90,23 @@ def test_any_text_is_either_exactly_ours_or_nothing(text: str) -> None:
 def test_names_that_are_nearly_ours_are_ignored(name: str) -> None:
     assert parse_snapshot_name(name) is None
     assert Generation.parse(name) is None
+
+
+UUID = "0" * 31 + "a"
+
+
+@pytest.mark.parametrize("digits", ["\u0660" * 6, "\uff11" * 6, "9" * 5000])
+def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_error(digits: str) -> None:
+    assert Generation.parse(f"g{digits}.init") is None
+    assert parse_snapshot_name(f"e{digits}.final") is None
+    assert not is_draft_name(f"e{digits}.{UUID}.in-progress")
+    assert parse_beat_name(f"beat.host-1-{UUID}.{digits}") is None
+    assert DataFileName.parse(f"all_task_{digits}-00000000-g000001-e000001-{UUID}.parquet.final") is None
+    assert DataFileName.parse(f"all_task_1-00000000-g{digits}-e000001-{UUID}.parquet.final") is None
+
+
+def test_a_number_with_needless_zeros_is_not_ours() -> None:
+    assert is_draft_name(f"e000007.{UUID}.in-progress")
+    assert not is_draft_name(f"e0000007.{UUID}.in-progress")
+    assert parse_beat_name(f"beat.host-1-{UUID}.7") == (f"host-1-{UUID}", 7)
+    assert parse_beat_name(f"beat.host-1-{UUID}.07") is None
