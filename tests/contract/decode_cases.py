@@ -212,6 +212,7 @@ VALUE_CASES: list[tuple[str, str, Any]] = [
     ("date", '"2013-02-28Z"', DATE),
     ("date", "15000", TYPE),
     # timestamp (the table's zone is Europe/Berlin in these cases)
+    ("timestamp", '"2073-06-21T14:00:00Z"', datetime(2073, 6, 21, 16)),  # summer, beyond what Arrow knows
     ("timestamp", '"2013-01-01T05:00:00"', datetime(2013, 1, 1, 5)),
     ("timestamp", '"2013-01-01 05:00:00"', datetime(2013, 1, 1, 5)),
     ("timestamp", '"2013-01-01T05:07"', datetime(2013, 1, 1, 5, 7)),

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.columns import standard_base64
-from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE, wall_clock
+from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE
+from kafka2hive.pipeline.wall_clock import wall_clock
 
 Take = Callable[
     [Any, str], Any

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.wall_clock import wall_clock
 
 NAIVE = pa.timestamp("us")
 EARLIEST = -62_135_596_800_000_000  # 0001-01-01T00:00:00, microseconds
@@ -24,13 +25,6 @@ def check_zone(zone: str) -> None:
         pc.local_timestamp(pa.array([0], pa.timestamp("us", tz=zone)))
     except (pa.ArrowInvalid, ValueError, OSError, KeyError) as error:
         raise ValueError(f"time zone {zone!r} is not known here: {error}") from error
-
-
-def wall_clock(instants: pa.Array, zone: str) -> pa.Array:
-    """Instants (timestamp us with any zone) to the wall clock of `zone`, naive."""
-    if zone == "UTC":
-        return instants.cast(NAIVE)
-    return pc.local_timestamp(instants.cast(pa.timestamp("us", tz=zone)))
 
 
 def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:

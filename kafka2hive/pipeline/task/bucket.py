@@ -24,6 +24,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.layout import partition_path
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.task.template import parse_template
+from kafka2hive.pipeline.wall_clock import wall_clock
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1
@@ -199,7 +200,7 @@ def _wall_clock(instants: pa.Int64Array, zone: str) -> pa.TimestampArray:
     """Instants (microseconds) as the wall clock of `zone`."""
     if zone == "UTC":
         return _within(instants)
-    return _within(pc.local_timestamp(instants.cast(pa.timestamp("us", tz=zone))).cast(pa.int64()))
+    return _within(wall_clock(instants.cast(_NAIVE), zone).cast(pa.int64()))
 
 
 def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import MetadataColumn
 from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
+from kafka2hive.pipeline.wall_clock import wall_clock
 
 METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
     MetadataColumn.TOPIC: pa.string(),
@@ -40,9 +41,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
             return chunk.headers(positions)
         case MetadataColumn.TIMESTAMP:
             instants = pc.multiply(chunk.timestamps(positions), 1_000)
-            if zone == "UTC":
-                return instants.cast(pa.timestamp("us"))
-            return pc.local_timestamp(instants.cast(pa.timestamp("us", tz=zone)))
+            return wall_clock(instants.cast(pa.timestamp("us")), zone)
 
 
 def with_metadata(
