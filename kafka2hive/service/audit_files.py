@@ -8,8 +8,7 @@ from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.pending import length
-from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound
+from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
 
 
 def audit_presence(
@@ -70,7 +69,7 @@ def audit_pending(
     """
 
     def audit(file: DataFile) -> list[Finding]:
-        places = [(path, length(files, path)) for path in (file.staged, file.final)]
+        places = [(path, length_at(files, path)) for path in (file.staged, file.final)]
         if [file.length] == [size for _, size in places if size is not None][-1:]:
             return read_back(files, file, *(path for path, _ in places)) if contents else []
         for path, size in places:
