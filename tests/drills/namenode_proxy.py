@@ -1,0 +1,178 @@
+"""A TCP proxy before a NameNode: keeps every change it is asked for, loses answers, and sends a change again, late.
+
+What is sent again is byte by byte the same call (the same client id and call number), as a network or a stalled
+client delivers it late: the NameNode's retry cache recognises it as long as its entry lives.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from tests.drills.namenode_wire import OPENING, answer_in, call_of, frames
+
+CHANGES = frozenset({"create", "rename2", "delete", "mkdirs"})
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A call that changes the namespace: `opening` and `frame` are what a connection must say to make it again."""
+
+    method: str
+    call: int
+    opening: bytes
+    frame: bytes
+    moment: float
+
+
+class NameNodeProxy:
+    """Between clients and the NameNode at `port`. `lose` says of each change whether its answer is lost.
+
+    A lost answer ends the connection, as it does when a network breaks; the NameNode has carried the call out.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.lose: Callable[[Change], bool] = lambda change: False
+        self.lost = 0
+        self._port = port
+        self._changes: list[Change] = []
+        self._lock = threading.Lock()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
+
+    @property
+    def url(self) -> str:
+        """`hdfs://127.0.0.1:port` of the proxy."""
+        return f"hdfs://127.0.0.1:{self._server.getsockname()[1]}"
+
+    def changes(self, older_than: float = 0.0) -> list[Change]:
+        """All changes asked for so far, at least so many seconds ago, in the order they came."""
+        end = time.monotonic() - older_than
+        with self._lock:
+            return [change for change in self._changes if change.moment <= end]
+
+    def repeat(self, change: Change) -> str:
+        """Send the call again over a connection of its own; the Java class of the error, empty when it succeeded."""
+        with socket.create_connection(("127.0.0.1", self._port), _PATIENCE) as link:
+            link.sendall(change.opening + change.frame)
+            buffer = bytearray()
+            while data := link.recv(1 << 16):
+                buffer += data
+                for frame in frames(buffer):
+                    call, error = answer_in(frame)
+                    if call == change.call:
+                        return error
+        raise ConnectionError(f"no answer to {change.method} {change.call}")
+
+    def __enter__(self) -> "NameNodeProxy":
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _end(self._server)
+        with self._lock:
+            links = list(self._open)
+        for link in links:
+            _end(link)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return  # closed
+            try:
+                server = socket.create_connection(("127.0.0.1", self._port), _PATIENCE)
+            except OSError:
+                client.close()
+                continue
+            server.settimeout(None)
+            with self._lock:
+                self._open |= {client, server}
+            link = _Link(self, client, server)
+            for pump in (link.requests, link.replies):
+                threading.Thread(target=pump, name="proxy-link", daemon=True).start()
+
+    def keep(self, change: Change) -> None:
+        """Called by a link for each change."""
+        with self._lock:
+            self._changes.append(change)
+
+    def closed(self, *links: socket.socket) -> None:
+        """Called by a link at its end."""
+        with self._lock:
+            self._open -= set(links)
+
+
+class _Link:
+    """One client's connection and the one to the NameNode."""
+
+    def __init__(self, proxy: NameNodeProxy, client: socket.socket, server: socket.socket) -> None:
+        self._proxy = proxy
+        self._client = client
+        self._server = server
+        self._opening = b""
+        self._to_lose: set[int] = set()
+
+    def requests(self) -> None:
+        buffer = bytearray()
+        try:
+            while data := self._client.recv(1 << 16):
+                buffer += data
+                if not self._opening:
+                    if len(buffer) < OPENING:
+                        continue
+                    self._opening = bytes(buffer[:OPENING])
+                    del buffer[:OPENING]
+                    self._server.sendall(self._opening)
+                for frame in frames(buffer):
+                    self._note(frame)
+                    self._server.sendall(frame)
+        except OSError:
+            pass  # one side is gone
+        finally:
+            self._close()
+
+    def replies(self) -> None:
+        buffer = bytearray()
+        try:
+            while data := self._server.recv(1 << 16):
+                buffer += data
+                for frame in frames(buffer):
+                    if answer_in(frame)[0] in self._to_lose:
+                        self._proxy.lost += 1
+                        return
+                    self._client.sendall(frame)
+        except OSError:
+            pass  # one side is gone
+        finally:
+            self._close()
+
+    def _note(self, frame: bytes) -> None:
+        call, _, method = call_of(frame)
+        if call < 0:
+            self._opening += frame
+        elif method in CHANGES:
+            change = Change(method, call, self._opening, frame, time.monotonic())
+            self._proxy.keep(change)
+            if self._proxy.lose(change):
+                self._to_lose.add(call)
+
+    def _close(self) -> None:
+        _end(self._client)
+        _end(self._server)
+        self._proxy.closed(self._client, self._server)
+
+
+def _end(link: socket.socket) -> None:
+    """Close, and wake whoever waits for it."""
+    try:
+        link.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # not connected any more
+    link.close()
