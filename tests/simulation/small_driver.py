@@ -182,6 +182,10 @@ class _Answered:
     def read(self, path: str) -> bytes:
         return self._ask(Call("read", path))  # type: ignore[no-any-return]
 
+    def tail(self, path: str, most: int) -> bytes:
+        data = self.read(path)
+        return data[max(0, len(data) - most) :]
+
     def stat(self, path: str) -> FileStatus:
         return self._ask(Call("stat", path))  # type: ignore[no-any-return]
 
