@@ -68,7 +68,8 @@ class Ledger(RuleBasedStateMachine):
         number = sum(tp.topic == topic for tp in self.log_end)
         topic_partition = TopicPartition(topic, number)
         self.log_end[topic_partition] = end
-        self._commit(Change(first=(Position(topic_partition, 0, 0, f"id-{topic}"),)))
+        first = (Position(topic_partition, 0, 0, f"id-{topic}"),)
+        self._commit(Change(first=first, open_debts=frozenset(self.open_debts)))
         self.next_offset[topic_partition] = 0
 
     @precondition(lambda self: self.log_end)
