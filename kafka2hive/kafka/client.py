@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, properties, records
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, TopicView, Watermark
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -108,14 +108,14 @@ class KafkaAdmin:
         """
         return groups.commit_group_offsets(self._options, group, offsets, self._timeout)
 
-    def record_epochs(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.
 
-        An epoch other than the ledger's for an offset that was read means that the log was cut off and written
-        anew (an unclean leader election). Left out: topic partitions that are gone or not answered for in time;
-        ServiceUnavailable only when none of those asked for is answered.
+        A topic partition may be asked for at several offsets. An epoch other than the ledger's for an offset that was
+        read means that the log was cut off and written anew (an unclean leader election). Left out: topic partitions
+        that are gone, refused, or not answered for in time; ServiceUnavailable only when none is answered.
         """
-        return records.record_epochs(self._options, offsets, self._timeout)
+        return records.record_epochs(self._options, asked, self._timeout)
 
     def _admin(self) -> Any:
         from confluent_kafka import KafkaException

@@ -8,6 +8,8 @@ from kafka2hive.model.offsets import TopicPartition
 
 # KafkaError.name(): the topic partition is not there (any more).
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
+# The client may not read it, and will not until a person allows it.
+_REFUSED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 _LATE = frozenset({"_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROLLER", "_DESTROY_BROKER"})
 
 
@@ -24,6 +26,11 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
 def is_missing(error: Any) -> bool:
     """Whether a KafkaError says that the topic partition does not exist."""
     return error.name() in _MISSING
+
+
+def is_refused(error: Any) -> bool:
+    """Whether a KafkaError says that the client has no right to what it asked for: waiting does not help."""
+    return error.name() in _REFUSED
 
 
 def is_late(error: Any) -> bool:

@@ -2,11 +2,13 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, properties
+from kafka2hive.kafka.views import RecordAddress
 from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -19,56 +21,72 @@ _NOTHING_THERE = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_
 
 
 def record_epochs(
-    options: KafkaOptions, offsets: Mapping[TopicPartition, int], timeout_seconds: float
-) -> dict[TopicPartition, int | None]:
-    """Leader epoch of the record at exactly this offset, for each topic partition.
+    options: KafkaOptions, asked: Collection[RecordAddress], timeout_seconds: float
+) -> dict[RecordAddress, int | None]:
+    """Leader epoch of the record at exactly this offset, for each address.
 
     None when no record has this offset (compacted, a transaction marker, outside the log), or the broker gives
-    no epoch. Left out: topic partitions that Kafka does not know, and those not answered for in time. One reader,
-    which is closed again and joins no group: ~10 ms for one, under a second for a thousand on an idle broker.
-    Errors: ServiceUnavailable when nothing at all is answered.
+    no epoch. Left out: topic partitions that Kafka does not know or refuses, and those not answered for in time.
+    One reader after the other, each closed again and in no group: ~10 ms for one record, under a second for a thousand
+    topic partitions on an idle broker. Errors: ServiceUnavailable when nothing at all is answered.
     """
-    from confluent_kafka import Consumer, KafkaException
+    from confluent_kafka import KafkaException
 
-    if not offsets:
+    if not asked:
         return {}
-    given = {
-        **properties.reader_properties(options, timeout_seconds),
-        "fetch.message.max.bytes": _FETCH_BYTES,
-    }
-    try:
-        reader = Consumer(given, logger=log)
-    except KafkaException as error:
-        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
     deadline = time.monotonic() + timeout_seconds
-    found: dict[TopicPartition, int | None] = {}
+    found: dict[RecordAddress, int | None] = {}
+    without: dict[TopicPartition, str] = {}
+    reader = _open(options, timeout_seconds)
     try:
         # asked first: a reader notices only after 30 s that a topic does not exist
         topics = reader.list_topics(timeout=timeout_seconds).topics
-        there = [tp for tp in offsets if tp.topic in topics and tp.number in topics[tp.topic].partitions]
-        for batch in _batches(there):
-            found.update(_read(reader, {tp: offsets[tp] for tp in batch}, deadline))
+        there = {
+            (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
+        }
+        rounds = list(_rounds(there))
+        for number, offsets in enumerate(rounds):
+            if number:  # a fresh one: what was fetched for another offset must not pass for an answer
+                reader.close()
+                reader = _open(options, timeout_seconds)
+            # whoever keeps silent for his round's share of the time does not take the others' as well
+            share = (deadline - time.monotonic()) / (len(rounds) - number)
+            answers = read(reader, {tp: at for tp, at in offsets.items() if tp not in without}, share)
+            found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
+            without.update(answers.without)
     except KafkaException as error:
         said = properties.without_secrets(str(error), options)
         raise errors.unavailable("leader epochs", properties.brokers(options), said) from error
     finally:
         reader.close()
+    for tp, reason in sorted(without.items())[:1]:
+        log.warning("no record of %s (of %d) this time: %s", tp, len(without), reason)
     if there and not found:
         raise errors.unavailable(
-            f"records of {len(there)} topic partitions", properties.brokers(options), "no answer in time"
+            f"records of {len(there)} topic partitions",
+            properties.brokers(options),
+            next(iter(without.values())),
         )
     return found
 
 
-def _read(
-    reader: Any, offsets: Mapping[TopicPartition, int], deadline: float
-) -> dict[TopicPartition, int | None]:
-    """One fetch for all of them: each is taken out of the assignment by its first answer."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One answer for each topic partition: its record's epoch (None: no such record, or no epoch), or why none."""
+
+    epochs: Mapping[TopicPartition, int | None]
+    without: Mapping[TopicPartition, str]
+
+
+def read(reader: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> Answers:
+    """One fetch for all of them by a new Consumer: each is taken out of the assignment by its first answer."""
     from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+    deadline = time.monotonic() + seconds
     reader.assign([KafkaTopicPartition(tp.topic, tp.number, offset) for tp, offset in offsets.items()])
     waiting = dict(offsets)
-    found: dict[TopicPartition, int | None] = {}
+    epochs: dict[TopicPartition, int | None] = {}
+    without: dict[TopicPartition, str] = {}
     while waiting and (left := deadline - time.monotonic()) > 0:
         answered: list[TopicPartition] = []
         # no more than are waiting: `consume` would sit its time out for the others
@@ -78,10 +96,12 @@ def _read(
                 continue  # a further record of one that is answered, or an error that concerns none
             fault = message.error()
             if fault is None:
-                found[tp] = _epoch(message, waiting[tp])
+                epochs[tp] = _epoch(message, waiting[tp])
             elif fault.name() in _NOTHING_THERE:
-                found[tp] = None
-            elif not errors.is_missing(fault):
+                epochs[tp] = None
+            elif errors.is_missing(fault) or errors.is_refused(fault):
+                without[tp] = fault.str()
+            else:
                 log.debug("reading %s at %d: %s", tp, waiting[tp], fault.str())
                 continue
             del waiting[tp]
@@ -89,7 +109,21 @@ def _read(
         if answered:
             reader.incremental_unassign([KafkaTopicPartition(tp.topic, tp.number) for tp in answered])
     reader.unassign()
-    return found
+    return Answers(epochs, without | dict.fromkeys(waiting, "no answer in time"))
+
+
+def _open(options: KafkaOptions, timeout_seconds: float) -> Any:
+    """A reader that joins no group. Raises ConfigError."""
+    from confluent_kafka import Consumer, KafkaException
+
+    given = {
+        **properties.reader_properties(options, timeout_seconds),
+        "fetch.message.max.bytes": _FETCH_BYTES,
+    }
+    try:
+        return Consumer(given, logger=log)
+    except KafkaException as error:
+        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
 
 
 def _epoch(message: Any, offset: int) -> int | None:
@@ -97,6 +131,13 @@ def _epoch(message: Any, offset: int) -> int | None:
     return epoch if message.offset() == offset and epoch is not None and epoch >= 0 else None
 
 
-def _batches(topic_partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
-    for start in range(0, len(topic_partitions), _SIDE_BY_SIDE):
-        yield topic_partitions[start : start + _SIDE_BY_SIDE]
+def _rounds(records: Collection[RecordAddress]) -> Iterator[dict[TopicPartition, int]]:
+    """Every record in one of few rounds, each of which asks a topic partition at one offset."""
+    left: dict[TopicPartition, list[int]] = {}
+    for topic_partition, offset in sorted(records, reverse=True):
+        left.setdefault(topic_partition, []).append(offset)
+    while left:
+        topic_partitions = sorted(left)
+        for start in range(0, len(topic_partitions), _SIDE_BY_SIDE):
+            yield {tp: left[tp].pop() for tp in topic_partitions[start : start + _SIDE_BY_SIDE]}
+        left = {tp: offsets for tp, offsets in left.items() if offsets}

@@ -8,6 +8,9 @@ from kafka2hive.model.offsets import TopicPartition
 UNKNOWN_ID = "-"
 UNKNOWN_EPOCH = -1
 
+# Where one record lies: its topic partition and its offset.
+RecordAddress = tuple[TopicPartition, int]
+
 
 @dataclass(frozen=True, slots=True)
 class TopicView:

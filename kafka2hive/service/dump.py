@@ -223,17 +223,18 @@ class Dump:
     def _backlogs(self) -> list[TableBacklog]:
         """Kafka against the ledgers, for every table that serves."""
         tables = self._holding.serving()
-        logs = self._kafka.logs(tables)
+        sight = self._kafka.look(tables)
         if self._once:
             # pinned at the first sight: a table that starts at a later try has its end, too
-            ends = {tp: watermark.offset for tp, watermark in logs.latest.items()}
+            ends = {tp: watermark.offset for tp, watermark in sight.logs.latest.items()}
             self._target = ends | (self._target or {})
-            self._unanswered.note(tables, logs)
+            self._unanswered.note(tables, sight)
         now = self._clock.now()
 
         def read(table: Table) -> TableBacklog | None:
+            logs, born_later = sight.of(table.name), self._kafka.born_later
             ranges = self._holding.attempt(
-                table, lambda: ranges_to_read(table, logs, self._kafka.born_later, now, self._publish_change)
+                table, lambda: ranges_to_read(table, logs, born_later, now, self._publish_change)
             )
             return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), self._target)
 

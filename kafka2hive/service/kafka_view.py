@@ -1,16 +1,17 @@
 """What Kafka holds for the tables of a run, asked in few calls and remembered for a while."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 
 from kafka2hive.config.values import StartKind
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, Watermark
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, RecordAddress, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.sight import Sight
 from kafka2hive.service.table import Table
 from kafka2hive.storage.port import Clock
 
@@ -48,8 +49,8 @@ class KafkaView:
         """Topics that did not exist when this run first looked."""
         return self._born_later
 
-    def logs(self, tables: Collection[Table]) -> Logs:
-        """Watermarks of every topic partition the tables read; earliest before latest."""
+    def look(self, tables: Collection[Table]) -> Sight:
+        """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
         cluster = self.cluster()
         wanted = {
             tp
@@ -61,13 +62,7 @@ class KafkaView:
         earliest = self.kafka.earliest(wanted)
         latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
         last_read, unknown = self._last_read(tables, earliest, latest)
-        return Logs(
-            cluster,
-            {tp: watermark for tp, watermark in earliest.items() if tp not in unknown},
-            {tp: watermark for tp, watermark in latest.items() if tp not in unknown},
-            self._at_start(tables, cluster),
-            last_read,
-        )
+        return Sight(Logs(cluster, earliest, latest, self._at_start(tables, cluster)), last_read, unknown)
 
     def _at_start(self, tables: Collection[Table], cluster: ClusterView) -> dict[TopicPartition, Watermark]:
         """Offsets by time, for the tables that begin at a timestamp and have no positions yet."""
@@ -91,29 +86,30 @@ class KafkaView:
         tables: Collection[Table],
         earliest: Mapping[TopicPartition, Watermark],
         latest: Mapping[TopicPartition, Watermark],
-    ) -> tuple[dict[TopicPartition, int], set[TopicPartition]]:
+    ) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, Set[TopicPartition]]]:
         """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
 
-        Also those that are not known yet: they are left alone until they are. To read on would bring their position
-        into the new epoch, and a log that was written anew would never be noticed.
+        By table: the epochs that its records read last have now, and what is not known yet and left alone until it
+        is. To read on would bring the position into the new epoch, and a log that was written anew would never be
+        noticed. All tables are asked for at once, within one time limit.
         """
-        found: dict[TopicPartition, int] = {}
-        unknown: set[TopicPartition] = set()
+        due = {table.name: _due(table, earliest, latest) for table in tables}
+        asked = {record for records in due.values() for record in records.items()}
+        epochs: Mapping[RecordAddress, int | None] = {}
+        why = "Kafka does not give its last record"
+        try:
+            epochs = self.kafka.record_epochs(asked) if asked else {}
+        except ServiceUnavailable as error:
+            why = error.message
+        found: dict[str, dict[TopicPartition, int]] = {}
+        unknown: dict[str, Set[TopicPartition]] = {}
         for table in tables:
-            if table.tenure is None:
-                continue
-            due = {
-                p.topic_partition: p.end - 1
-                for p in moved_on(table.tenure.state, earliest, latest)
-                if table.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
-            }
-            epochs: Mapping[TopicPartition, int | None] = {}
-            why = "no answer in time"
-            try:
-                epochs = self.kafka.record_epochs(due) if due else {}
-            except ServiceUnavailable as error:
-                why = error.message
-            if left := sorted(due.keys() - epochs.keys()):
+            records = due[table.name]
+            answers = {tp: epochs[tp, offset] for tp, offset in records.items() if (tp, offset) in epochs}
+            table.checked_epochs.update({tp: latest[tp].leader_epoch for tp in answers})
+            found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
+            unknown[table.name] = records.keys() - answers.keys()
+            if left := sorted(unknown[table.name]):
                 log.warning(
                     "%s: whether %s (of %d) was written anew is not known yet, nothing is read from it: %s",
                     table.name,
@@ -121,12 +117,20 @@ class KafkaView:
                     len(left),
                     why,
                 )
-                unknown.update(left)
-            for tp, epoch in epochs.items():
-                table.checked_epochs[tp] = latest[tp].leader_epoch
-                if epoch is not None:
-                    found[tp] = epoch
         return found, unknown
+
+
+def _due(
+    table: Table, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
+) -> dict[TopicPartition, int]:
+    """Offsets of the records read last whose epoch is to be asked for: none of them since the log is in this epoch."""
+    if table.tenure is None:
+        return {}
+    return {
+        p.topic_partition: p.end - 1
+        for p in moved_on(table.tenure.state, earliest, latest)
+        if table.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
+    }
 
 
 def moved_on(
@@ -154,12 +158,13 @@ def last_read_epochs(
     latest: Mapping[TopicPartition, Watermark],
 ) -> dict[TopicPartition, int]:
     """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
-    offsets = {p.topic_partition: p.end - 1 for p in moved_on(state, earliest, latest)}
-    epochs = kafka.record_epochs(offsets)
-    if left := sorted(offsets.keys() - epochs.keys()):
+    records = {(p.topic_partition, p.end - 1) for p in moved_on(state, earliest, latest)}
+    epochs = kafka.record_epochs(records)
+    if left := sorted(records - epochs.keys()):
+        topic_partition, offset = left[0]
         raise ServiceUnavailable(
             "kafka.unavailable",
-            f"Kafka does not give the record {left[0]} at {offsets[left[0]]}",
+            f"Kafka does not give the record {topic_partition} at {offset}",
             "look whether this topic partition has a leader, then recover again",
         )
-    return {tp: epoch for tp, epoch in epochs.items() if epoch is not None}
+    return {tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None}

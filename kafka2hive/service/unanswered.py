@@ -6,6 +6,7 @@ from kafka2hive.kafka.errors import no_answer
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.sight import Sight
 from kafka2hive.service.table import Table
 
 ASK_AGAIN_SECONDS = 5.0
@@ -22,9 +23,9 @@ class Unanswered:
     def __bool__(self) -> bool:
         return bool(self._silent)
 
-    def note(self, tables: Collection[Table], logs: Logs) -> None:
+    def note(self, tables: Collection[Table], sight: Sight) -> None:
         """What Kafka lists of these tables but gives no offsets of (nobody leads it, or no answer in time)."""
-        self._silent = {table.name: silent for table in tables if (silent := _not_answered(table, logs))}
+        self._silent = {t.name: silent for t in tables if (silent := _not_answered(t, sight.of(t.name)))}
 
     def ask_again_at(self, now: float) -> float | None:
         """Nothing else is due: when to look again, in the seconds of `now`; None: all is answered, or asked enough."""

@@ -6,6 +6,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from kafka2hive.config.values import KafkaOptions, StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
@@ -85,8 +92,8 @@ def test_an_open_transaction_holds_the_end_back(kafka: KafkaBroker, unique: str)
     while _admin(kafka).latest([tp])[tp].offset < 5 and time.monotonic() < deadline:
         time.sleep(0.05)  # the coordinator writes the marker after it has answered
     assert _admin(kafka).latest([tp])[tp].offset == 5, "the record and the transaction's marker"
-    assert _admin(kafka).record_epochs({tp: 3}) == {tp: 0}
-    assert _admin(kafka).record_epochs({tp: 4}) == {tp: None}, "a marker is no record"
+    assert _admin(kafka).record_epochs({(tp, 3)}) == {(tp, 3): 0}
+    assert _admin(kafka).record_epochs({(tp, 4)}) == {(tp, 4): None}, "a marker is no record"
 
 
 def test_group_offsets_are_set_and_read_without_a_member(kafka: KafkaBroker, unique: str) -> None:
@@ -119,9 +126,49 @@ def test_leader_epochs_of_records_are_read_only_where_the_records_are(
     offsets = {TopicPartition(unique, n): n for n in range(5)}
     offsets |= {TopicPartition(unique, n): 0 for n in range(5, 700)} | {TopicPartition(unique, 4): 99}
     epochs = {tp: None if tp.number in (0, 3, 4) or tp.number > 4 else 0 for tp in offsets}
-    assert admin.record_epochs({**offsets, gone: 0, TopicPartition("no_such_topic", 0): 0}) == epochs
-    assert admin.record_epochs({gone: 0}) == {}
-    assert admin.record_epochs({}) == {}
+    asked = {**offsets, gone: 0, TopicPartition("no_such_topic", 0): 0}.items()
+    assert admin.record_epochs(asked) == {(tp, offsets[tp]): epoch for tp, epoch in epochs.items()}
+    assert admin.record_epochs({(gone, 0)}) == {}
+    assert admin.record_epochs(()) == {}
+
+
+def test_a_topic_partition_is_asked_at_the_offsets_of_all_its_tables(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique, 2)
+    for number in range(2):
+        _produce(kafka, unique, 40, number)
+    _delete_before(kafka, unique, 10)
+    zero, one = TopicPartition(unique, 0), TopicPartition(unique, 1)
+    asked = {(zero, at) for at in range(0, 40, 5)} | {(one, 39), (one, 40)}
+    epochs = {(tp, at): None if at == 40 or (tp == zero and at < 10) else 0 for tp, at in asked}
+    assert _admin(kafka).record_epochs(asked) == epochs
+
+
+def test_a_topic_that_may_not_be_read_is_left_out_at_once(tmp_path: Path, unique: str) -> None:
+    rights = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with KafkaBroker(tmp_path, rights) as broker:
+        for topic in (unique, "forbidden"):
+            broker.create_topic(topic)
+            _produce(broker, topic, 2)
+        only_seen = AclBinding(
+            *(ResourceType.TOPIC, "forbidden", ResourcePatternType.LITERAL, "User:*", "*"),
+            *(AclOperation.DESCRIBE, AclPermissionType.ALLOW),
+        )
+        clients = broker.admin()
+        for future in clients.create_acls([only_seen]).values():
+            future.result(30)
+        admin = _admin(broker)
+        here, there = (TopicPartition(unique, 0), 1), (TopicPartition("forbidden", 0), 1)
+        deadline = time.monotonic() + 30
+        while there in admin.record_epochs({here, there}) and time.monotonic() < deadline:
+            time.sleep(0.1)  # rights take effect a moment later
+        began = time.monotonic()
+        assert admin.record_epochs({here, there}) == {here: 0}
+        with pytest.raises(ServiceUnavailable, match="authorization"):
+            admin.record_epochs({there})
+        assert time.monotonic() - began < 5
 
 
 def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
@@ -189,7 +236,7 @@ def test_nobody_waits_for_a_broker_that_hangs(tmp_path: Path, unique: str) -> No
                 admin.cluster,
                 lambda: admin.latest([tp]),
                 lambda: admin.group_offsets("g", [tp]),
-                lambda: admin.record_epochs({tp: 0}),
+                lambda: admin.record_epochs({(tp, 0)}),
                 _admin(broker, seconds=2.0).cluster,
             ):
                 began = time.monotonic()
@@ -228,4 +275,4 @@ def test_the_demos_mock_broker_is_served_without_topic_ids() -> None:
     assert view.id == "-" and time.monotonic() - began < 2
     tp = TopicPartition("t", 0)
     assert admin.latest([tp])[tp].offset == 1 and admin.earliest([tp])[tp].offset == 0
-    assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epochs({tp: 0}) == {tp: 0}
+    assert admin.commit_group_offsets("g", {tp: 1}) and admin.record_epochs({(tp, 0)}) == {(tp, 0): 0}

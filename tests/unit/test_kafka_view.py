@@ -1,17 +1,21 @@
 """Logs in a newer leader epoch: asked once, and not read on before the answer is there."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
+from kafka2hive.kafka.positions import Decision, Halt, Resume, Wishes, decide
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.sight import Sight
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import wire
 
@@ -22,9 +26,10 @@ class Kafka:
     """Two logs in epoch 5, 100 records each; both were read up to 50 in epoch 4."""
 
     def __init__(self) -> None:
-        self.answers: dict[TopicPartition, int | None] = {ZERO: 4, ONE: 4}
+        self.answers: dict[RecordAddress, int | None] = {(ZERO, 49): 4, (ONE, 49): 4}
+        self.ends = {ZERO: Watermark(100, 5), ONE: Watermark(100, 5)}
         self.away = False
-        self.asked: list[dict[TopicPartition, int]] = []
+        self.asked: list[set[RecordAddress]] = []
 
     def cluster(self) -> ClusterView:
         return ClusterView("c", {"t": TopicView("t", "id", (0, 1))})
@@ -33,59 +38,104 @@ class Kafka:
         return {tp: Watermark(0, 0) for tp in wanted}
 
     def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
-        return {tp: Watermark(100, 5) for tp in wanted}
+        return {tp: self.ends[tp] for tp in wanted}
 
-    def record_epochs(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        self.asked.append(dict(offsets))
+    def record_epochs(self, records: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        self.asked.append(set(records))
         if self.away:
             raise ServiceUnavailable("kafka.unavailable", "away")
-        return {tp: self.answers[tp] for tp in offsets if tp in self.answers}
+        return {record: self.answers[record] for record in records if record in self.answers}
 
 
-def make(folder: Path) -> tuple[KafkaView, Kafka, Table]:
+def make(folder: Path) -> tuple[KafkaView, Kafka, Table, Table]:
+    """Two tables of the same topic, d.a and d.b, that stand at the same offset."""
     path = folder / "map.yaml"
     path.write_text(
         f"""\
 service: view
 kafka: {{bootstrap.servers: "127.0.0.1:9"}}
 storage: {{uri: "{folder.as_uri()}"}}
-tables: [{{table: d.t, topics: [t], format: raw}}]
+tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], format: raw}}]
 """
     )
     wiring = wire(load_map(str(path), {}))
-    paths = wiring.paths("d.t")
-    positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
-    state = Snapshot("l", "view", "d.t", 1, "me", 1, "now", "c", positions=positions)
-    table = Table(wiring.map.tables[0], paths, ("t",), str(folder))
-    table.tenure = Tenure(paths, Generation(1, "now", "me"), state)
+    tables = []
+    for rule in wiring.map.tables:
+        paths = wiring.paths(rule.table)
+        positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
+        state = Snapshot("l", "view", rule.table, 1, "me", 1, "now", "c", positions=positions)
+        table = Table(rule, paths, ("t",), str(folder))
+        table.tenure = Tenure(paths, Generation(1, "now", "me"), state)
+        tables.append(table)
     kafka = Kafka()
-    return KafkaView(kafka, wiring.ports.clock), kafka, table  # type: ignore[arg-type]  # a fake
+    return KafkaView(kafka, wiring.ports.clock), kafka, *tables  # type: ignore[arg-type, return-value]  # a fake
+
+
+def stand(table: Table, offset: int, leader_epoch: int) -> None:
+    """Both topic partitions were read up to `offset`."""
+    assert table.tenure is not None
+    positions = tuple(Position(tp, 0, offset, "id", leader_epoch) for tp in (ZERO, ONE))
+    table.tenure = replace(table.tenure, state=replace(table.tenure.state, positions=positions))
+
+
+def decision(table: Table, sight: Sight) -> Decision:
+    assert table.tenure is not None
+    return decide(table.tenure.state, sight.of(table.name), Wishes(table.topics, table.rule.start))
 
 
 def test_each_log_in_a_newer_epoch_is_asked_for_once(tmp_path: Path) -> None:
-    view, kafka, table = make(tmp_path)
-    logs = view.logs([table])
+    view, kafka, table, _ = make(tmp_path)
+    logs = view.look([table]).of(table.name)
     assert logs.last_read == {ZERO: 4, ONE: 4} and set(logs.latest) == {ZERO, ONE}
-    assert view.logs([table]).last_read == {}
-    assert kafka.asked == [{ZERO: 49, ONE: 49}], "all at once, and not again"
+    assert view.look([table]).of(table.name).last_read == {}
+    assert kafka.asked == [{(ZERO, 49), (ONE, 49)}], "all at once, and not again"
 
 
 def test_a_log_that_cannot_be_checked_is_left_out_until_it_can(tmp_path: Path) -> None:
-    view, kafka, table = make(tmp_path)
-    del kafka.answers[ONE]
-    logs = view.logs([table])
+    view, kafka, table, _ = make(tmp_path)
+    del kafka.answers[ONE, 49]
+    logs = view.look([table]).of(table.name)
     assert set(logs.latest) == set(logs.earliest) == {ZERO}
     kafka.away = True
-    assert set(view.logs([table]).latest) == {ZERO}
-    kafka.away, kafka.answers[ONE] = False, 5
-    logs = view.logs([table])
+    assert set(view.look([table]).of(table.name).latest) == {ZERO}
+    kafka.away, kafka.answers[ONE, 49] = False, 5
+    logs = view.look([table]).of(table.name)
     assert logs.last_read == {ONE: 5} and set(logs.latest) == {ZERO, ONE}
-    assert kafka.asked[1:] == [{ONE: 49}, {ONE: 49}]
+    assert kafka.asked[1:] == [{(ONE, 49)}, {(ONE, 49)}]
 
 
 def test_a_log_still_in_the_epoch_of_the_last_read_costs_nothing(tmp_path: Path) -> None:
-    view, kafka, table = make(tmp_path)
-    assert table.tenure is not None
-    positions = tuple(replace(p, leader_epoch=5) for p in table.tenure.state.positions)
-    table.tenure = replace(table.tenure, state=replace(table.tenure.state, positions=positions))
-    assert set(view.logs([table]).latest) == {ZERO, ONE} and kafka.asked == []
+    view, kafka, table, _ = make(tmp_path)
+    stand(table, 50, leader_epoch=5)
+    assert set(view.look([table]).of(table.name).latest) == {ZERO, ONE} and kafka.asked == []
+
+
+def test_a_table_that_lags_does_not_stop_another_of_the_same_topic(tmp_path: Path) -> None:
+    view, _, behind, ahead = make(tmp_path)
+    stand(ahead, 90, leader_epoch=5)
+    sight = view.look([behind, ahead])
+    assert isinstance(decision(behind, sight), Resume) and isinstance(decision(ahead, sight), Resume)
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_a_rewrite_that_one_table_has_read_is_not_hidden_by_another_that_has_not(
+    tmp_path: Path, later_first: bool
+) -> None:
+    view, kafka, rewritten, behind = make(tmp_path)
+    kafka.ends = {ZERO: Watermark(100, 6), ONE: Watermark(100, 6)}
+    kafka.answers = {(tp, offset): epoch for tp in (ZERO, ONE) for offset, epoch in ((49, 6), (19, 4))}
+    stand(behind, 20, leader_epoch=4)
+    sight = view.look([behind, rewritten] if later_first else [rewritten, behind])
+    halt = decision(rewritten, sight)
+    assert isinstance(halt, Halt) and {p.code for p in halt.problems} == {"kafka.log_rewritten"}
+    assert isinstance(decision(behind, sight), Resume)
+    assert kafka.asked == [{(tp, offset) for tp in (ZERO, ONE) for offset in (49, 19)}], "all tables at once"
+
+
+def test_what_one_table_has_to_wait_for_is_read_on_by_another(tmp_path: Path) -> None:
+    view, kafka, waiting, ahead = make(tmp_path)
+    stand(ahead, 90, leader_epoch=5)
+    kafka.away = True
+    sight = view.look([waiting, ahead])
+    assert set(sight.of(waiting.name).latest) == set()
+    assert set(sight.of(ahead.name).latest) == {ZERO, ONE} and isinstance(decision(ahead, sight), Resume)
