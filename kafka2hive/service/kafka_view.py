@@ -62,11 +62,14 @@ class KafkaView:
         earliest = self.kafka.earliest(wanted)
         latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
         last_read, unknown = self._last_read(tables, earliest, latest)
-        return Sight(Logs(cluster, earliest, latest, self._at_start(tables, cluster)), last_read, unknown)
+        at_start = self._at_start(tables, cluster)
+        return Sight(Logs(cluster, earliest, latest), at_start, last_read, unknown)
 
-    def _at_start(self, tables: Collection[Table], cluster: ClusterView) -> dict[TopicPartition, Watermark]:
-        """Offsets by time, for the tables that begin at a timestamp and have no positions yet."""
-        found: dict[TopicPartition, Watermark] = {}
+    def _at_start(
+        self, tables: Collection[Table], cluster: ClusterView
+    ) -> dict[str, dict[TopicPartition, Watermark]]:
+        """Offsets by time, by table, for those that begin at a timestamp and have no positions yet."""
+        found: dict[str, dict[TopicPartition, Watermark]] = {}
         for table in tables:
             start = table.rule.start
             if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None or table.tenure is None:
@@ -78,7 +81,7 @@ class KafkaView:
                 for tp in cluster.topics[topic].topic_partitions()
                 if table.tenure.state.position(tp) is None
             ]
-            found.update(self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {})
+            found[table.name] = self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {}
         return found
 
     def _last_read(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.positions import Decision, Halt, Resume, Wishes, decide
+from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, Wishes, decide
 from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import ServiceUnavailable
@@ -45,6 +46,12 @@ class Kafka:
         if self.away:
             raise ServiceUnavailable("kafka.unavailable", "away")
         return {record: self.answers[record] for record in records if record in self.answers}
+
+    def offsets_for_times(
+        self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> dict[TopicPartition, Watermark]:
+        """One record a millisecond."""
+        return {tp: Watermark(timestamp_ms) for tp in topic_partitions}
 
 
 def make(folder: Path) -> tuple[KafkaView, Kafka, Table, Table]:
@@ -139,3 +146,15 @@ def test_what_one_table_has_to_wait_for_is_read_on_by_another(tmp_path: Path) ->
     sight = view.look([waiting, ahead])
     assert set(sight.of(waiting.name).latest) == set()
     assert set(sight.of(ahead.name).latest) == {ZERO, ONE} and isinstance(decision(ahead, sight), Resume)
+
+
+def test_tables_of_one_topic_begin_at_times_of_their_own(tmp_path: Path) -> None:
+    view, _, *tables = make(tmp_path)
+    for table, begins in zip(tables, (10, 70), strict=True):
+        assert table.tenure is not None
+        table.tenure = replace(table.tenure, state=replace(table.tenure.state, positions=()))
+        table.rule = replace(table.rule, start=StartPolicy(StartKind.TIMESTAMP, timestamp_ms=begins))
+    sight = view.look(tables)
+    for table, begins in zip(tables, (10, 70), strict=True):
+        first = decision(table, sight)
+        assert isinstance(first, FirstPositions) and {p.end for p in first.positions} == {begins}
