@@ -9,6 +9,8 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 
+_UNKNOWN_ID = "-"
+
 
 class OffsetsDoNotJoin(ValueError):
     """A draft would leave a hole or read an offset twice: a bug, never committed."""
@@ -20,7 +22,8 @@ class Change:
 
     `first` are positions (start == end) that join the table's; one that replaces another (records gone, log cut off,
     topic made again) needs a gap of its topic partition in `gaps`: a person accepted it. `accounts` begin where the
-    table stands after those. `leader_epochs` are those of the last records read.
+    table stands after those. `leader_epochs` are those of the last records read. `topic_ids`, by topic, are learned by the
+    positions that have none; one that is known is never changed by them.
     `open_debts` are the Hive partitions not known to be registered before this epoch.
     """
 
@@ -30,6 +33,7 @@ class Change:
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
     leader_epochs: Mapping[TopicPartition, int] | None = None
+    topic_ids: Mapping[str, str] | None = None
     open_debts: frozenset[HivePartition] = frozenset()
     cluster_id: str | None = None
     location: str | None = None
@@ -65,7 +69,7 @@ def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
 
 
 def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
-    positions = {p.topic_partition: replace(p, start=p.end) for p in state.positions}
+    positions = {p.topic_partition: _go_on(p, change.topic_ids or {}) for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
     for first in change.first:
         if first.start != first.end or (first.topic_partition in positions) > (
@@ -86,3 +90,10 @@ def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
     for topic_partition, leader_epoch in (change.leader_epochs or {}).items():
         positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)
     return tuple(sorted(positions.values(), key=lambda p: p.topic_partition))
+
+
+def _go_on(position: Position, topic_ids: Mapping[str, str]) -> Position:
+    topic_id = position.topic_id
+    if topic_id == _UNKNOWN_ID:
+        topic_id = topic_ids.get(position.topic_partition.topic, _UNKNOWN_ID)
+    return replace(position, start=position.end, topic_id=topic_id)

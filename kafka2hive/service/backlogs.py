@@ -6,9 +6,10 @@ from typing import assert_never
 
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
 from kafka2hive.kafka.problems import stop
+from kafka2hive.kafka.views import UNKNOWN_ID, ClusterView
 from kafka2hive.ledger.draft import Change
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog
 from kafka2hive.service.table import Table
 
@@ -23,13 +24,16 @@ def ranges_to_read(
     """[position, log end) of every topic partition of a table that holds its ledger.
 
     New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
-    and the first data must not move the start. Raises Stop (Kafka and the ledger do not fit), what `publish` raises.
+    and the first data must not move the start. So are topic ids that the ledger does not know (it was rebuilt, or the
+    brokers gave none before): a topic made again from now on is noticed.
+    Raises Stop (Kafka and the ledger do not fit), what `publish` raises.
     """
     assert table.tenure is not None
     wishes = Wishes(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
     decision = decide(table.tenure.state, logs, wishes)
-    if isinstance(decision, FirstPositions):
-        publish(table, first_positions_change(decision, logs, table, now))
+    learned = unknown_ids(table.tenure.state, table.topics, logs.cluster)
+    if isinstance(decision, FirstPositions) or (isinstance(decision, Resume) and learned):
+        publish(table, change_before_reading(decision, learned, logs, table, now))
         decision = decide(table.tenure.state, logs, wishes)
     for warning in decision.warnings:
         if warning not in table.warned:
@@ -46,13 +50,24 @@ def ranges_to_read(
             assert_never(decision)
 
 
-def first_positions_change(decision: FirstPositions, logs: Logs, table: Table, now: str) -> Change:
-    """The change without files that commits first positions and what a person accepted."""
+def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
+    """What Kafka says now are the ids of those of `topics` that have a position without one."""
+    nameless = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
+    views = [cluster.topics[topic] for topic in sorted(nameless.intersection(topics, cluster.topics))]
+    return {view.name: view.id for view in views if view.id != UNKNOWN_ID}
+
+
+def change_before_reading(
+    decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
+) -> Change:
+    """The change without files that commits first positions, what a person accepted, and learned topic ids."""
     assert table.tenure is not None
     epoch = table.tenure.next_epoch
+    first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
     return Change(
-        first=decision.positions,
-        gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in decision.gaps),
+        first=first.positions,
+        gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
+        topic_ids=topic_ids,
         open_debts=table.open_debts,
         cluster_id=logs.cluster.cluster_id,
         location=table.location,

@@ -1,0 +1,101 @@
+"""What is committed before a table reads on: topic ids that its ledger does not know, as after a rebuilding."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.views import UNKNOWN_ID, ClusterView, TopicView, Watermark
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.layout import Generation
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.backlogs import ranges_to_read
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import wire
+
+ZERO, ONE, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
+
+
+def rebuilt_table(folder: Path) -> Table:
+    """Read up to 50; no topic id and no cluster id is known."""
+    path = folder / "map.yaml"
+    path.write_text(
+        f"""\
+service: view
+kafka: {{bootstrap.servers: "127.0.0.1:9"}}
+storage: {{uri: "{folder.as_uri()}"}}
+tables: [{{table: d.t, topics: [t, gone], format: raw}}]
+"""
+    )
+    wiring = wire(load_map(str(path), {}))
+    rule, paths = wiring.map.tables[0], wiring.paths("d.t")
+    positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
+    state = Snapshot("l", "view", "d.t", 1, "rebuilt", 1, "now", positions=positions)
+    return Table(
+        rule, paths, ("t", "gone"), str(folder), tenure=Tenure(paths, Generation(2, "now", "me"), state)
+    )
+
+
+def logs(topic_id: str, numbers: tuple[int, ...] = (0, 1), end: int = 80) -> Logs:
+    ends = {TopicPartition("t", n): Watermark(end) for n in numbers}
+    begins = {tp: Watermark(0) for tp in ends}
+    return Logs(ClusterView("c", {"t": TopicView("t", topic_id, numbers)}), begins, ends)
+
+
+class Ledger:
+    """Drafts and keeps what is published."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+
+    def publish(self, table: Table, change: Change) -> None:
+        assert table.tenure is not None
+        self.changes.append(change)
+        table.tenure = replace(table.tenure, state=draft(table.tenure, "view", "now", change))
+
+    def ranges(self, table: Table, now: Logs) -> tuple[OffsetRange, ...]:
+        return ranges_to_read(table, now, (), "now", self.publish)
+
+
+def test_a_topic_made_again_after_a_rebuilding_stops_the_table_although_it_has_grown_past_the_position(
+    tmp_path: Path,
+) -> None:
+    ledger, table = Ledger(), rebuilt_table(tmp_path)
+    assert ledger.ranges(table, logs("old")) == (OffsetRange(ZERO, 50, 80), OffsetRange(ONE, 50, 80))
+    with pytest.raises(Stop) as raised:
+        ledger.ranges(table, logs("new"))
+    assert raised.value.code == "kafka.topic_recreated"
+
+
+def test_an_id_is_learned_once_with_the_clusters_and_moves_no_position(tmp_path: Path) -> None:
+    ledger, table = Ledger(), rebuilt_table(tmp_path)
+    for _ in range(3):
+        ledger.ranges(table, logs("id", numbers=(0,)))
+    assert table.tenure is not None and len(ledger.changes) == 1
+    assert {p.topic_partition: (p.end, p.topic_id) for p in table.tenure.state.positions} == {
+        GONE: (50, UNKNOWN_ID),
+        ZERO: (50, "id"),
+        ONE: (50, "id"),
+    }
+    assert table.tenure.state.cluster_id == "c"
+
+
+def test_a_new_topic_partition_and_an_id_are_one_snapshot(tmp_path: Path) -> None:
+    ledger, table = Ledger(), rebuilt_table(tmp_path)
+    ranges = ledger.ranges(table, logs("id", numbers=(0, 1, 2)))
+    assert ranges[2] == OffsetRange(TopicPartition("t", 2), 0, 80) and len(ledger.changes) == 1
+    with pytest.raises(Stop):
+        ledger.ranges(table, logs("other", numbers=(0, 1, 2)))
+
+
+def test_nothing_is_written_where_the_brokers_give_no_ids_or_the_table_cannot_go_on(tmp_path: Path) -> None:
+    ledger, table = Ledger(), rebuilt_table(tmp_path)
+    ledger.ranges(table, logs(UNKNOWN_ID))
+    with pytest.raises(Stop):
+        ledger.ranges(table, logs("id", end=40))
+    assert ledger.changes == []
