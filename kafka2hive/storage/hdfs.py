@@ -7,12 +7,12 @@ docs/adr/0002-hdfs-native.md.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, unanswered
+from kafka2hive.storage.hdfs_session import Doubts, Session
 from kafka2hive.storage.port import (
     FileStatus,
     NotFound,
@@ -39,25 +39,6 @@ _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 _KEEP = (1 << 64) - 1  # Java's -1: leave this time as it is
 
 
-@dataclass(slots=True)
-class _Session:
-    """What belongs to one process; `client` is a hdfs_native.Client.
-
-    `doubts` counts answers that did not come, `settled` the doubts before the newest journaled change that was
-    acknowledged. Who never asked for a change (`changes`) needs no proof, and makes none: `verify` changes nothing.
-    """
-
-    client: Any
-    guard: Guard
-    changes: bool = False
-    doubts: int = 0
-    settled: int = 0
-
-    @property
-    def in_doubt(self) -> bool:
-        return self.settled < self.doubts
-
-
 class HdfsFileSystem:
     """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path given must begin with it.
 
@@ -81,7 +62,7 @@ class HdfsFileSystem:
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
         self._sessions: dict[
-            int, _Session
+            int, Session
         ] = {}  # by pid; a parent's is kept: dropping it after a fork may hang
 
     def create(self, path: str) -> "HdfsWriter":
@@ -174,12 +155,24 @@ class HdfsFileSystem:
     ) -> Result:
         session = self._session()
         if session.in_doubt and not operation.changes:
-            session = self._prove(path)
-        session.changes |= operation.changes
-        doubts = session.doubts
+            self._prove(session, path)
+        return self._ask_over(session, operation, path, function, seconds or self._call_seconds)
+
+    def _ask_over(
+        self,
+        session: Session,
+        operation: Operation,
+        path: str,
+        function: Callable[[Any], Result],
+        seconds: float,
+    ) -> Result:
+        session.doubts.changes |= operation.changes
+        doubts = session.doubts.count
         try:
-            result = session.guard.call(lambda: function(session.client), seconds or self._call_seconds)
+            result = session.guard.call(lambda: function(session.client), seconds)
         except NoAnswer as hang:
+            if session.doubts.changes:
+                session.doubts.add()
             self._replace(session)
             raise unanswered(operation, path, str(hang)) from None
         except TooManyStuck as full:
@@ -188,21 +181,21 @@ class HdfsFileSystem:
             refused = classify(operation, path, error)
         else:
             if operation in _JOURNALED:
-                session.settled = max(session.settled, doubts)
+                session.settle(doubts)
             return result
         if isinstance(refused, OutcomeUnknown):
-            session.doubts = doubts + 1
+            session.doubts.add()
         raise refused  # outside of the except: the Java stack trace stays out of the chain
 
-    def _prove(self, path: str) -> _Session:
+    def _prove(self, session: Session, path: str) -> None:
         """Have a change acknowledged at `path`, or at what is there above it, before a question is believed.
 
         A NameNode applies a change in memory first, and answers questions from there. One that was suspended while
         another became active wakes up, carries out what waits in its sockets, shows it, and dies when its journal refuses: what
         it showed never happened. One that acknowledges a change has everything in its journal that it did before.
-        Raises Unavailable.
+        The question that follows goes over the same connection, and so to the same NameNode unless that one fails in
+        between. Raises Unavailable.
         """
-        session = self._session()
         name = self._name(path)
 
         def touch(client: Any) -> None:
@@ -217,25 +210,21 @@ class HdfsFileSystem:
                 return
 
         try:
-            self._ask(Operation.PROVE, path, touch)
+            self._ask_over(session, Operation.PROVE, path, touch, self._call_seconds)
         except StorageError as error:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
-        return session
 
-    def _session(self) -> _Session:
+    def _session(self) -> Session:
         """This process's; two threads may make one each, the first one in stays."""
         session = self._sessions.get(os.getpid())
-        return session or self._sessions.setdefault(os.getpid(), _Session(self._connect(), Guard()))
+        return session or self._sessions.setdefault(os.getpid(), Session(self._connect(), Guard(), Doubts()))
 
-    def _replace(self, hung: _Session) -> None:
+    def _replace(self, hung: Session) -> None:
         """Connect anew: the hung connection may stay silent for ever. In any order, or the same NameNode hangs again."""
-        session = self._session()
-        if session is not hung:
-            session.doubts += int(hung.changes)  # what hangs may be carried out after that one's proof
-        else:
+        if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
-            self._sessions[os.getpid()] = _Session(client, hung.guard, hung.changes, doubts=int(hung.changes))
+            self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts)
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
         from hdfs_native import Client

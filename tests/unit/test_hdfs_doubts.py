@@ -1,0 +1,143 @@
+"""After an answer that did not come, a NameNode is asked only once it has acknowledged a change since."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from kafka2hive.storage.hdfs import HdfsFileSystem
+from kafka2hive.storage.port import OutcomeUnknown
+
+ROOT = "hdfs://nn:1"
+
+
+@dataclass
+class Status:
+    path: str = "/x"
+    isdir: bool = False
+    length: int = 1
+    modification_time: int = 1
+
+
+@dataclass
+class Client:
+    """A connection: renames of `/lost*` get no answer, when what is in `before` for them is over; all else is well."""
+
+    number: int
+    before: dict[str, Callable[[], object]]
+    log: list[tuple[int, str]]
+
+    def rename(self, source: str, _target: str, overwrite: bool) -> None:
+        assert not overwrite
+        self.before.get(source, lambda: None)()
+        if source.startswith("/lost"):
+            raise OSError("connection reset")
+        self.log.append((self.number, "change"))
+
+    def get_file_info(self, _path: str) -> Status:
+        self.log.append((self.number, "question"))
+        return Status()
+
+    def set_times(self, *_: Any) -> None:
+        self.before.get("proof", lambda: None)()
+        self.log.append((self.number, "proof"))
+
+
+@dataclass
+class Connections:
+    """What is said over all connections, in order; `before`: see Client."""
+
+    before: dict[str, Callable[[], object]] = field(default_factory=dict)
+    log: list[tuple[int, str]] = field(default_factory=list)
+    count: int = 0
+
+    def files(self, call_seconds: float = 60.0) -> HdfsFileSystem:
+        made = self
+
+        class Files(HdfsFileSystem):
+            def _connect(self, more: dict[str, str] | None = None) -> Client:
+                made.count += 1
+                return Client(made.count, made.before, made.log)
+
+        return Files(ROOT, call_seconds=call_seconds)
+
+    def said(self, ask: Callable[[], object]) -> list[tuple[int, str]]:
+        """What asking brings about, without the look at what is there that belongs to a proof."""
+        before = len(self.log)
+        ask()
+        said = self.log[before:]
+        return said[1:] if (said[0][0], "proof") in said else said
+
+
+def lose(files: HdfsFileSystem, name: str = "/lost") -> None:
+    with pytest.raises(OutcomeUnknown):
+        files.rename(f"{ROOT}{name}", f"{ROOT}/target")
+
+
+def look(files: HdfsFileSystem) -> Callable[[], object]:
+    return lambda: files.stat(f"{ROOT}/x")
+
+
+def beside(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_one_proof_settles_the_doubts_before_it_and_so_does_a_change() -> None:
+    made = Connections()
+    files = made.files()
+    lose(files)
+    assert made.said(look(files)) == [(1, "proof"), (1, "question")]
+    assert made.said(look(files)) == [(1, "question")]
+    lose(files)
+    files.rename(f"{ROOT}/a", f"{ROOT}/b")
+    assert made.said(look(files)) == [(1, "question")]
+
+
+def test_an_answer_lost_late_is_a_doubt_of_its_own() -> None:
+    made, late = Connections(), threading.Event()
+    made.before["/lost-late"] = late.wait
+    files = made.files()
+    slow = beside(lambda: lose(files, "/lost-late"))
+    time.sleep(0.05)
+    for _ in range(3):
+        lose(files)
+        look(files)()
+    late.set()
+    slow.join()
+    for _ in range(3):
+        assert made.said(look(files)) == [(1, "proof"), (1, "question")], "believed without proof"
+        lose(files)
+
+
+def test_an_answer_lost_over_a_connection_that_was_given_up_is_a_doubt_of_the_next_one() -> None:
+    made, late, never = Connections(), threading.Event(), threading.Event()
+    made.before |= {"/lost-late": late.wait, "/lost-hung": never.wait}
+    files = made.files(call_seconds=1.0)
+    hung = beside(lambda: lose(files, "/lost-hung"))
+    time.sleep(0.5)
+    slow = beside(lambda: lose(files, "/lost-late"))
+    hung.join()
+    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    late.set()
+    slow.join()
+    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    never.set()
+
+
+def test_a_question_goes_over_the_connection_that_was_proved_although_another_was_made_meanwhile() -> None:
+    made, never = Connections(), threading.Event()
+    files = made.files(call_seconds=0.5)
+    made.before |= {"/lost-hung": never.wait}
+    lose(files)
+    hung = beside(lambda: lose(files, "/lost-hung"))
+    time.sleep(0.2)
+    made.before["proof"] = hung.join
+    assert made.said(look(files)) == [(1, "proof"), (1, "question")]
+    made.before["proof"] = lambda: None
+    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    never.set()
