@@ -13,7 +13,8 @@ from kafka2hive.storage.port import StorageError
 class Judge:
     """Decides whether a table may be taken over. Watches each service's beats once, then remembers who was alive.
 
-    `me` is the process part of this run's owner names; with `take_over` a live owner is fenced instead of respected.
+    `me` is the process part of this run's owner names; with `take_over` live owners are fenced instead of respected: those
+    met before `end_take_over`, also when one of their tables can only be taken over later.
     """
 
     def __init__(self, ports: Ports, root: str, processes: Processes, me: str, take_over: bool) -> None:
@@ -22,6 +23,7 @@ class Judge:
         self._processes = processes
         self._me = me
         self._take_over = take_over
+        self._to_fence: set[str] = set()
         self._live: dict[str, frozenset[str]] = {}
 
     def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
@@ -32,17 +34,25 @@ class Judge:
         view = look(self._ports.files, paths)
         self._check_marker(view, location or view.state.location)
         owner = view.generation.owner
-        if owner is None or self._take_over or process_of(owner) == self._me:
+        if owner is None or (process := process_of(owner)) == self._me:
+            return view.generation
+        if self._take_over:
+            self._to_fence.add(process)
+        if process in self._to_fence:
             return view.generation
         service = view.state.service
-        if process_of(owner) in self._live_processes(service):
+        if process in self._live_processes(service):
             raise OwnedByLiveRun(
                 "ledger.owned",
-                f"{paths.table} is owned by a live run: {process_of(owner)} of service {service}"
+                f"{paths.table} is owned by a live run: {process} of service {service}"
                 f" since {view.generation.started}",
                 "stop that run first, or give --takeover to fence it",
             )
         return view.generation
+
+    def end_take_over(self) -> None:
+        """The start is over: who comes to own a table from now on was not meant."""
+        self._take_over = False
 
     def look_again(self) -> None:
         """Forget who was alive: the next question watches afresh."""

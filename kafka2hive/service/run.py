@@ -48,7 +48,7 @@ SETTLE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """How to run: `once` dumps what is there and ends, `take_over` fences live owners."""
+    """How to run: `once` dumps what is there and ends, `take_over` fences those who own a table when it begins."""
 
     once: bool = False
     take_over: bool = False
@@ -119,6 +119,7 @@ class Run:
                 self._start_registrar(dump)
                 with self._beating(dump):
                     dump.start_tables()
+                self._judge.end_take_over()
                 query = DumpQuery(
                     spark,
                     dump,
