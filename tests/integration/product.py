@@ -18,7 +18,7 @@ from tests.services.java_service import JavaService
 
 PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
 _STORAGE = '"logger": "kafka2hive.storage"'
-EPOCH = re.compile(r"^epoch (\d+): ")
+EPOCH = re.compile(r'"message": "epoch \d+: ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,14 @@ class Running:
 
     def epochs(self) -> int:
         """How many epochs it told of."""
-        return sum(EPOCH.match(m) is not None for m in self.messages())
+        return len(EPOCH.findall(self._log.read_text(errors="replace")))
 
     def said(self, text: str) -> bool:
-        return text in self._log.read_text(errors="replace")
+        return self.times_said(text) > 0
+
+    def times_said(self, text: str) -> int:
+        """How often this text stands in the log."""
+        return self._log.read_text(errors="replace").count(text)
 
     def wait_until(
         self, ready: Callable[[], bool], what: str, seconds: float = 180, pause: float = 0.05

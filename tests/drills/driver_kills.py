@@ -1,0 +1,164 @@
+"""Killing the whole program: at a failpoint of `run`, `recover` or `init`, within a commit, at any moment."""
+
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tests.drills.failpoint import Failpoint
+from tests.drills.failpoint_program import FAILPOINT, JOURNAL
+from tests.drills.spark_workers import within
+from tests.integration.product import Running, command
+from tests.oracle.ledger_text import LedgerText
+
+PROGRAM = [sys.executable, "-m", "tests.drills.failpoint_program"]
+ROOT = Path(__file__).parents[2]
+_FIRST_ROWS = re.compile(r"first rows visible ([\d.]+) s after the start")
+# a busy machine is no failure
+PATIENCE = 900.0
+ORPHAN_SECONDS = 120.0
+UNAVAILABLE = 69
+
+
+def environment(failpoint: Failpoint | None = None, journal: Path | None = None) -> dict[str, str]:
+    """What `failpoint_program` reads, and where it finds this package."""
+    folders = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    found = {"PYTHONPATH": os.pathsep.join(folders)}
+    if failpoint is not None:
+        found[FAILPOINT] = json.dumps(asdict(failpoint))
+    if journal is not None:
+        found[JOURNAL] = str(journal)
+    return found
+
+
+def at_work(start: Callable[[], Running], tries: int = 5) -> Running:
+    """A run that has told of an epoch. One that ends with 69 before (a machine too busy for Spark, which waits 10 s for
+    its own Python processes) is started again, as its supervisor would."""
+    for _ in range(tries):
+        run = start()
+        if within(PATIENCE, lambda run=run: run.epochs() > 0 or not run.alive):  # type: ignore[misc]
+            if run.epochs() > 0:
+                return run
+            code = run.wait(1)
+            assert code == UNAVAILABLE, f"ended with {code} before an epoch:\n{run.tail()}"
+    raise AssertionError(f"no run in {tries} came to its first epoch:\n{run.tail()}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill: what it hit, whether an epoch was committed and not final then, whether the run was at work.
+
+    `first_rows` is how long after its start the killed run had made rows visible (seconds; None: it had not).
+    """
+
+    what: str
+    unfinished: bool
+    at_work: bool
+    first_rows: float | None = None
+
+
+class Killer:
+    """Starts the program on one map and kills it; what it leaves of Spark lives on while the next one starts."""
+
+    def __init__(
+        self, config: Path, ledgers: list[LedgerText], chance: random.Random, processes: ExitStack
+    ) -> None:
+        self.config = config
+        self._ledgers = ledgers
+        self._chance = chance
+        self._processes = processes
+        self._last: Running | None = None
+        self.kills: list[Kill] = []
+
+    def command_at(self, name: str, point: Failpoint) -> None:
+        """Kill `recover` or `init` at a failpoint."""
+        point = self._marked(point)
+        done = command(name, self.config, seconds=PATIENCE, program=PROGRAM, env=environment(point))
+        assert done.code == -signal.SIGKILL, f"{name} {point.name}: {done.code}\n{done.log[-3000:]}"
+        assert point.was_hit(), f"{name} {point.name}: killed by somebody else"
+        self._note(f"{name} {point.name}")
+
+    def run_at(self, point: Failpoint) -> None:
+        """Kill `run` at a failpoint."""
+        point = self._marked(point)
+        for _ in range(5):
+            run = self._start(environment(point))
+            code = run.wait(PATIENCE)
+            if code != UNAVAILABLE:
+                break
+        assert code == -signal.SIGKILL, f"{point.name}: {code}\n{run.tail()}"
+        assert point.was_hit(), f"{point.name}: killed by somebody else"
+        self._note(f"run {point.name}", run)
+
+    def run_while_it_starts(self) -> None:
+        """Kill `run` within its first seconds."""
+        run = self._start()
+        time.sleep(self._chance.uniform(0, 8))
+        run.kill_driver()
+        self._note("run while it starts", run)
+
+    def run_at_any_moment(self) -> None:
+        """Kill `run` after its first epoch."""
+        run = at_work(self._start)
+        end = time.monotonic() + self._chance.uniform(0, 2.5)
+        while time.monotonic() < end and run.epochs() < 3:  # on a fast machine the data must last
+            time.sleep(0.01)
+        run.kill_driver()
+        self._note("run at any moment", run)
+
+    def run_within_a_commit(self) -> None:
+        """Kill `run` when a pending snapshot is seen, which lasts some milliseconds."""
+        run = at_work(self._start)
+        run.wait_until(self._is_committing, "a commit", PATIENCE, pause=0.0005)
+        run.kill_driver()
+        self._note("run within a commit", run)
+
+    def run_until_killed_at_the_end(self, left: "LeftToDump") -> None:
+        """Kill `run` at the moment of its last commit."""
+        run = at_work(self._start)
+        run.wait_until(lambda: left() == 0, "at the end", PATIENCE)
+        run.kill_driver()
+        self._note("run at its last commit", run)
+
+    def _start(self, env: dict[str, str] | None = None) -> Running:
+        run = self._processes.enter_context(Running(self.config, program=PROGRAM, env=env or environment()))
+        if self._last is not None:
+            self._last.wait_for_orphans(ORPHAN_SECONDS)
+        self._last = run
+        return run
+
+    def _marked(self, point: Failpoint) -> Failpoint:
+        return replace(point, mark=str(self.config.with_suffix(f".{len(self.kills)}.mark")))
+
+    def _note(self, what: str, run: Running | None = None) -> None:
+        rows = [float(f[1]) for m in run.messages() if (f := _FIRST_ROWS.search(m))] if run else []
+        self.kills.append(
+            Kill(
+                what,
+                any(ledger.pending_epoch() is not None for ledger in self._ledgers if ledger.exists()),
+                run is not None and run.epochs() > 0,
+                rows[0] if rows else None,
+            )
+        )
+
+    def _is_committing(self) -> bool:
+        return any(name.endswith(".pending") for ledger in self._ledgers for name in ledger.names())
+
+
+class LeftToDump:
+    """How many records the ledgers say are still to be read, of `total`."""
+
+    def __init__(self, ledgers: list[LedgerText], total: int) -> None:
+        self._ledgers = ledgers
+        self._total = total
+
+    def __call__(self) -> int:
+        read = sum(p["end"] for ledger in self._ledgers for p in ledger.newest()["position"])
+        return self._total - read

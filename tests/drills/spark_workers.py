@@ -1,0 +1,122 @@
+"""The processes in which Spark runs tasks: found, and hurt in the middle of their work."""
+
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import psutil
+
+from tests.integration.product import Running
+from tests.oracle.tree import Tree
+
+_DAEMON = "pyspark.daemon"
+_EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+def command_holds(process: psutil.Process | None, text: str) -> bool:
+    """Whether the command line holds this text; a process that is gone holds nothing."""
+    try:
+        return process is not None and any(text in word for word in process.cmdline())
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return False
+
+
+def below(pids: Iterable[int]) -> list[psutil.Process]:
+    """Everything that these processes started."""
+    return [child for pid in pids for child in psutil.Process(pid).children(recursive=True)]
+
+
+def python_workers(pids: Iterable[int]) -> list[psutil.Process]:
+    """The Python workers: forked by Spark's Python daemon, which looks the same but for its parent."""
+    return [child for child in below(pids) if command_holds(child, _DAEMON) and _has_daemon_as_parent(child)]
+
+
+def executors(pids: Iterable[int]) -> list[psutil.Process]:
+    """The executors' JVMs of a cluster."""
+    return [child for child in below(pids) if command_holds(child, _EXECUTOR)]
+
+
+def _has_daemon_as_parent(process: psutil.Process) -> bool:
+    try:
+        return command_holds(process.parent(), _DAEMON)
+    except psutil.NoSuchProcess:
+        return False
+
+
+@dataclass(slots=True)
+class Prey:
+    """Finds the worker that is writing just now: new files appear in staging, and it used the most CPU lately."""
+
+    tree: Tree
+    locations: list[str]
+    roots: list[int]
+    _known: set[str] = field(default_factory=set)
+    _seconds: dict[int, float] = field(default_factory=dict)
+
+    def writer(self, run: Running, seconds: float = 900) -> psutil.Process:
+        """Wait for a task that began a file, and give its worker."""
+        found: list[psutil.Process] = []
+
+        def is_writing() -> bool:
+            found[:] = self._busiest()
+            files = {f for place in self.locations for f in self.tree.files(f"{place}/_tmp")}
+            begun = {f for f in files if f.endswith(".in-progress")} - self._known
+            self._known |= files
+            return bool(begun and found)
+
+        run.wait_until(is_writing, "writing", seconds, pause=0.01)
+        return found[0]
+
+    def _busiest(self) -> list[psutil.Process]:
+        used: list[tuple[float, psutil.Process]] = []
+        for worker in python_workers(self.roots):
+            try:
+                now = sum(worker.cpu_times()[:2])
+            except psutil.NoSuchProcess:
+                continue
+            used.append((now - self._seconds.get(worker.pid, 0.0), worker))
+            self._seconds[worker.pid] = now
+        return [worker for _, worker in sorted(used, key=lambda pair: -pair[0])]
+
+
+def kill_worker(worker: psutil.Process) -> None:
+    """SIGKILL, as the kernel does it when memory is short."""
+    worker.kill()
+
+
+def take_memory(worker: psutil.Process) -> None:
+    """It gets no more memory from now on: its next larger allocation fails, in Python or in a library."""
+    worker.rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
+
+
+def kill_executor_of(worker: psutil.Process) -> None:
+    """SIGKILL to the JVM that the worker belongs to."""
+    while not command_holds(worker, _EXECUTOR):
+        above = worker.parent()
+        assert above is not None, "the worker's executor is gone"
+        worker = above
+    worker.kill()
+
+
+def stop(worker: psutil.Process) -> None:
+    """SIGSTOP: it keeps its connections and does nothing."""
+    worker.send_signal(signal.SIGSTOP)
+
+
+def wake(worker: psutil.Process) -> None:
+    """SIGCONT; one that Spark has killed meanwhile is fine."""
+    try:
+        worker.send_signal(signal.SIGCONT)
+    except psutil.NoSuchProcess:
+        pass  # killed by Spark when its twin had finished
+
+
+def within(seconds: float, happened: Callable[[], bool], pause: float = 0.02) -> bool:
+    """Whether it happens in this time."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True

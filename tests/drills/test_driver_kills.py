@@ -1,0 +1,190 @@
+"""`kill -9` of the whole program: at failpoints of `init`, `recover` and `run`, within commits, at any moment.
+
+Most kills of the short form hit commands that need no Spark: the steps of a start are the same there.
+"""
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.drills.conftest import Figures
+from tests.drills.driver_kills import Killer, LeftToDump
+from tests.drills.failpoint_names import (
+    COMMITTING,
+    LEDGER_MADE,
+    MARKED,
+    PUBLISHING,
+    REGISTERING,
+    named,
+)
+from tests.drills.form import Form
+from tests.drills.leftovers import take_marker_drafts_away
+from tests.integration.product import command
+from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.oracle.exact import (
+    assert_exactly,
+    assert_same_bytes,
+    assert_settled,
+    ends_of,
+    flight,
+    flights_by_month,
+)
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import COUNT, flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+SHORT_FLIGHTS = 100_000
+# what a run dumps before it is killed, by experience
+EPOCHS_OF_A_RUN = 5
+
+
+@pytest.fixture
+def processes() -> Iterator[ExitStack]:
+    """Every run of the test; at its end nothing of them is left."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def kill_the_beginning(killer: Killer) -> None:
+    """`init` at every step of a new ledger, `recover` at every step of the owner marker."""
+    for point in LEDGER_MADE:
+        killer.command_at("init", point)
+    assert command("init", killer.config).code == 0
+    for point in MARKED:
+        killer.command_at("recover", point)
+
+
+def kill_recover_at_every_step(killer: Killer) -> None:
+    """A run dies within a commit, or before it; then `recover` dies at each step of what is left to do."""
+    killer.run_at(replace(named("after the commit"), count=3))  # the first two make the first positions
+    killer.command_at("recover", named("before the take-over"))
+    killer.command_at("recover", named("after the take-over"))
+    killer.command_at("recover", replace(named("before promoting the second file"), count=1))
+    killer.command_at("recover", replace(named("after promoting the second file"), count=1))
+    killer.command_at("recover", named("before finalising"))
+    killer.command_at("recover", named("after finalising"))
+    killer.run_at(replace(named("before the commit"), count=3))
+    killer.command_at("recover", named("before sweeping a draft"))
+    killer.command_at("recover", named("after sweeping a draft"))
+    killer.command_at("recover", named("before sweeping an orphan"))
+    killer.command_at("recover", named("after sweeping an orphan"))
+    killer.command_at("recover", named("before archiving a snapshot"))
+    killer.command_at("recover", named("after archiving a snapshot"))
+
+
+def kill_runs(killer: Killer, kills: int, chance: random.Random, all_points: bool) -> None:
+    """Runs only: half at failpoints of an epoch in turn, a quarter within a commit, the rest at any moment."""
+    steady = [p for p in PUBLISHING if "promoting the" in p.name or "finalising" in p.name]
+    points = [*COMMITTING, *steady, *REGISTERING, named("before the take-over"), named("after the take-over")]
+    chance.shuffle(points)
+    if not all_points:
+        points = [*REGISTERING, named("after promoting the second file"), named("before finalising")]
+    for number in range(kills):
+        if number % 10 == 9:
+            killer.run_while_it_starts()
+        elif number % 2 == 0:
+            point = points[number // 2 % len(points)]
+            early = point.operation == "register" or "take-over" in point.name
+            killer.run_at(point if early else replace(point, count=chance.randint(3, 6)))
+        elif number % 4 == 1:
+            killer.run_within_a_commit()
+        else:
+            killer.run_at_any_moment()
+
+
+@pytest.mark.timeout(14_400)
+def test_kills_of_the_program_lose_nothing_and_double_nothing(
+    processes: ExitStack,
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive: "HiveServer",
+    hive_database: str,
+    tmp_path: Path,
+    form: Form,
+    figures: Figures,
+) -> None:
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    kills, records = form.count(34, 200), form.pick(SHORT_FLIGHTS, COUNT)
+    kafka.create_topic(hive_database, 4)
+    stored = produce(kafka.bootstrap, hive_database, flights()[:records], 4)
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    json, raw = f"{hive_database}.flights", f"{hive_database}.payloads"
+
+    def the_map(epoch_records: int) -> Path:
+        return write_map(
+            tmp_path,
+            hive_database,
+            kafka.bootstrap,
+            uri,
+            [flights_table(json, hive_database), raw_table(raw, hive_database)],
+            hive={"url": f"hive://{hive.address}"},
+            limits={"epoch_records": epoch_records, "keep_snapshots": 2},
+        )
+
+    tree, root = HdfsTree(hdfs.client()), ledger_root(uri)
+    ledgers = [LedgerText(tree, root, table) for table in (json, raw)]
+    left = LeftToDump(ledgers, 2 * records)
+    runs = form.pick(8, kills - 26)
+    killer = Killer(the_map(2 * records // (runs * EPOCHS_OF_A_RUN)), ledgers, chance, processes)
+    try:
+        kill_the_beginning(killer)
+        kill_recover_at_every_step(killer)
+        kill_runs(killer, kills - len(killer.kills) - 1, chance, form.long)
+        assert left() > 0, "too little data for so many kills"
+        the_map(5_000_000)
+        killer.run_until_killed_at_the_end(left)
+    except AssertionError as failed:
+        failed.add_note(f"seed {seed}, after {[kill.what for kill in killer.kills]}")
+        raise
+    recovered = command("recover", killer.config, "--json")
+    assert recovered.code == 0, recovered.log
+    assert {t["result"] for t in recovered.document["tables"]} == {"done"}
+
+    done = killer.kills
+    unfinished, at_work = sum(kill.unfinished for kill in done), sum(kill.at_work for kill in done)
+    assert len(done) == kills
+    assert unfinished >= min(3, runs // 2), f"seed {seed}: too few kills within a commit"
+    drafts = sum(take_marker_drafts_away(tree, location(uri, table)) for table in (json, raw))
+    ends = ends_of(stored)
+    for table in (json, raw):
+        assert_settled(tree, root, table, location(uri, table), ends)
+    assert_exactly(tree, location(uri, json), stored, flight)
+    assert_same_bytes(tree, location(uri, raw), stored)
+    assert Counter(dict(hive.query(f"select dt, count(*) from {json} group by dt"))) == flights_by_month(
+        stored
+    ), f"seed {seed}"
+    assert hive.query(f"select count(*) from {raw}") == [(records,)]
+    verified = command("verify", killer.config, "--contents")
+    assert verified.code == 0, f"seed {seed}: {verified.out}{verified.log[-3000:]}"
+
+    first_rows = sorted(kill.first_rows for kill in done if kill.first_rows is not None)
+    names = Counter(kill.what for kill in done)
+    figures(
+        seed=seed,
+        kills=len(done),
+        of_run=sum(kill.what.startswith("run") for kill in done),
+        at_work=at_work,
+        within_a_commit=unfinished,
+        failpoints=len(names),
+        rows=2 * records,
+        generations=sum(ledger.generation() for ledger in ledgers),
+        epochs=sum(len(ledger.history()) - 1 for ledger in ledgers),
+        marker_drafts_left=drafts,
+        first_rows_p50_s=statistics.median(first_rows),
+        first_rows_max_s=first_rows[-1],
+        first_rows_measured=len(first_rows),
+    )

@@ -1,0 +1,226 @@
+"""Task attempts that die, hang or run twice while the service dumps: no record twice, no record lost.
+
+Each blow hits an attempt that is writing a file; one that Spark did not feel (the attempt had just ended) does not count.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from tests.drills.conftest import Figures
+from tests.drills.driver_kills import PATIENCE, at_work
+from tests.drills.form import Form
+from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, take_memory, wake, within
+from tests.integration.product import Running, command
+from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.oracle.exact import (
+    Acknowledged,
+    assert_exactly,
+    assert_same_bytes,
+    assert_settled,
+    ends_of,
+    flight,
+)
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import flights
+from tests.services.produce import produce
+from tests.services.spark_standalone import SparkStandalone
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+LOST = "Lost task "
+# so ends the slower one of two attempts when the other has finished the stage
+TWIN = "TaskKilled (Stage cancelled: Stage finished)"
+# where the driver's JVM tells of lost attempts
+WARN = {"spark.log.level": "WARN"}
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "100ms",
+    "spark.speculation.multiplier": "1.2",
+    "spark.speculation.quantile": "0.5",
+}
+# tries of a task are four: never two blows in one epoch
+EPOCH_RECORDS = 12_000
+SPECULATED_EPOCH_RECORDS = 80_000
+
+
+class Service:
+    """The service under attack, two tables on one topic."""
+
+    def __init__(self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path, records: int) -> None:
+        kafka.create_topic(name, 4)
+        source = flights()
+        wanted = [source[number % len(source)] for number in range(records)]
+        self.stored: Acknowledged = produce(kafka.bootstrap, name, wanted, 4)
+        self._kafka, self._name, self._folder = kafka, name, folder
+        self.uri = f"{hdfs.namenode_url}/{name}"
+        self.json, self.raw = f"{name}.flights", f"{name}.payloads"
+        self.tree = HdfsTree(hdfs.client())
+        self.locations = [location(self.uri, table) for table in (self.json, self.raw)]
+
+    def config(self, master: str, epoch_records: int, conf: dict[str, str]) -> Path:
+        """The map; `epoch_records` count both tables' records."""
+        spark: dict[str, Any] = {"master": master, "conf": conf}
+        tables = [flights_table(self.json, self._name), raw_table(self.raw, self._name)]
+        return write_map(
+            self._folder,
+            self._name,
+            self._kafka.bootstrap,
+            self.uri,
+            tables,
+            spark=spark,
+            limits={"epoch_records": epoch_records},
+        )
+
+    def assert_right(self, config: Path) -> int:
+        """Every record once in both tables, all orphans swept; gives how many orphans there were."""
+        assert_exactly(self.tree, self.locations[0], self.stored, flight)
+        recovered = command("recover", config, "--json")
+        assert recovered.code == 0, recovered.log
+        for table, place in zip((self.json, self.raw), self.locations, strict=True):
+            assert_settled(self.tree, ledger_root(self.uri), table, place, ends_of(self.stored))
+        assert_exactly(self.tree, self.locations[0], self.stored, flight)
+        assert_same_bytes(self.tree, self.locations[1], self.stored)
+        verified = command("verify", config)
+        assert verified.code == 0, verified.out
+        return sum(int(table["swept"]) for table in recovered.document["tables"])
+
+    def tasks(self) -> set[int]:
+        """The numbers of the tasks that took part in the epochs."""
+        ledgers = [LedgerText(self.tree, ledger_root(self.uri), table) for table in (self.json, self.raw)]
+        return {
+            int(account["task"])
+            for ledger in ledgers
+            for snapshot in ledger.history()
+            for account in snapshot["account"]
+        }
+
+
+def lost_attempts(run: Running) -> int:
+    """How many attempts failed."""
+    return run.times_said(LOST) - run.times_said(TWIN)
+
+
+def strike(run: Running, prey: Prey, blow: Callable[[psutil.Process], None]) -> bool:
+    """One blow at a writing attempt; True when Spark lost an attempt by it. Waits for the end of that epoch."""
+    worker = prey.writer(run)
+    epochs, lost = run.epochs(), lost_attempts(run)
+    try:
+        blow(worker)
+    except psutil.NoSuchProcess:
+        return False
+    run.wait_until(
+        lambda: run.epochs() > epochs or lost_attempts(run) > lost, "an answer to the blow", PATIENCE
+    )
+    felt = lost_attempts(run) > lost
+    run.wait_until(lambda: run.epochs() > epochs, "over the blow", PATIENCE)
+    return felt
+
+
+def hang(run: Running, prey: Prey) -> bool:
+    """Stop a writing worker; True when a twin of its task let the epoch end while it was still stopped."""
+    worker = prey.writer(run)
+    epochs, twins = run.epochs(), run.times_said(TWIN)
+    try:
+        stop(worker)
+    except psutil.NoSuchProcess:
+        return False
+    try:
+        overtaken = within(120, lambda: run.epochs() > epochs)
+    finally:
+        wake(worker)
+    run.wait_until(lambda: run.epochs() > epochs, "over the pause", PATIENCE)
+    return overtaken and within(60, lambda: run.times_said(TWIN) > twins)
+
+
+def strike_until(
+    run: Running, prey: Prey, wanted: Sequence[tuple[str, Callable[[psutil.Process], None]]]
+) -> Counter[str]:
+    """Blow after blow until each was felt; gives how often each was, and `missed`."""
+    felt: Counter[str] = Counter()
+    for name, blow in wanted:
+        while not strike(run, prey, blow):
+            felt["missed"] += 1
+            assert felt["missed"] <= 5 + len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
+        felt[name] += 1
+    return felt
+
+
+@pytest.mark.timeout(7_200)
+def test_killed_workers_cost_attempts_and_no_record(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+) -> None:
+    kills = form.count(6, 60)
+    seed = random.randrange(1 << 32)
+    blows = [("killed", kill_worker), ("killed", kill_worker), ("out_of_memory", take_memory)]
+    wanted = [blows[number % 3] for number in range(kills)]
+    random.Random(seed).shuffle(wanted)
+    service = Service(kafka, hdfs, unique, tmp_path, (kills + kills // 2 + 3) * EPOCH_RECORDS // 2)
+    config = service.config("local[2,4]", EPOCH_RECORDS, WARN)
+    with ExitStack() as stack:
+        run = at_work(lambda: stack.enter_context(Running(config, "--once")))
+        felt = strike_until(run, Prey(service.tree, service.locations, [run.pid]), wanted)
+        assert run.wait(PATIENCE) == 0, run.tail()
+        lost, epochs = lost_attempts(run), run.epochs()
+        assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
+    orphans = service.assert_right(config)
+    assert orphans, "no attempt was killed while it wrote"
+    figures(
+        seed=seed,
+        kills=kills,
+        **felt,
+        attempts_lost=lost,
+        epochs=epochs,
+        orphans_swept=orphans,
+        epochs_failed=0,
+    )
+
+
+@pytest.mark.timeout(7_200)
+def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+) -> None:
+    kills, pauses = form.count(4, 40), form.count(1, 10)
+    seed = random.randrange(1 << 32)
+    blows = [("killed", kill_worker), ("executor_killed", kill_executor_of)]
+    wanted = [blows[number % 2] for number in range(kills)]
+    random.Random(seed).shuffle(wanted)
+    records = (kills + pauses + (kills + pauses) // 2 + 2) * SPECULATED_EPOCH_RECORDS // 2
+    service = Service(kafka, hdfs, unique, tmp_path, records)
+    # two names of one machine: Spark starts a twin only on another host
+    with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
+        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
+        with ExitStack() as stack:
+            run = at_work(lambda: stack.enter_context(Running(config, "--once")))
+            prey = Prey(service.tree, service.locations, [worker.pid for worker in cluster.workers])
+            overtaken = tries = 0
+            while overtaken < pauses:
+                tries += 1
+                assert tries <= 3 * pauses + 2, f"no task was overtaken\n{run.tail()}"
+                overtaken += hang(run, prey)
+            felt = strike_until(run, prey, wanted)
+            assert run.wait(PATIENCE) == 0, run.tail()
+            lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
+            assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
+    orphans = service.assert_right(config)
+    assert len(service.tasks()) > 1, "one task did it all"
+    figures(
+        seed=seed,
+        kills=kills,
+        **felt,
+        overtaken_by_a_twin=overtaken,
+        twins_killed=twins,
+        attempts_lost=lost,
+        epochs=epochs,
+        orphans_swept=orphans,
+    )
