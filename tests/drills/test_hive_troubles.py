@@ -1,0 +1,150 @@
+"""One run of the service, and Hive in all kinds of trouble: killed, stopped, a partition and a table dropped."""
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.drills.form import Form
+from tests.drills.supervised import Supervised
+from tests.integration.product import command
+from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.oracle.exact import (
+    assert_exactly,
+    assert_same_bytes,
+    assert_settled,
+    ends_of,
+    flight,
+    flights_by_month,
+)
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import flights
+from tests.services.hive_server import HiveServer
+from tests.services.produce import Place, produce
+
+if TYPE_CHECKING:
+    from tests.drills.conftest import Figures
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+PARTS = 4
+
+
+@pytest.mark.timeout(1800)
+def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: "Figures"
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    json_table, raw, doomed = (f"{unique}.{name}" for name in ("flights", "payloads", "doomed"))
+    records = flights()[:: form.pick(60, 4)]
+    parts = [records[n * len(records) // PARTS : (n + 1) * len(records) // PARTS] for n in range(PARTS)]
+    stored: dict[Place, bytes | None] = {}
+    kafka.create_topic(unique, 2)
+    (tmp_path / "hive").mkdir()
+    with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
+        tables = [flights_table(json_table, unique), raw_table(raw, unique), flights_table(doomed, unique)]
+        config = write_map(
+            tmp_path,
+            unique,
+            kafka.bootstrap,
+            uri,
+            tables,
+            hive={"url": f"hive://{hive.address}", "timeout": "5s"},
+        )
+        ledgers = {name: LedgerText(tree, ledger_root(uri), name) for name in (json_table, raw, doomed)}
+
+        def produce_part(number: int) -> None:
+            stored.update(produce(kafka.bootstrap, unique, parts[number], 2))
+
+        def is_read(*names: str) -> bool:
+            return all(
+                sum(p["end"] for p in ledgers[name].newest()["position"]) == len(stored) for name in names
+            )
+
+        def owed() -> int:
+            return sum(len(ledger.newest()["debt"]) for ledger in ledgers.values())
+
+        def wait_until_read(service: Supervised, *names: str) -> None:
+            service.wait_until(lambda: is_read(*(names or ledgers)), "at the end", 600, 0.2)
+
+        with Supervised(config) as service:
+            produce_part(0)
+            service.wait_until(lambda: service.epochs() > 0, "an epoch", 600)
+            wait_until_read(service)
+            service.wait_until(lambda: owed() == 0, "out of debt", 300, 0.2)
+
+            hive.kill()
+            produce_part(1)
+            wait_until_read(service)
+            owed_while_killed = owed()
+            assert owed_while_killed, "Hive was away, and nothing is owed"
+            hive.start()
+            service.wait_until(lambda: owed() == 0, "out of debt after a kill", 300, 0.2)
+
+            began = time.monotonic()
+            hive.service.suspend()
+            produce_part(2)
+            wait_until_read(service)
+            dumped_in = time.monotonic() - began
+            time.sleep(max(form.pick(6.0, 60.0) - dumped_in, 0))
+            owed_while_slow = owed()
+            assert owed_while_slow, "Hive answered nothing, and nothing is owed"
+            hive.service.resume()
+            service.wait_until(lambda: owed() == 0, "out of debt after a stop", 300, 0.2)
+            assert findings(config) == []
+
+            month = min(flights_by_month(stored))
+            hive.query(f"alter table {json_table} drop partition (dt='{month}')")
+            ((code, where),) = findings(config)
+            assert code == "verify.hive" and f"{json_table} dt={month}" in where
+            hive.query(f"msck repair table {json_table}")  # what docs/operations.md says
+            assert findings(config) == []
+
+            hive.query(f"drop table {doomed}")
+            produce_part(3)
+            wait_until_read(service, json_table, raw)
+            service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 120)
+            assert {code for code, where in findings(config) if doomed in where} == {"verify.hive"}
+            restarts = service.restarts
+            assert service.run.terminate() == 143, service.run.tail()
+
+        with Supervised(config) as service:  # makes the table again, and pays what is owed of it
+            wait_until_read(service)
+            service.wait_until(lambda: owed() == 0, "out of debt after the table was dropped", 180, 0.2)
+            assert service.run.terminate() == 143, service.run.tail()
+        forgotten = findings(config)
+        assert forgotten and {code for code, where in forgotten} == {"verify.hive"}
+        assert all(doomed in where for _, where in forgotten)
+        hive.query(f"msck repair table {doomed}")
+        assert findings(config) == []
+
+        by_month = flights_by_month(stored)
+        for table in (json_table, doomed):
+            assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+        assert hive.query(f"select count(*) from {raw}") == [(len(stored),)]
+    for table in ledgers:
+        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    for table in (json_table, doomed):
+        assert_exactly(tree, location(uri, table), stored, flight)
+    assert_same_bytes(tree, location(uri, raw), stored)
+    figures(
+        records=len(stored),
+        owed_while_killed=owed_while_killed,
+        owed_while_slow=owed_while_slow,
+        dumped_while_hive_hung_s=dumped_in,
+        service_restarts=restarts,
+        partitions_of_the_dropped_table_to_repair=len(forgotten),
+    )
+
+
+def findings(config: Path) -> list[tuple[str, str]]:
+    """What `verify` finds: code, and place."""
+    told = command("verify", config, "--json")
+    document: dict[str, Any] = json.loads(told.out)
+    found = [(f["code"], f["where"]) for table in document["tables"] for f in table["findings"]]
+    assert not document["errors"] and told.code == (76 if found else 0), told.out
+    return found
