@@ -1,0 +1,203 @@
+"""Clocks that jump a day under a run and between runs, and hours that exist twice or never: still exactly once."""
+
+import datetime
+import itertools
+import os
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import orjson
+import pytest
+
+from tests.drills.form import Form
+from tests.drills.supervised import Supervised
+from tests.integration.product import command
+from tests.integration.service_map import PLACE, ledger_root, location, raw_table, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.produce import Place, produce
+
+if TYPE_CHECKING:
+    from tests.drills.conftest import Figures
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+NEW_YORK, BERLIN = ZoneInfo("America/New_York"), ZoneInfo("Europe/Berlin")
+CHANGES = [  # the instants at which an hour is skipped or begins again
+    datetime.datetime(2013, 3, 10, 7, tzinfo=datetime.UTC),
+    datetime.datetime(2013, 11, 3, 6, tzinfo=datetime.UTC),
+    datetime.datetime(2013, 3, 31, 1, tzinfo=datetime.UTC),
+    datetime.datetime(2013, 10, 27, 1, tzinfo=datetime.UTC),
+]
+WALL_CLOCKS = ["2013-03-10T02:30:00", "2013-11-03T01:30:00", "2013-03-10T01:59:59.999999"]
+DAY = 86_400
+LIBRARY = "**/faketime/libfaketimeMT.so.1"
+# libfaketime up to 0.9.10 breaks the sleep of Python 3.11 and newer when monotonic time is left alone (its issue 426)
+SLEEP = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds) and None\n"
+HOURS = "dt=%Y-%m-%d/hr=%H"
+
+
+class Clock:
+    """The wall clock that processes see which are started with `env`: the real one, `move` seconds away."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "clock"
+        found = [path for root in ("/usr/lib", "/usr/lib64") for path in Path(root).glob(LIBRARY)]
+        assert found, "libfaketime is missing: scripts/setup test installs it"
+        self.env = {
+            "LD_PRELOAD": str(found[0]),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "PYTHONPATH": os.pathsep.join([str(folder / "sleep"), os.environ.get("PYTHONPATH", "")]),
+        }
+        (folder / "sleep").mkdir()
+        (folder / "sleep" / "sitecustomize.py").write_text(SLEEP)
+        self.moves = 0
+        self.move(0)
+
+    def move(self, seconds: int) -> None:
+        """From now on, also for those that run."""
+        beside = self._file.with_name("clock.new")
+        beside.write_text(f"{seconds:+d}\n")
+        beside.replace(self._file)
+        self.moves += 1
+
+
+def moments() -> Iterator[tuple[str, int]]:
+    """Texts and milliseconds: every five minutes for an hour and a half around each change, and wall clocks without zone."""
+    for change in CHANGES:
+        for minutes in range(-90, 91, 5):
+            moment = change + datetime.timedelta(minutes=minutes)
+            yield moment.isoformat(), int(moment.timestamp() * 1000)
+    for text in WALL_CLOCKS:
+        yield text, int(CHANGES[0].timestamp() * 1000)
+
+
+def in_new_york(payload: bytes) -> tuple[str, dict[str, Any]]:
+    """By the table's zone: an instant becomes its wall clock, what has no zone is one already."""
+    values = orjson.loads(payload)
+    at = datetime.datetime.fromisoformat(values["at"])
+    values["at"] = wall = at if at.tzinfo is None else at.astimezone(NEW_YORK).replace(tzinfo=None)
+    return f"{wall:{HOURS}}", values
+
+
+def in_berlin(payload: bytes) -> tuple[str, dict[str, Any]]:
+    """The column is UTC, the bucket's zone is not."""
+    values = orjson.loads(payload)
+    at = datetime.datetime.fromisoformat(values["at"])
+    values["at"] = at if at.tzinfo is None else at.astimezone(datetime.UTC).replace(tzinfo=None)
+    wall = datetime.datetime.fromtimestamp(values["ms"] / 1000, BERLIN)
+    return f"{wall:{HOURS}}", values
+
+
+@pytest.mark.timeout(1800)
+def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    unique: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: Form,
+    figures: "Figures",
+) -> None:
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    new_york, berlin, now = (f"{unique}.{name}" for name in ("new_york", "berlin", "now"))
+    columns = {"id": "bigint", "at": "timestamp", "ms": "bigint"}
+    common = {"topics": [unique], "start": "earliest", "metadata": PLACE, "columns": columns}
+    common["flush"] = {"interval": "500ms"}
+    config = write_map(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        uri,
+        [
+            {**common, "table": new_york, "zone": "America/New_York", "bucket": bucket("at")},
+            {**common, "table": berlin, "bucket": bucket("ms", unit="ms", zone="Europe/Berlin")},
+            raw_table(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
+        ],
+        spark={"conf": {"spark.ui.enabled": False}},
+    )
+    kafka.create_topic(unique, 2)
+    records = [orjson.dumps({"id": n, "at": text, "ms": ms}) for n, (text, ms) in enumerate(moments())]
+    stored: dict[Place, bytes | None] = {}
+    ledgers = [LedgerText(tree, ledger_root(uri), table) for table in (new_york, berlin, now)]
+    clock = Clock(tmp_path)
+
+    def read(ledger: LedgerText) -> int:
+        return sum(p["end"] for p in ledger.newest()["position"])
+
+    def some_more(service: Supervised) -> None:
+        stored.update(produce(kafka.bootstrap, unique, chance.sample(records, len(records)), 2))
+        service.wait_until(lambda: service.epochs() > 0, f"an epoch (seed {seed})", 600, 0.2)
+        service.wait_until(
+            lambda: all(read(ledger) == len(stored) for ledger in ledgers),
+            f"at the end (seed {seed})",
+            600,
+            0.2,
+        )
+
+    starts = [0, -DAY, DAY, 0][: form.count(3, 3)] + [
+        chance.choice([-DAY, 0, DAY, 400 * DAY, -400 * DAY]) for _ in range(form.count(0, 12))
+    ]
+    began = datetime.datetime.now(datetime.UTC)
+    for number, seconds in enumerate(starts):
+        clock.move(seconds)
+        with monkeypatch.context() as patch, ExitStack() as stack:
+            for name, value in clock.env.items():
+                patch.setenv(name, value)
+            service = stack.enter_context(Supervised(config))
+            some_more(service)
+            for _ in range(form.pick(1, 3)):
+                clock.move(seconds + chance.choice([-1, 1]) * chance.choice([3600, DAY, 40 * DAY]))
+                some_more(service)
+            if number % 2:
+                assert service.run.terminate() == 143, service.run.tail()
+            else:
+                service.run.kill_driver()
+    recovered = command("recover", config, "--takeover")
+    assert recovered.code == 0, recovered.log
+
+    written = [
+        datetime.datetime.fromisoformat(snapshot["header"][0]["written_at"])
+        for ledger in ledgers
+        for snapshot in ledger.history()
+    ]
+    back = sum(after < before for before, after in itertools.pairwise(written))
+    days = {row.partition for row in visible_rows(tree, location(uri, now))}
+    assert min(written) < began - datetime.timedelta(hours=12) and len(days) > 1, (
+        f"seed {seed}: no clock moved"
+    )
+    assert max(written) > began + datetime.timedelta(hours=12), f"seed {seed}: no clock moved forward"
+    figures(
+        starts=len(starts),
+        jumps=clock.moves - 1,
+        snapshots=len(written),
+        snapshots_older_than_their_predecessor=back,
+        processing_days=len(days),
+        records=len(stored),
+    )
+    for table in (new_york, berlin, now):
+        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    hours = assert_exactly(tree, location(uri, new_york), stored, in_new_york)
+    assert "dt=2013-03-10/hr=02" in hours, "the wall clock of the skipped hour is kept as written"
+    copies = len(stored) // len(records)
+    assert hours["dt=2013-11-03/hr=01"] == copies * 25, "two hours of instants, and a wall clock"
+    hours = assert_exactly(tree, location(uri, berlin), stored, in_berlin)
+    assert "dt=2013-03-31/hr=02" not in hours and hours["dt=2013-10-27/hr=02"] == copies * 24
+    assert_same_bytes(tree, location(uri, now), stored)
+    audit = command("verify", config, "--contents")
+    assert audit.code == 0, audit.out + audit.log
+
+
+def bucket(field: str, **more: str) -> dict[str, str]:
+    """By the hour."""
+    return {"field": field, "path": HOURS, **more}
