@@ -4,6 +4,7 @@ What is sent again is byte by byte the same call (the same client id and call nu
 client delivers it late: the NameNode's retry cache recognises it as long as its entry lives.
 """
 
+import random
 import socket
 import threading
 import time
@@ -176,3 +177,41 @@ def _end(link: socket.socket) -> None:
     except OSError:
         pass  # not connected any more
     link.close()
+
+
+class LateCalls:
+    """Repeats random changes of the past, each at least `delay` seconds old, while others work, until it is left."""
+
+    def __init__(
+        self, proxy: NameNodeProxy, delay: float, chance: random.Random, pause: float = 0.05
+    ) -> None:
+        self.answers: list[tuple[str, str]] = []
+        self._proxy = proxy
+        self._delay = delay
+        self._chance = chance
+        self._pause = pause
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="late-calls", daemon=True)
+
+    def repeat_all(self, changes: list[Change]) -> None:
+        """Each of them, in this order."""
+        for change in changes:
+            self.answers.append((change.method, self._proxy.repeat(change)))
+
+    def __enter__(self) -> "LateCalls":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._pause):
+            if old := self._proxy.changes(self._delay):
+                try:
+                    self.repeat_all([self._chance.choice(old)])
+                except OSError:
+                    continue  # the NameNode is away just now: this one never arrived

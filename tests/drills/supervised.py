@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -17,8 +17,11 @@ _PAUSE = 0.05
 class Supervised:
     """One service, started again when it ends with a code that the unit restarts; everything is ended at the end."""
 
-    def __init__(self, config: Path, restart_seconds: float = 1.0) -> None:
+    def __init__(
+        self, config: Path, restart_seconds: float = 1.0, env: Mapping[str, str] | None = None
+    ) -> None:
         self._config = config
+        self._env = env
         self._restart_seconds = restart_seconds
         self._runs: list[Running] = []
         self._logs: list[FollowedLog] = []
@@ -63,12 +66,12 @@ class Supervised:
             assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.run.tail()}"
             time.sleep(pause)
 
-    def wait_for_epochs(self, count: int, seconds: float = 300) -> None:
+    def wait_for_epochs(self, count: int, seconds: float = 600) -> None:
         """Until `count` more epochs than now."""
         wanted = self.epochs() + count
         self.wait_until(lambda: self.epochs() >= wanted, f"at {wanted} epochs", seconds)
 
-    def wait_for_record(self, wanted: Callable[[Record], bool], what: str, seconds: float = 180) -> None:
+    def wait_for_record(self, wanted: Callable[[Record], bool], what: str, seconds: float = 600) -> None:
         """Until the service logs such a record; looks every 2 ms."""
         self.read_on()
         self.wait_until(lambda: any(wanted(r) for r in self.read_on()), what, seconds, pause=0.002)
@@ -94,6 +97,6 @@ class Supervised:
             run.__exit__()
 
     def _start(self) -> None:
-        run = Running(self._config)
+        run = Running(self._config, env=self._env)
         self._runs.append(run)
         self._logs.append(FollowedLog(run.log))
