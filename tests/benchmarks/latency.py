@@ -66,7 +66,9 @@ def _latencies(room: Room, trigger: int, seconds: float) -> list[float]:
         sender = _Sender(room.kafka().bootstrap, topic)
         sender.send(_PARTITIONS)  # the first epoch of a process is slow, and makes the Hive table
         service.wait_until(lambda: bool(read_log(service.output).epochs), "past its first epoch", 300)
-        return _Watcher(server.connect(), table).run(sender, seconds)
+        watcher = _Watcher(server.connect(), table)
+        service.wait_until(watcher.sees_anything, "in Hive", 300)
+        return watcher.run(sender, seconds)
     finally:
         service.terminate(60)
 
@@ -107,6 +109,13 @@ class _Watcher:
     def __init__(self, connection: hive.Connection, table: str) -> None:
         self._cursor = connection.cursor()
         self._table = table
+
+    def sees_anything(self) -> bool:
+        """Hive is told of a table and its partitions in the background: they may be missing at first."""
+        try:
+            return bool(self._numbers())
+        except hive.OperationalError:
+            return False
 
     def run(self, sender: _Sender, seconds: float) -> list[float]:
         """Watch until every record sent within `seconds` is there. Raises AssertionError when one does not come."""
