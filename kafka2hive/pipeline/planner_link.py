@@ -22,7 +22,7 @@ import orjson
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
-from kafka2hive.pipeline.values import TaskPlan, plan_to_json
+from kafka2hive.pipeline.values import TaskPlan
 
 #: A call may wait for watermarks of many topics, a commit that holds the planner's lock, with `--once` for the backoff of
 #: a table. A driver that died is noticed at once; this is only for one that hangs and that its watchdog did not end.
@@ -130,7 +130,6 @@ class PlannerLink:
         calls: dict[str, Callable[..., object]] = {
             "position": self._planner.position,
             "plan": self._plan,
-            "tasks": lambda epoch: [[p.index, plan_to_json(p)] for p in self._planner.tasks(epoch)],
             "target": self._planner.target,
         }
         call = KeptError()
@@ -173,12 +172,6 @@ class PlannerClient:
     def plan(self, start: int) -> int:
         """See PlannerPort."""
         return int(str(self._call("plan", start)))
-
-    def tasks(self, epoch: int) -> list[tuple[int, str]]:
-        """Index and JSON text of each task."""
-        answer = self._call("tasks", epoch)
-        assert isinstance(answer, list)
-        return [(int(index), str(text)) for index, text in answer]
 
     def target(self) -> None:
         """See PlannerPort."""

@@ -1,5 +1,8 @@
 """The streaming query: Spark's triggers drive the planner, tasks run, manifests come home.
 
+The stream says when an epoch is due. Its tasks are a job over the plans, which the driver has: as rows of the stream they
+would cost a second Python worker per task, to hand a plan from Spark to the first.
+
 Facts it is built on (measured, pyspark 4.3.0):
 - `foreachBatch` runs in the driver's own process; an exception that leaves it ends the query and survives as text only;
 - a trigger whose offset does not move makes no batch, except for the first of a fresh checkpoint: that one comes empty;
@@ -22,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.planner_link import PlannerLink, PlannerPort
-from kafka2hive.pipeline.source import FORMAT, LINK_OPTION, PlannedTasks
+from kafka2hive.pipeline.source import FORMAT, LINK_OPTION, PlannedEpochs
 from kafka2hive.pipeline.takeoff_gate import TakeoffGate
 from kafka2hive.pipeline.values import (
     TableManifest,
@@ -30,6 +33,7 @@ from kafka2hive.pipeline.values import (
     manifest_from_json,
     manifest_to_json,
     plan_from_json,
+    plan_to_json,
 )
 
 TICK_SECONDS = 0.2
@@ -81,7 +85,7 @@ class DumpQuery:
         spark: SparkSession,
         planner: PlannerPort,
         listener: EpochListener,
-        function: Callable[[Iterable[Any]], Iterator[Any]],
+        function: Callable[[Iterable[str]], Iterator[str]],
         scratch: Path,
         *,
         trigger_seconds: float,
@@ -111,7 +115,7 @@ class DumpQuery:
         """Start the query with a fresh checkpoint. Raises ServiceUnavailable when Spark refuses."""
         try:
             self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{round(self._stop_seconds * 1000)}ms")
-            self._spark.dataSource.register(PlannedTasks)
+            self._spark.dataSource.register(PlannedEpochs)
             self._query = (
                 self._spark.readStream.format(FORMAT)
                 .option(LINK_OPTION, str(self._link.path))
@@ -162,20 +166,22 @@ class DumpQuery:
         return Ended(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
 
     def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
-        """Spark's call for each epoch. Spark's own number does not count: its very first batch comes in any case."""
+        """Spark's call for each epoch. The batch has no rows, it says that it is time; nor does Spark's own number
+        count: its very first batch comes in any case.
+        """
         number = self._gate.under_way()
         if number is None:
             return
         with self._kept:
-            self._run_epoch(batch, number)
+            self._run_epoch(number)
         self._gate.landed()
         if self._kept.error is not None:
             raise self._kept.error
 
-    def _run_epoch(self, batch: DataFrame, number: int) -> None:
-        manifests = batch.mapInArrow(self._function, "manifest string")
+    def _run_epoch(self, number: int) -> None:
+        plans = [plan_to_json(plan) for plan in self._gate.tasks(number)]
         try:
-            rows = manifests.collect()
+            manifests = self._run_tasks(plans) if plans else []
         except (PySparkException, Py4JJavaError) as error:
             if self._link.kept.error is not None:
                 raise self._link.kept.error from error
@@ -184,7 +190,13 @@ class DumpQuery:
             else:
                 self._listener.on_failed(number, error_text(error))
             return
-        self._listener.on_epoch(number, [manifest_from_json(row["manifest"]) for row in rows])
+        self._listener.on_epoch(number, [manifest_from_json(text) for text in manifests])
+
+    def _run_tasks(self, plans: list[str]) -> list[str]:
+        """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
+        context = self._spark.sparkContext
+        manifests = context.parallelize(plans, len(plans)).mapPartitions(self._function)
+        return [str(text) for text in manifests.collect()]
 
     def _is_active(self) -> bool:
         try:
@@ -209,19 +221,16 @@ class DumpQuery:
 
 def task_function(
     run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What `mapInArrow` runs in a task: batches of (task, plan) rows in, batches of one `manifest` column out.
+) -> Callable[[Iterable[str]], Iterator[str]]:
+    """What a Spark task runs: plans as JSON in, manifests as JSON out.
 
     Secrets in `settings` travel in this closure, never in rows.
     """
 
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in batches:
-            for text in batch.column("plan").to_pylist():
-                for manifest in run_task(plan_from_json(text), settings):
-                    yield pa.record_batch({"manifest": pa.array([manifest_to_json(manifest)], pa.string())})
+    def run(plans: Iterable[str]) -> Iterator[str]:
+        for text in plans:
+            for manifest in run_task(plan_from_json(text), settings):
+                yield manifest_to_json(manifest)
 
     return run
 

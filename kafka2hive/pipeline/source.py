@@ -1,8 +1,8 @@
-"""Spark's view of Kafka: a stream whose rows are planned tasks and whose offset is the number of an epoch.
+"""Spark's view of Kafka: a stream whose offset is the number of an epoch, and that has no rows (see query.py).
 
 Spark asks in this order (measured with 4.3.0): `prepareForTriggerAvailableNow` (only with `--once`), `initialOffset`
-twice, then for each trigger `latestOffset(start)`; when that is not `start`: `commit` of the epoch before, `partitions`,
-and `read` of each in a task of its own. The same offset again means no epoch; with `--once` it ends the query.
+twice, then for each trigger `latestOffset(start)`; when that is not `start`: `commit` of the epoch before, and `partitions`.
+The same offset again means no epoch; with `--once` it ends the query.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,7 @@ LINK_OPTION = "link"
 Offset = dict[str, int]
 
 
-class TaskInput(InputPartition):  # type: ignore[misc]  # pyspark has no types here
-    """One planned task on its way to the executor that will do it."""
-
-    def __init__(self, index: int, plan: str) -> None:
-        super().__init__(index)
-        self.index = index
-        self.plan = plan
-
-
-class PlannedTasks(DataSource):  # type: ignore[misc]  # pyspark has no types here
+class PlannedEpochs(DataSource):  # type: ignore[misc]  # pyspark has no types here
     """The data source; made in the driver, used in the reader process."""
 
     @classmethod
@@ -39,15 +30,15 @@ class PlannedTasks(DataSource):  # type: ignore[misc]  # pyspark has no types he
         return FORMAT
 
     def schema(self) -> str:
-        """`task`: index within the epoch; `plan`: the task's plan as JSON (values.plan_to_json)."""
-        return "task int, plan string"
+        """Spark wants a column."""
+        return "epoch long"
 
-    def streamReader(self, schema: object) -> "PlannedTasksReader":  # noqa: N802 (Spark's name)
+    def streamReader(self, schema: object) -> "PlannedEpochsReader":  # noqa: N802 (Spark's name)
         """Called in the reader process, once per query."""
-        return PlannedTasksReader(Path(self.options[LINK_OPTION]))
+        return PlannedEpochsReader(Path(self.options[LINK_OPTION]))
 
 
-class PlannedTasksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # untyped
+class PlannedEpochsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # untyped
     """A thin client of the planner in the driver. Its offsets mean nothing but their order."""
 
     def __init__(self, link: Path) -> None:
@@ -75,14 +66,12 @@ class PlannedTasksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return {"epoch": self._planner().position()}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """One input partition per planned task, so one Spark task; none for the empty first batch of a query."""
-        if start == end:
-            return []
-        return [TaskInput(index, plan) for index, plan in self._planner().tasks(end["epoch"])]
+        """None: nothing is read through Spark."""
+        return []
 
-    def read(self, partition: TaskInput) -> Iterator[tuple[int, str]]:
-        """In the task: its plan as one row."""
-        yield partition.index, partition.plan
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        """Never called: there are no partitions."""
+        return iter(())
 
     def commit(self, end: Offset) -> None:
         """Nothing: an epoch counts when its ledgers say so."""

@@ -102,12 +102,13 @@ class Run:
         self._holding.judge_all()
         with Scratch(Path(self._map.run_directory)) as scratch:
             from kafka2hive.pipeline.query import DumpQuery, task_function
-            from kafka2hive.pipeline.spark import session_slots, start_session, stop_session
+            from kafka2hive.pipeline.spark import session_slots, start_session, stop_session, warm_workers
             from kafka2hive.pipeline.task import run_task
 
             spark = start_session(self._map.spark, self._map.service, scratch)
             try:
                 self._listen_to_signals()
+                warm_workers(spark)
                 self._serve_metrics()
                 self._beat.beat()
                 listeners: list[Listener] = [self._watcher] + ([self._follower] if self._follower else [])

@@ -85,11 +85,6 @@ def kill_worker(worker: psutil.Process) -> None:
     worker.kill()
 
 
-def take_memory(worker: psutil.Process) -> None:
-    """It gets no more memory from now on: its next larger allocation fails, in Python or in a library."""
-    worker.rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
-
-
 def kill_executor_of(worker: psutil.Process) -> None:
     """SIGKILL to the JVM that the worker belongs to."""
     while not command_holds(worker, _EXECUTOR):

@@ -13,7 +13,7 @@ import pytest
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.planner_link import PlannerClient, PlannerFailed, PlannerLink
-from kafka2hive.pipeline.values import TableTask, TaskPlan, plan_from_json
+from kafka2hive.pipeline.values import TableTask, TaskPlan
 
 PLAN = TaskPlan(0, (TableTask("db.t", "id", 1, 2, 3, (OffsetRange(TopicPartition("a", 0), 5, 9),)),))
 
@@ -69,7 +69,6 @@ def test_every_call_reaches_the_planner(client: PlannerClient, planner: OneEpoch
     assert client.position() == 0
     assert client.plan(0) == 1
     assert client.position() == 1
-    assert [(index, plan_from_json(text)) for index, text in client.tasks(1)] == [(0, PLAN)]
     client.target()
     assert planner.pinned == 1
 
