@@ -98,7 +98,7 @@ def warm_workers(spark: SparkSession) -> None:
         try:
             context.parallelize(range(count), count).foreachPartition(_import_task)
         except (PySparkException, Py4JError, OSError) as error:
-            log.info("the workers were not warmed up: %s", error)  # Spark stopped meanwhile, or the first epoch tells why
+            log.info("the workers were not warmed up: %s", error)  # the first epoch tells why, or Spark stops
 
     threading.Thread(target=warm, name="warm-workers", daemon=True).start()
 
