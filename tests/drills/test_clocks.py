@@ -4,6 +4,7 @@ import datetime
 import itertools
 import os
 import random
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
+from tests.services.jars import java
 from tests.services.produce import Place, produce
 
 if TYPE_CHECKING:
@@ -44,17 +46,25 @@ HOURS = "dt=%Y-%m-%d/hr=%H"
 
 
 class Clock:
-    """The wall clock that processes see which are started with `env`: the real one, `move` seconds away."""
+    """The wall clock that Python processes see which are started with `env`: the real one, `move` seconds away.
+
+    Spark's workers get it from `spark_conf`. The JVM between them keeps the real one: under libfaketime it spins.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
         found = [path for root in ("/usr/lib", "/usr/lib64") for path in Path(root).glob(LIBRARY)]
         assert found, "libfaketime is missing: scripts/setup test installs it"
-        self.env = {
+        faked = {
             "LD_PRELOAD": str(found[0]),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        self.spark_conf = {f"spark.executorEnv.{name}": value for name, value in faked.items()}
+        self.env = {
+            **faked,
+            "JAVA_HOME": str(unfaked_java(folder / "java")),
             "PYTHONPATH": os.pathsep.join([str(folder / "sleep"), os.environ.get("PYTHONPATH", "")]),
         }
         (folder / "sleep").mkdir()
@@ -68,6 +78,15 @@ class Clock:
         beside.write_text(f"{seconds:+d}\n")
         beside.replace(self._file)
         self.moves += 1
+
+
+def unfaked_java(home: Path) -> Path:
+    """A JAVA_HOME whose java sees the real clock."""
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec {shlex.quote(java())} "$@"\n')
+    launcher.chmod(0o755)
+    return home
 
 
 def moments() -> Iterator[tuple[str, int]]:
@@ -114,6 +133,7 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
     columns = {"id": "bigint", "at": "timestamp", "ms": "bigint"}
     common = {"topics": [unique], "start": "earliest", "metadata": PLACE, "columns": columns}
     common["flush"] = {"interval": "500ms"}
+    clock = Clock(tmp_path)
     config = write_map(
         tmp_path,
         unique,
@@ -124,13 +144,12 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
             {**common, "table": berlin, "bucket": bucket("ms", unit="ms", zone="Europe/Berlin")},
             raw_table(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
         ],
-        spark={"conf": {"spark.ui.enabled": False}},
+        spark={"conf": clock.spark_conf},
     )
     kafka.create_topic(unique, 2)
     records = [orjson.dumps({"id": n, "at": text, "ms": ms}) for n, (text, ms) in enumerate(moments())]
     stored: dict[Place, bytes | None] = {}
     ledgers = [LedgerText(tree, ledger_root(uri), table) for table in (new_york, berlin, now)]
-    clock = Clock(tmp_path)
 
     def read(ledger: LedgerText) -> int:
         return sum(p["end"] for p in ledger.newest()["position"])
