@@ -10,9 +10,10 @@ from enum import Enum
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, persist
 from kafka2hive.ledger.tenure import Tenure, list_own_directory
+from kafka2hive.ledger.whereabouts import Whereabouts, find, judge
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import base_name, parent
+from kafka2hive.model.layout import parent
 from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
 
 
@@ -80,11 +81,12 @@ def _staged_lengths(files: FileSystem, wanted: Sequence[DataFile]) -> dict[str, 
 
 def _already_moved_beside_junk(files: FileSystem, tenure: Tenure, file: DataFile, staged: int) -> Move:
     """A staged file of another length: junk of a late create when the final one is right, damage otherwise."""
-    final = _length(files, file.final)
-    if final == file.length:
-        return Move.ALREADY_MOVED
-    list_own_directory(files, tenure)
-    raise stop_for("ledger.length", file, f"staged with {staged} bytes, committed with {file.length}")
+    try:
+        final = length_at(files, file.final)
+    except StorageError as error:
+        raise _no_answer(file, error) from error
+    _unharmed(files, tenure, judge(file, staged, final))
+    return Move.ALREADY_MOVED
 
 
 def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> Move:
@@ -113,34 +115,20 @@ def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> M
 
 
 def _is_moved(files: FileSystem, tenure: Tenure, file: DataFile) -> bool:
-    """Look at the staged name, THEN at the final one: the other order mistakes a move in between for a loss."""
-    staged = _length(files, file.staged)
-    final = _length(files, file.final)
-    if final == file.length:
-        return True
-    if final is not None:
-        raise stop_for(
-            "ledger.conflict", file, f"a file of {final} bytes is there, committed with {file.length}"
-        )
-    if staged is not None:
-        return False
-    list_own_directory(files, tenure)
-    raise stop_for("ledger.missing", file, f"neither there nor staged ({base_name(file.staged)})")
-
-
-def _length(files: FileSystem, path: str) -> int | None:
     try:
-        return length_at(files, path)
+        found = find(files, file)
     except StorageError as error:
-        raise Surprise("ledger.no_answer", f"looking at {path}: {error}") from error
+        raise _no_answer(file, error) from error
+    return _unharmed(files, tenure, found) is Whereabouts.MOVED
 
 
-def stop_for(code: str, file: DataFile, what: str) -> Stop:
-    """The STOP of one file, with the commands that go on."""
-    ranges = ", ".join(map(str, file.ranges))
-    return Stop(
-        code,
-        f"{file.final}: {what}; {file.rows} rows of {ranges}",
-        f"`kafka2hive recover --refetch {file.final}` dumps its records again while Kafka has them,"
-        f" `kafka2hive recover --accept-loss {file.final}` goes on without them; nothing was changed",
-    )
+def _unharmed(files: FileSystem, tenure: Tenure, found: Whereabouts | Stop) -> Whereabouts:
+    """A harmed file is a STOP only for the owner: Fenced when the directory is gone, the successor looks for itself."""
+    if isinstance(found, Stop):
+        list_own_directory(files, tenure)
+        raise found
+    return found
+
+
+def _no_answer(file: DataFile, error: StorageError) -> Surprise:
+    return Surprise("ledger.no_answer", f"looking at {file.final}: {error}")

@@ -1,7 +1,7 @@
 """A start of one table: rules R0 to R5 and R9 of docs/protocol.md. `recover` is exactly this; `run` begins with it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
@@ -30,9 +30,9 @@ class StartOrder:
 
     `judge` looks at the present state and returns the generation fit to be taken over, or raises. `new_owner` gives
     `<host>-<pid>-<uuid>` with a fresh uuid at every call. `location` is the table's directory by the map, None: as the
-    ledger says. `keep` final snapshots stay outside the archive. `given_up` are final addresses accepted as lost.
-    `before_roll_forward` hears of each take-over: what it raises leaves a pending epoch pending, and so the STOP of a
-    lost file in force.
+    ledger says. `keep` final snapshots stay outside the archive.
+    `before_roll_forward` hears of each take-over and gives the final addresses that are given up as lost; what it raises
+    leaves a pending epoch pending, and so the STOP of a lost file in force.
     """
 
     paths: LedgerPaths
@@ -40,8 +40,7 @@ class StartOrder:
     new_owner: Callable[[], str]
     location: str | None = None
     keep: int = 10
-    given_up: frozenset[str] = field(default_factory=frozenset)
-    before_roll_forward: Callable[[Tenure], None] = lambda _tenure: None
+    before_roll_forward: Callable[[Tenure], frozenset[str]] = lambda _tenure: frozenset()
 
 
 def start(ports: Ports, order: StartOrder) -> Started:
@@ -67,8 +66,8 @@ def _start_once(ports: Ports, order: StartOrder) -> Started:
     location = order.location or tenure.state.location
     claim_location(ports, location, tenure.state)
     pending = tenure.state.epoch if tenure.pending else None
-    order.before_roll_forward(tenure)
-    published = roll_forward(ports, tenure, order.given_up)
+    given_up = order.before_roll_forward(tenure)
+    published = roll_forward(ports, tenure, given_up)
     swept = sweep_own_directory(ports, published.tenure)
     swept += sweep_staging(ports, published.tenure, staging_directory(location))
     purge(ports, published.tenure, order.keep)

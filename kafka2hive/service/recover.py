@@ -26,7 +26,7 @@ from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.pending import PendingFiles, pending_files
 from kafka2hive.service.rebuild import RebuiltLedger
-from kafka2hive.service.repair import Repairs
+from kafka2hive.service.repair import Repairs, remedies
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -189,15 +189,20 @@ def _recover_table(
 ) -> RecoveredTable:
     """Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
 
-    They are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is not
-    recorded: the same command again records it, and `verify` names it.
+    What is lost is judged after each take-over, from the state taken over: another `recover` may have repaired it since
+    the look. Only trouble with the question itself is wanted before the fence.
+    Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is
+    not recorded: the same command again records it, and `verify` names it.
     """
-    wanted = repairs.wanted(view, order.accept_loss, order.refetch)
+    named = remedies(order.accept_loss, order.refetch)
+    repairs.wanted(view, named)
     change = Change()
 
-    def prepare(tenure: Tenure) -> None:
+    def prepare(tenure: Tenure) -> frozenset[str]:
         nonlocal change
+        wanted = repairs.wanted(tenure, named)
         change = repairs.change(tenure, wanted, order.accept_gap)
+        return wanted.finals
 
     started = start(
         wiring.ports,
@@ -206,7 +211,6 @@ def _recover_table(
             judge=lambda: judge.judge(view.paths, None),
             new_owner=new_owner,
             keep=wiring.map.limits.keep_snapshots,
-            given_up=frozenset(file.final for file in wanted.files),
             before_roll_forward=prepare,
         ),
     )
@@ -214,7 +218,7 @@ def _recover_table(
 
     def publish(change: Change) -> None:
         nonlocal tenure
-        snapshot = draft(tenure, view.state.service, wiring.ports.clock.now(), change)
+        snapshot = draft(tenure, tenure.state.service, wiring.ports.clock.now(), change)
         tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
 
     if change.losses or change.gaps or change.first:

@@ -1,6 +1,6 @@
 """What a person decides after a STOP: give a file up, dump its records again, accept a gap. All recorded in the ledger."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -13,12 +13,12 @@ from kafka2hive.ledger.draft import Change
 from kafka2hive.ledger.history import find_file
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import ConfigError
+from kafka2hive.ledger.whereabouts import find
+from kafka2hive.model.errors import ConfigError, Stop
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
 from kafka2hive.service.kafka_view import last_read_epochs
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import FileSystem, length_at
 
 ACCEPT_LOSS = "accept-loss"
 REFETCH = "refetch"
@@ -33,6 +33,18 @@ class Wanted:
     files: tuple[DataFile, ...] = ()
     remedies: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def finals(self) -> frozenset[str]:
+        return frozenset(file.final for file in self.files)
+
+
+def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
+    """The remedy for each address that a person named. Raises ConfigError when one is named for both."""
+    both = set(accept_loss) & set(refetch)
+    if both:
+        raise ConfigError("usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch")
+    return dict.fromkeys(accept_loss, ACCEPT_LOSS) | dict.fromkeys(refetch, REFETCH)
+
 
 class Repairs:
     """`refetch` dumps one file's records again into staged files (kafka2hive.service.refetch)."""
@@ -42,22 +54,16 @@ class Repairs:
         self._kafka = kafka
         self._refetch = refetch
 
-    def wanted(self, view: View, accept_loss: Collection[str], refetch: Collection[str]) -> Wanted:
+    def wanted(self, ledger: View | Tenure, remedies: Mapping[str, str]) -> Wanted:
         """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.
 
-        Raises ConfigError when a file is named for both remedies.
+        Of a View the answer is advice: another owner may repair the same files meanwhile. Raises Stop, StorageError.
         """
-        both = set(accept_loss) & set(refetch)
-        if both:
-            raise ConfigError(
-                "usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch"
-            )
-        remedies = dict.fromkeys(accept_loss, ACCEPT_LOSS) | dict.fromkeys(refetch, REFETCH)
-        recorded = {loss.path for loss in view.state.losses}
+        recorded = {loss.path for loss in ledger.state.losses}
         files = []
         for path in sorted(set(remedies) - recorded):
-            file = self._find(view, path)
-            if file is not None and not _is_unharmed(self._wiring.ports.files, file):
+            file = self._named(ledger, path)
+            if file is not None and isinstance(find(self._wiring.ports.files, file), Stop):
                 files.append(file)
         return Wanted(tuple(files), tuple((f.final, remedies[f.final]) for f in files))
 
@@ -105,14 +111,10 @@ class Repairs:
             case _:
                 assert_never(decision)
 
-    def _find(self, view: View, path: str) -> DataFile | None:
-        pending = [f for f in view.state.files if f.final == path]
+    def _named(self, ledger: View | Tenure, path: str) -> DataFile | None:
+        pending = [f for f in ledger.state.files if f.final == path]
         return (
-            pending[0] if pending else find_file(self._wiring.ports.files, view.paths, view.directory, path)
+            pending[0]
+            if pending
+            else find_file(self._wiring.ports.files, ledger.paths, ledger.directory, path)
         )
-
-
-def _is_unharmed(files: FileSystem, file: DataFile) -> bool:
-    """There with its committed length; or still staged so, and nothing in the way of its move."""
-    final = length_at(files, file.final)
-    return final == file.length or (final is None and length_at(files, file.staged) == file.length)

@@ -12,6 +12,7 @@ LEDGER = "kafka2hive.ledger."
 TAKE_OVER = LEDGER + "take_over"
 COMMIT = LEDGER + "commit"
 PROMOTE = LEDGER + "promote"
+WHEREABOUTS = LEDGER + "whereabouts"
 FINALISE = LEDGER + "finalise"
 HYGIENE = LEDGER + "hygiene"
 DRAFT = LEDGER + "draft"
@@ -237,7 +238,7 @@ MUTANTS = (
         "no roll-forward",
         START,
         (
-            "    published = roll_forward(ports, tenure, order.given_up)\n",
+            "    published = roll_forward(ports, tenure, given_up)\n",
             "    published = Published(finalise(ports, tenure) if tenure.pending else tenure, MoveCounts())\n",
         ),
         (
@@ -249,7 +250,7 @@ MUTANTS = (
         "a start's roll-forward is forgotten and the state called final",
         START,
         (
-            "    published = roll_forward(ports, tenure, order.given_up)\n",
+            "    published = roll_forward(ports, tenure, given_up)\n",
             "    published = Published(tenure.finalised(), MoveCounts())\n",
         ),
         ("import roll_forward\n", "import Published\n"),
@@ -266,19 +267,16 @@ MUTANTS = (
     ),
     _mutant(
         "the final place is looked at before the staged one",
-        PROMOTE,
+        WHEREABOUTS,
         (
-            "    staged = _length(files, file.staged)\n    final = _length(files, file.final)\n",
-            "    final = _length(files, file.final)\n    staged = _length(files, file.staged)\n",
+            "    staged = length_at(files, file.staged)\n    final = length_at(files, file.final)\n",
+            "    final = length_at(files, file.final)\n    staged = length_at(files, file.staged)\n",
         ),
     ),
     _mutant(
         "both missing is STOP without asking whether my directory is still mine",
         PROMOTE,
-        (
-            '    list_own_directory(files, tenure)\n    raise stop_for("ledger.missing"',
-            '    raise stop_for("ledger.missing"',
-        ),
+        ("        list_own_directory(files, tenure)\n        raise found\n", "        raise found\n"),
     ),
     _mutant(
         "promote errors ignored",
@@ -299,7 +297,7 @@ MUTANTS = (
     _mutant(
         "a staged length that differs is STOP without looking at the final place",
         PROMOTE,
-        ("    if final == file.length:\n        return Move.ALREADY_MOVED\n", ""),
+        ("        final = length_at(files, file.final)\n", "        final = None\n"),
     ),
     _mutant(
         "the final place is cleared before the move",
