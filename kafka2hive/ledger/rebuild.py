@@ -89,6 +89,10 @@ class _Attempt:
         return self.first.ranges
 
     @property
+    def every_file(self) -> tuple[FoundFile, ...]:
+        return (*self.files, *self.more)
+
+    @property
     def accounts(self) -> tuple[Account, ...] | None:
         return next((f.footer.accounts for f in self.files if f.footer.accounts is not None), None)
 
@@ -99,7 +103,7 @@ class _Attempt:
             return "the files that were closed last are not there"
         total = sum(accounts, Account())
         for kind, wanted in ((FileKind.DATA, total.written), (FileKind.DEAD_LETTER, total.dead_lettered)):
-            rows = sum(f.footer.rows for f in (*self.files, *self.more) if f.footer.kind is kind)
+            rows = sum(f.footer.rows for f in self.every_file if f.footer.kind is kind)
             if rows != wanted:
                 return f"its {kind.value} files hold {rows:,} of {wanted:,} rows"
         try:
@@ -122,8 +126,7 @@ def rebuild(place: Place, found: Iterable[FoundFile], accepts: Accepts) -> Rebui
         )
     attempts = _attempts(finals)
     newest = max(attempt.epoch for attempt in attempts)
-    chosen, left_staged = _promised(files, attempts, newest)
-    attempts += [attempt for attempt in chosen if attempt not in attempts]
+    attempts = _promised(files, attempts, newest)
     attempts.sort(key=lambda a: (a.epoch, a.ranges))
     tasks = _with_refetched(attempts)
     unproven = [*_holes(tasks), *_incomplete(tasks)]
@@ -131,18 +134,17 @@ def rebuild(place: Place, found: Iterable[FoundFile], accepts: Accepts) -> Rebui
     if refused:
         told = "; ".join(f"{item.range}: {item.why}" for item in refused)
         raise Stop("rebuild.unproven", f"{place.table}: not proven to be all there: {told}", _remedy(refused))
-    pending = newest if chosen else None
+    old, half = _by_state(tasks, newest)
     generation = max(f.name.generation for f in files) + 1
     epoch = max(f.name.epoch for f in files) + 1
-    old = [task for task in tasks if task.epoch != pending]
     begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
     base = _snapshot(place, generation, epoch, old, unproven, begun, None)
     last = None
-    if pending is not None:
+    if half:
         stands = {p.topic_partition: p.end for p in base.positions}
-        half = [task for task in tasks if task.epoch == pending]
         last = _snapshot(place, generation, epoch + 1, half, unproven, stands, base)
-    return Rebuilt(base, last, tuple(unproven), left_staged)
+    used = sum(not f.final for task in tasks for f in task.every_file)
+    return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - used)
 
 
 def _attempts(files: Iterable[FoundFile]) -> list[_Attempt]:
@@ -168,14 +170,16 @@ def _attempts(files: Iterable[FoundFile]) -> list[_Attempt]:
 
 
 def _promised(
-    files: Sequence[FoundFile], attempts: list[_Attempt], newest: tuple[int, int]
-) -> tuple[list[_Attempt], int]:
-    """Staged files of the newest committed epoch: they are committed, too. Gives the attempts that have some.
+    files: Sequence[FoundFile], attempts: Sequence[_Attempt], newest: tuple[int, int]
+) -> list[_Attempt]:
+    """Staged files of the newest committed epoch: they are committed, too. Gives all attempts with those.
 
     Of a task with a visible file only that attempt counts; of another one any whole attempt of the same plan will do.
+    Two files dumped again in one epoch are two attempts of task 0.
     """
-    here = {a.first.task: a for a in attempts if a.epoch == newest}
+    here = {a.first.attempt: a for a in attempts if a.epoch == newest}
     plans = {a.first.planned_at_ms for a in here.values()}
+    seen = {a.first.task for a in here.values()}
     there = {file.name for file in files if file.final}
     staged = [
         f
@@ -187,31 +191,54 @@ def _promised(
     ]
     chosen: list[_Attempt] = []
     for attempt in sorted(_attempts(staged), key=lambda a: a.first.attempt):
-        visible = here.get(attempt.first.task)
-        if visible is None and attempt.doubt() is None:
-            here[attempt.first.task] = attempt
-            chosen.append(attempt)
-        elif visible is not None and visible.first.attempt == attempt.first.attempt:
+        visible = here.get(attempt.first.attempt)
+        if visible is not None:
             visible.files += attempt.files
-            chosen.append(visible)
-    used = sum(not f.final for a in chosen for f in a.files)
-    return chosen, sum(not f.final for f in files) - used
+        elif attempt.first.task not in seen and attempt.doubt() is None:
+            seen.add(attempt.first.task)
+            chosen.append(attempt)
+    return [*attempts, *chosen]
 
 
 def _with_refetched(attempts: Sequence[_Attempt]) -> list[_Attempt]:
-    """Tasks alone: an attempt with the very ranges of an earlier epoch's task dumped a lost file of it again."""
+    """Tasks alone: an attempt with the very ranges of an earlier epoch's task dumped a lost file of it again.
+
+    It replaces files of one kind; what it wrote of the other by the way was never committed. Two of one epoch whose
+    task has no file left replace files of different Hive partitions.
+    """
     tasks: dict[tuple[OffsetRange, ...], _Attempt] = {}
     for attempt in attempts:
         earlier = tasks.get(attempt.ranges)
         if earlier is None:
             tasks[attempt.ranges] = attempt
-        elif earlier.epoch < attempt.epoch:
-            earlier.more += attempt.files
+        elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):
+            kinds = {f.footer.kind for f in attempt.files if f.final}
+            earlier.more += [f for f in attempt.files if f.footer.kind in kinds]
         else:
             raise _impossible(
                 f"{earlier.files[0].path} and {attempt.files[0].path}: two attempts of one task are visible"
             )
     return list(tasks.values())
+
+
+def _places(task: _Attempt) -> set[tuple[FileKind, HivePartition]]:
+    return {(f.footer.kind, f.footer.partition) for f in task.every_file}
+
+
+def _by_state(
+    tasks: Sequence[_Attempt], newest: tuple[int, int]
+) -> tuple[Sequence[_Attempt], Sequence[_Attempt]]:
+    """Tasks of the final snapshot and of the pending one, which has every staged file, or the next start sweeps it.
+
+    A file that is dumped again belongs to the ranges of an old task: a half visible one makes all tasks pending, and
+    the roll-forward finds most files moved.
+    """
+    staged = [task for task in tasks if not all(f.final for f in task.every_file)]
+    if not staged:
+        return tasks, ()
+    if any(task.epoch != newest for task in staged):
+        return (), tasks
+    return [t for t in tasks if t.epoch != newest], [t for t in tasks if t.epoch == newest]
 
 
 def _holes(tasks: Sequence[_Attempt]) -> Iterator[Unproven]:
@@ -259,7 +286,7 @@ def _snapshot(
     files: list[DataFile] = []
     accounts: list[RangeAccount] = []
     for number, task in enumerate(tasks):
-        files += [_data_file(place, file, number, task.ranges) for file in (*task.files, *task.more)]
+        files += [_data_file(place, file, number, task.ranges) for file in task.every_file]
         if task.doubt() is None:
             assert task.accounts is not None
             pairs = zip(task.ranges, task.accounts, strict=True)

@@ -196,6 +196,70 @@ def test_a_file_dumped_again_counts_for_the_one_that_was_lost(table: Table) -> N
     assert sum(f.rows for f in result.final.files) == 26
 
 
+def lost_and_dumped_again(staged: tuple[int, ...]) -> Table:
+    """Of a task's three files the first, of 4 rows, was lost; a later epoch dumped it again in two files."""
+    table = Table()
+    table.wrote(1, r(0, 10), rows=(4, 3, 3))
+    table.wrote(2, r(10, 20), rows=(10,))
+    del table.files[0]
+    table.wrote(5, r(0, 10), rows=(3, 1), written=4, generation=2, staged=staged, accounts=False)
+    return table
+
+
+def test_every_staged_file_of_a_half_visible_second_dump_is_pending() -> None:
+    table = lost_and_dumped_again(staged=(1,))
+    (staged,) = (f for f in table.files if not f.final)
+    result = table.rebuilt()
+    assert ends(result) == {"t-0": (0, 20)}
+    assert (result.left_staged, result.unproven) == (0, ())
+    assert result.pending is not None
+    assert all(f.final.rpartition("/")[2] != staged.name.in_state("final") for f in result.final.files)
+    assert staged.name.in_state("final") in {f.final.rpartition("/")[2] for f in result.pending.files}
+    assert sum(f.rows for s in (result.final, result.pending) for f in s.files) == 20
+
+
+def test_a_second_dump_that_is_all_visible_leaves_nothing_pending() -> None:
+    result = lost_and_dumped_again(staged=()).rebuilt()
+    assert (result.pending, sum(f.rows for f in result.final.files)) == (None, 20)
+
+
+def test_two_second_dumps_of_one_epoch_are_both_pending() -> None:
+    """Each is task 0 of a plan of its own."""
+    table = lost_and_dumped_again(staged=(1,))
+    table.wrote(3, r(20, 30), rows=(4, 6))
+    lost = table.files.pop(-2)
+    half = {"generation": 2, "staged": (1,), "accounts": False}
+    table.wrote(5, r(20, 30), rows=(3, 1), written=lost.footer.rows, attempt="z", plan=1, **half)  # type: ignore[arg-type]
+    result = table.rebuilt()
+    assert (result.left_staged, result.unproven) == (0, ())
+    assert result.pending is not None and sum(f.rows for f in result.pending.files) == 30
+
+
+def test_the_rows_a_second_dump_of_dead_letters_wrote_by_the_way_stay_orphans() -> None:
+    table = Table()
+    table.wrote(1, r(0, 10), rows=(8,), letters=2)
+    letters = table.files.pop()
+    table.files[0] = replace(
+        table.files[0], footer=replace(table.files[0].footer, accounts=letters.footer.accounts)
+    )
+    table.wrote(2, r(0, 10), rows=(8,), letters=2, staged=(0,))
+    result = table.rebuilt()
+    assert (result.pending, result.left_staged, result.unproven) == (None, 1, ())
+    assert sum(f.rows for f in result.final.files) == 10
+
+
+def test_two_second_dumps_whose_task_has_no_file_left_are_asked_about() -> None:
+    table = Table()
+    first, second = (
+        table.wrote(5, r(0, 10), rows=(0,) * number + (rows,), attempt=str(number))
+        for number, rows in enumerate((4, 6))
+    )
+    table.files = [first[0], second[1]]
+    assert table.stop().code == "rebuild.unproven"
+    result = table.rebuilt(r(0, 10))
+    assert sum(f.rows for f in result.final.files) == 10
+
+
 @pytest.mark.parametrize("overlap", [r(19, 25), r(0, 3)])
 def test_offsets_that_go_back_are_never_guessed_about(table: Table, overlap: OffsetRange) -> None:
     table.wrote(3, overlap, rows=(len(overlap),))
