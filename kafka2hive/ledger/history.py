@@ -59,6 +59,12 @@ def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str)
     return None
 
 
+def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
+    """Epochs of the snapshots in the archive, by their names alone. Raises StorageError."""
+    names = (child.name for directory in _archives(files, paths) for child in files.list(directory))
+    return {parsed[0] for name in names if (parsed := parse_snapshot_name(name))}
+
+
 def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
     try:
         return [child.path for child in files.list(paths.archives) if child.is_directory]

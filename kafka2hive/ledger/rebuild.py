@@ -114,8 +114,12 @@ class _Attempt:
         return None
 
 
-def rebuild(place: Place, found: Iterable[FoundFile], accepts: Accepts) -> Rebuilt:
-    """Raises Stop: nothing to rebuild from, what the files say cannot be, or offsets unproven and not accepted."""
+def rebuild(
+    place: Place, found: Iterable[FoundFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
+) -> Rebuilt:
+    """`used`: generation and epoch of every further name that was seen, of the archive, too; they are not used again.
+
+    Raises Stop: nothing to rebuild from, what the files say cannot be, or offsets unproven and not accepted."""
     files = list(found)
     finals = [f for f in files if f.final]
     if not finals:
@@ -135,16 +139,17 @@ def rebuild(place: Place, found: Iterable[FoundFile], accepts: Accepts) -> Rebui
         told = "; ".join(f"{item.range}: {item.why}" for item in refused)
         raise Stop("rebuild.unproven", f"{place.table}: not proven to be all there: {told}", _remedy(refused))
     old, half = _by_state(tasks, newest)
-    generation = max(f.name.generation for f in files) + 1
-    epoch = max(f.name.epoch for f in files) + 1
+    names = {(f.name.generation, f.name.epoch) for f in files} | set(used)
+    generation = max(generation for generation, _ in names) + 1
+    epoch = max(epoch for _, epoch in names) + 1
     begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
     base = _snapshot(place, generation, epoch, old, unproven, begun, None)
     last = None
     if half:
         stands = {p.topic_partition: p.end for p in base.positions}
         last = _snapshot(place, generation, epoch + 1, half, unproven, stands, base)
-    used = sum(not f.final for task in tasks for f in task.every_file)
-    return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - used)
+    taken = sum(not f.final for task in tasks for f in task.every_file)
+    return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - taken)
 
 
 def _attempts(files: Iterable[FoundFile]) -> list[_Attempt]:

@@ -7,6 +7,7 @@ from io import BytesIO
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import live_owners
+from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.rebuild import FoundFile, Place, Rebuilt, rebuild
 from kafka2hive.ledger.rebuild_place import put_in_place, refuse_present_ledger
@@ -59,8 +60,8 @@ def rebuild_ledger(
     letters = join(wiring.map.dead_letters.location, f"source_table={escape_partition_value(table)}")
     there = [(s, True) for s in _visible(wiring, location)]
     there += [(s, True) for s in _visible(wiring, letters)]
-    staged = [s for s in _children(files, staging_directory(location)) if s.name.endswith(".pending")]
-    there += [(s, False) for s in staged]
+    staging = _children(files, staging_directory(location))
+    there += [(s, False) for s in staging if s.name.endswith(".pending")]
     found, strangers = _read(wiring, table, there)
     marked = read_marker(files, location)
     ledger_id = marked or _only_ledger(location, found)
@@ -76,7 +77,8 @@ def rebuild_ledger(
     place = Place(
         ledger_id, wiring.map.service, table, location, staging_directory(location), wiring.ports.clock.now()
     )
-    result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end))
+    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(staging, ledger_id)
+    result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
     if not plan_only:
         put_in_place(wiring.ports, paths, result)
     return RebuiltLedger(result, len(mine), len(found) - len(mine))
@@ -174,6 +176,12 @@ def _only_ledger(location: str, found: list[FoundFile]) -> str:
             "restore the ledger or the owner marker from a backup; nothing was changed",
         )
     return ledgers[0]
+
+
+def _used(staging: tuple[FileStatus, ...], ledger_id: str) -> set[tuple[int, int]]:
+    """Generation and epoch of all of the ledger's staged names, also of files that nobody finished."""
+    names = (parsed[0] for status in staging if (parsed := DataFileName.parse(status.name)))
+    return {(name.generation, name.epoch) for name in names if name.ledger == ledger_tag(ledger_id)}
 
 
 def _may_be_mine(path: str, ledger_id: str) -> bool:
