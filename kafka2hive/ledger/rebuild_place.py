@@ -1,5 +1,7 @@
 """Putting a rebuilt ledger into its place: built beside, complete, renamed once, as init does (R1)."""
 
+from collections.abc import Mapping
+
 from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.rebuild import Rebuilt
@@ -25,38 +27,42 @@ def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
     the ledger there (Stop) once one has succeeded. Raises Stop, Surprise, TableError.
     """
     directory = Generation(rebuilt.final.generation).name
+    texts = {snapshot_name(rebuilt.final.epoch, SnapshotState.FINAL): encode(rebuilt.final)}
+    if rebuilt.pending is not None:
+        texts[snapshot_name(rebuilt.pending.epoch, SnapshotState.PENDING)] = encode(rebuilt.pending)
 
     def attempt() -> Answer:
         beside = paths.beside(ports.new_uuid())
         generation = join(beside, directory)
         try:
             ports.files.mkdirs(generation)
-            for snapshot, state in (
-                (rebuilt.final, SnapshotState.FINAL),
-                (rebuilt.pending, SnapshotState.PENDING),
-            ):
-                if snapshot is not None:
-                    name = snapshot_name(snapshot.epoch, state)
-                    write_file(ports.files, join(generation, name), encode(snapshot))
+            for name, text in texts.items():
+                write_file(ports.files, join(generation, name), text)
             ports.files.rename(beside, paths.table_directory)
-        except AlreadyExists as error:
-            raise _there(paths) from error
         except StorageError as error:
             log.warning("rebuild %s: %s", paths.table_directory, error)
-            return Answer.DONE if _is_mine(ports, paths, directory) else answer_to(error)
+            return _look_again(ports.files, paths, directory, texts, error)
         log.info("rebuild %s: done", paths.table_directory)
         return Answer.DONE
 
     persist(ports, "rebuild", paths.table_directory, attempt)
 
 
-def _is_mine(ports: Ports, paths: LedgerPaths, directory: str) -> bool:
-    """After a rename without an answer: a ledger of this generation is there. Nobody else makes one of it by now."""
+def _look_again(
+    files: FileSystem, paths: LedgerPaths, directory: str, texts: Mapping[str, bytes], refused: StorageError
+) -> Answer:
+    """DONE where this very ledger is there: an earlier rename without an answer was carried out. Raises Stop: another is."""
     try:
-        ports.files.stat(join(paths.table_directory, directory))
-    except StorageError:
-        return False
-    return True
+        present = {name: files.read(join(paths.table_directory, directory, name)) for name in texts}
+    except NotFound:
+        present = {}
+    except StorageError as error:
+        return answer_to(error)
+    if present == texts:
+        return Answer.DONE
+    if isinstance(refused, AlreadyExists):
+        raise _there(paths) from refused
+    return answer_to(refused)
 
 
 def _there(paths: LedgerPaths) -> Stop:

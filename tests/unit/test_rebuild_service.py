@@ -1,6 +1,7 @@
-"""`recover --rebuild-ledger` on a local disk: real footers and a real archive."""
+"""`recover --rebuild-ledger` on a local disk: real footers, a real archive, and a rename whose answer is lost."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,13 +14,17 @@ from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
+from kafka2hive.ledger.ports import Patience
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.account import Account
+from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.service.identity import new_owner
 from kafka2hive.service.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.unit.cli_ledger import READ, TABLE, Service, local, pending_service
 
 KEEP = 2
@@ -93,3 +98,71 @@ def test_epochs_go_on_above_those_of_files_that_nobody_finished(lost_ledger: Ser
     ledger = rebuilt(lost_ledger.wiring).ledger
 
     assert (ledger.final.generation, ledger.final.epoch) == (8, 100)
+
+
+class Unclear(LocalFileSystem):
+    """The first rename's answer is lost, and `silent` questions about its target have none, either."""
+
+    def __init__(self, done: bool, silent: int) -> None:
+        self._done = done
+        self._silent = silent
+        self._target: str | None = None
+
+    def rename(self, source: str, target: str) -> None:
+        if self._target is not None:
+            return super().rename(source, target)
+        self._target = target
+        if self._done:
+            super().rename(source, target)
+        raise OutcomeUnknown(source)
+
+    def read(self, path: str) -> bytes:
+        self._question(path)
+        return super().read(path)
+
+    def stat(self, path: str) -> FileStatus:
+        self._question(path)
+        return super().stat(path)
+
+    def _question(self, path: str) -> None:
+        if self._silent and self._target is not None and path.startswith(self._target):
+            self._silent -= 1
+            raise Unavailable(path)
+
+
+def unclear(service: Service, done: bool, silent: int) -> Wiring:
+    patience = Patience(attempts=4, first=0.01)
+    ports = replace(service.wiring.ports, files=Unclear(done, silent), patience=patience)
+    return replace(service.wiring, ports=ports)
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("silent", [0, 1, 2])
+def test_a_rename_without_an_answer_is_asked_about_until_there_is_one(
+    lost_ledger: Service, done: bool, silent: int
+) -> None:
+    ledger = rebuilt(unclear(lost_ledger, done, silent)).ledger
+    files, paths = lost_ledger.wiring.ports.files, lost_ledger.wiring.paths(TABLE)
+    assert look(files, paths).state == ledger.final
+
+
+def test_where_nothing_answers_any_more_a_rebuilding_ends_unclear(lost_ledger: Service) -> None:
+    with pytest.raises(Surprise):
+        rebuilt(unclear(lost_ledger, done=True, silent=99))
+
+
+def test_a_ledger_that_another_rebuilding_made_is_not_taken_for_ones_own(lost_ledger: Service) -> None:
+    wiring = unclear(lost_ledger, done=False, silent=1)
+    other = replace(lost_ledger.wiring.map, service="other")
+
+    class Overtaken(Unclear):
+        def rename(self, source: str, target: str) -> None:
+            try:
+                super().rename(source, target)
+            except OutcomeUnknown:
+                rebuilt(replace(lost_ledger.wiring, map=other))
+                raise
+
+    wiring = replace(wiring, ports=replace(wiring.ports, files=Overtaken(done=False, silent=1)))
+    with pytest.raises(Stop, match="nothing is rebuilt over a ledger"):
+        rebuilt(wiring)
