@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafka2hive.ledger.draft import Change
 from kafka2hive.ledger.tenure import list_own_directory
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
@@ -263,6 +263,12 @@ class Dump:
 
     def _publish(self, flight: Flight, table: Table, manifests: Sequence[TableManifest]) -> TableReport:
         assert table.tenure is not None
+        if strays := [m.epoch for m in manifests if m.epoch != table.tenure.next_epoch]:
+            raise Kafka2HiveError(
+                "task.wrong_epoch",
+                f"{table.name}: tasks wrote for epoch {strays[0]}, {table.tenure.next_epoch} is to be committed",
+                "report it: a bug; nothing of the epoch was committed",
+            )
         outcome = judge_manifests(
             table.name,
             flight.ranges(table.name),

@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.account import Account, RangeAccount
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.values import TableManifest, TableSettings
@@ -163,6 +165,20 @@ def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Pa
     assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
     dump.on_epoch(2, only_tombstones(dump, 2))
     assert dump.plan(2) == 2
+
+
+def test_tasks_of_another_epoch_end_the_run_and_commit_nothing(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    dump, holding = make_dump_and_holding(wiring, Kafka())
+    assert dump.plan(0) == 1
+    table = holding.tables["air.early"]
+    assert table.tenure is not None
+    before = wiring.ports.files.list(table.tenure.directory)
+    late = [replace(manifest, epoch=manifest.epoch - 1) for manifest in only_tombstones(dump, 1)]
+    with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
+        dump.on_epoch(1, late)
+    assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
+    assert wiring.ports.files.list(table.tenure.directory) == before
 
 
 def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path) -> None:
