@@ -5,7 +5,7 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, persist
 from kafka2hive.model.layout import FIRST_GENERATION, LedgerPaths, SnapshotState, join, snapshot_name
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, write_file
+from kafka2hive.storage.port import AlreadyExists, StorageError, write_file
 
 
 def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
@@ -50,7 +50,7 @@ def _empty(ports: Ports, table: str, service: str, location: str) -> Snapshot:
 def _is_there(ports: Ports, directory: str) -> bool:
     try:
         ports.files.stat(directory)
-    except (NotFound, StorageError):
+    except StorageError:
         return False
     return True
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kafka2hive.ledger.take_over import Newest, newest_snapshot, read_snapshot, the_generation
-from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.ledger.take_over import Newest, newest_snapshot, read_state, the_generation
+from kafka2hive.model.errors import Surprise
 from kafka2hive.model.layout import Generation, LedgerPaths, join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
@@ -33,7 +33,8 @@ def look(files: FileSystem, paths: LedgerPaths) -> View:
             directory = paths.generation(generation)
             try:
                 newest = newest_snapshot(directory, files.list(directory))
-                return View(paths, generation, newest, _state(files, paths, join(directory, newest.name)))
+                state = read_state(files, paths, join(directory, newest.name))
+                return View(paths, generation, newest, state)
             except NotFound:
                 continue
     except StorageError as error:
@@ -41,10 +42,3 @@ def look(files: FileSystem, paths: LedgerPaths) -> View:
     raise Surprise(
         "ledger.moving", f"{paths.table_directory} changed owners {_MOVED_UNDER_US} times while it was read"
     )
-
-
-def _state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
-    state = read_snapshot(files, path)
-    if state.table != paths.table:
-        raise Stop("ledger.impossible", f"{path}: it says table {state.table}", "restore it from a backup")
-    return state

@@ -46,7 +46,7 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
         raise Stop(
             "ledger.generations",
             f"{paths.table_directory}: {len(found)} generation directories, always exactly one is there",
-            "restore the directory by hand from what `hdfs dfs -ls` shows; nothing was changed",
+            "restore the directory by hand from what `hdfs dfs -ls` shows; no file was changed",
         )
     return found[0]
 
@@ -76,12 +76,20 @@ def read_snapshot(files: FileSystem, path: str) -> Snapshot:
         snapshot = decode(data)
     except SnapshotDamaged as error:
         raise Stop(
-            "ledger.damaged", f"{path}: {error}", "restore the file from a backup; nothing was changed"
+            "ledger.damaged", f"{path}: {error}", "restore the file from a backup; no file was changed"
         ) from error
     named = parse_snapshot_name(base_name(path))
     if named is not None and named[0] != snapshot.epoch:
         raise _impossible(path, f"it says epoch {snapshot.epoch}")
     return snapshot
+
+
+def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
+    """The newest snapshot of this very table. Raises as read_snapshot."""
+    state = read_snapshot(files, path)
+    if state.table != paths.table:
+        raise _impossible(path, f"it says table {state.table}")
+    return state
 
 
 def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation | None = None) -> Tenure:
@@ -116,13 +124,11 @@ def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation |
     newest = newest_snapshot(directory, children)
     path = join(directory, newest.name)
     try:
-        state = read_snapshot(files, path)
+        state = read_state(files, paths, path)
     except NotFound as error:
         raise fenced(paths, mine) from error
     except StorageError as error:
         raise _no_answer(f"reading {path}", error) from error
-    if state.table != paths.table or state.epoch != newest.epoch:
-        raise _impossible(path, f"it says table {state.table}, epoch {state.epoch}")
     return Tenure(paths, mine, state, newest.pending)
 
 
@@ -158,8 +164,9 @@ def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
 
 
 def _impossible(path: str, what: str) -> Stop:
+    """R2 may have renamed the directory by then, which changes no file."""
     return Stop(
-        "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; nothing was changed"
+        "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; no file was changed"
     )
 
 
