@@ -9,8 +9,9 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import live_owners
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.rebuild import FoundFile, Place, Rebuilt, rebuild
+from kafka2hive.ledger.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.rebuild_place import put_in_place, refuse_present_ledger
+from kafka2hive.ledger.rebuild_tasks import FoundFile
 from kafka2hive.model.errors import ConfigError, OwnedByLiveRun, Stop
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import (

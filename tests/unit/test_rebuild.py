@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.rebuild import FoundFile, Place, Rebuilt, rebuild
+from kafka2hive.ledger.rebuild import Place, Rebuilt, rebuild
+from kafka2hive.ledger.rebuild_tasks import FoundFile
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import FileKind, HivePartition
