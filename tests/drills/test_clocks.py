@@ -4,7 +4,6 @@ import datetime
 import itertools
 import os
 import random
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,6 @@ from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
-from tests.services.jars import java
 from tests.services.produce import Place, produce
 
 if TYPE_CHECKING:
@@ -39,36 +37,39 @@ CHANGES = [  # the instants at which an hour is skipped or begins again
 ]
 WALL_CLOCKS = ["2013-03-10T02:30:00", "2013-11-03T01:30:00", "2013-03-10T01:59:59.999999"]
 DAY = 86_400
-LIBRARY = "**/faketime/libfaketimeMT.so.1"
-# libfaketime up to 0.9.10 breaks the sleep of Python 3.11 and newer when monotonic time is left alone (its issue 426)
-SLEEP = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds) and None\n"
+# every reading of the wall clock in Python goes through these
+MOVED = """\
+import os, time
+
+real, to_utc, to_local = time.time, time.gmtime, time.localtime
+
+def moved():
+    with open(os.environ["MOVED_CLOCK"]) as file:
+        return real() + float(file.read())
+
+time.time = moved
+time.time_ns = lambda: int(moved() * 1e9)
+time.gmtime = lambda seconds=None: to_utc(moved() if seconds is None else seconds)
+time.localtime = lambda seconds=None: to_local(moved() if seconds is None else seconds)
+"""
 HOURS = "dt=%Y-%m-%d/hr=%H"
 
 
 class Clock:
     """The wall clock that Python processes see which are started with `env`: the real one, `move` seconds away.
 
-    Spark's workers get it from `spark_conf`. The JVM between them keeps the real one: under libfaketime it spins.
+    Kafka's and HDFS's clients and the JVM keep the real one: under libfaketime (0.9.10) both JVM and librdkafka wait for
+    moments that never come, or spin.
     """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
-        found = [path for root in ("/usr/lib", "/usr/lib64") for path in Path(root).glob(LIBRARY)]
-        assert found, "libfaketime is missing: scripts/setup test installs it"
-        faked = {
-            "LD_PRELOAD": str(found[0]),
-            "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
-        self.spark_conf = {f"spark.executorEnv.{name}": value for name, value in faked.items()}
+        (folder / "moved").mkdir()
+        (folder / "moved" / "sitecustomize.py").write_text(MOVED)
         self.env = {
-            **faked,
-            "JAVA_HOME": str(unfaked_java(folder / "java")),
-            "PYTHONPATH": os.pathsep.join([str(folder / "sleep"), os.environ.get("PYTHONPATH", "")]),
+            "MOVED_CLOCK": str(self._file),
+            "PYTHONPATH": os.pathsep.join([str(folder / "moved"), os.environ.get("PYTHONPATH", "")]),
         }
-        (folder / "sleep").mkdir()
-        (folder / "sleep" / "sitecustomize.py").write_text(SLEEP)
         self.moves = 0
         self.move(0)
 
@@ -78,15 +79,6 @@ class Clock:
         beside.write_text(f"{seconds:+d}\n")
         beside.replace(self._file)
         self.moves += 1
-
-
-def unfaked_java(home: Path) -> Path:
-    """A JAVA_HOME whose java sees the real clock."""
-    launcher = home / "bin" / "java"
-    launcher.parent.mkdir(parents=True)
-    launcher.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec {shlex.quote(java())} "$@"\n')
-    launcher.chmod(0o755)
-    return home
 
 
 def moments() -> Iterator[tuple[str, int]]:
@@ -144,7 +136,6 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
             {**common, "table": berlin, "bucket": bucket("ms", unit="ms", zone="Europe/Berlin")},
             raw_table(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
         ],
-        spark={"conf": clock.spark_conf},
     )
     kafka.create_topic(unique, 2)
     records = [orjson.dumps({"id": n, "at": text, "ms": ms}) for n, (text, ms) in enumerate(moments())]
