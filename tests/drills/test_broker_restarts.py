@@ -33,7 +33,7 @@ def test_one_run_lives_through_every_restart_of_its_broker(
     chance = random.Random(seed)
     restarts, hangs = form.count(3, 50), form.count(1, 3)
     hang_seconds = form.pick((5.0, 5.0), (60.0, 240.0))
-    uri, tree = f"file://{tmp_path}", LocalTree()
+    uri, tree = f"file://{tmp_path}/disk", LocalTree()
     json, raw = f"{unique}.flights", f"{unique}.payloads"
     ledgers = [LedgerText(tree, ledger_root(uri), table) for table in (json, raw)]
     payloads = itertools.cycle(flights()[(start := chance.randrange(300_000)) : start + 30_000])

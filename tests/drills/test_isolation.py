@@ -36,7 +36,7 @@ def test_one_broken_table_does_not_hold_up_the_others(
     tables = [f"{unique}.n{number}" for number in range(form.pick(12, 50))]
     seconds = form.pick(5.0, 120.0)
     broken, *others = chance.sample(tables, len(tables))
-    uri, tree = f"file://{tmp_path}", LocalTree()
+    uri, tree = f"file://{tmp_path}/disk", LocalTree()
     ledgers = {table: LedgerText(tree, ledger_root(uri), table) for table in tables}
     for topic in tables:
         kafka.create_topic(topic)

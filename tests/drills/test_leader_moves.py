@@ -143,7 +143,7 @@ def test_leaders_move_under_load_and_each_flight_arrives_once(
 def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
     cluster: KafkaCluster, figures: "Figures", unique: str, tmp_path: Path
 ) -> None:
-    uri, tree = f"file://{tmp_path}", LocalTree()
+    uri, tree = f"file://{tmp_path}/disk", LocalTree()
     cut, anew, well = (f"{unique}.{name}" for name in ("cut", "anew", "well"))  # topics and tables
     for topic in (cut, anew):
         cluster.create_topic_at(topic, [[1, 2]], UNCLEAN)

@@ -38,7 +38,7 @@ KEYS = 5
 def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
     figures: "Figures", unique: str, tmp_path: Path
 ) -> None:
-    uri, tree = f"file://{tmp_path}", LocalTree()
+    uri, tree = f"file://{tmp_path}/disk", LocalTree()
     names = ("grown", "remade", "aged", "compacted", "transactions")
     grown, remade, aged, compacted, transactions = topics = [f"{unique}.{name}" for name in names]
     ledgers = {topic: LedgerText(tree, ledger_root(uri), topic) for topic in topics}
