@@ -1,7 +1,8 @@
 """Everybody dumps the same topics, in turns, several times; every output is read and compared with the input.
 
-The marginal speed is (MB of the large topic - MB of the small one) / (CPU seconds of the large - of the small), each
-the median of the rounds, so that start-up cancels. The broker and HDFS are left out, all else a program starts is in.
+The marginal speed is (MB of the large topic - MB of the small one) / (CPU seconds of the large - of the small), so that
+start-up cancels; the difference is taken within a round, as a machine's speed drifts, and its median counts. Broker and
+HDFS are left out, all else a program starts is in.
 """
 
 import datetime
@@ -49,7 +50,8 @@ class Comparison:
         if len(sizes) < 2:
             return None
         low, high = sizes[0], sizes[-1]
-        cpu = self.median(name, high, "cpu") - self.median(name, low, "cpu")
+        rounds = zip(self.costs[name, low], self.costs[name, high], strict=False)
+        cpu = statistics.median(large.cpu - small.cpu for small, large in rounds)
         return (self.topics[high].megabytes - self.topics[low].megabytes) / cpu if cpu > 0 else None
 
     def document(self) -> dict[str, Any]:
