@@ -43,11 +43,8 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",
         "spark.sql.streaming.metricsEnabled": "false",
-        # plans are few and big rows, manifests too
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
         # a decoder that crashes should leave its Python stack in the error
         "spark.python.worker.faulthandler.enabled": "true",
-        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.reuse": "true",
         # no record passes through the driver's JVM: the second compiler would cost more than it saves
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
