@@ -4,7 +4,6 @@ With the product's own consumer settings and decoder, so that what is left betwe
 scheduling and exactness cost. What it writes is right as long as nothing fails.
 """
 
-import gc
 import multiprocessing
 import sys
 from collections import defaultdict
@@ -20,6 +19,7 @@ from confluent_kafka import Message, TopicPartition
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.task.run import seldom_collected
 from tests.peers.assignment import Assignment, read_assignment
 from tests.peers.shape import ZSTD_LEVEL
 
@@ -85,10 +85,10 @@ class Buckets:
             file.close()
 
 
+@seldom_collected()
 def work(assignment: Assignment, ends: dict[int, int], worker: int) -> None:
     """Read these topic partitions from 0 to their ends."""
     pa.set_cpu_count(1)
-    gc.disable()  # as seldom as in the product: messages hold no cycles
     shape = assignment.shape
     schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in shape.columns.items()])
     decoder = make_decoder("json", schema, "UTC")
