@@ -8,8 +8,8 @@ from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, properties, records
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, RecordAddress, TopicView, Watermark
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, TopicView, Watermark
+from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka import problems
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.problems import Problem
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, TopicView, Watermark
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from kafka2hive.model.offsets import TopicPartition
 
-UNKNOWN_ID = "-"
 UNKNOWN_EPOCH = -1
 
 # Where one record lies: its topic partition and its offset.

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
-
-_UNKNOWN_ID = "-"
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -94,6 +92,6 @@ def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
 
 def _go_on(position: Position, topic_ids: Mapping[str, str]) -> Position:
     topic_id = position.topic_id
-    if topic_id == _UNKNOWN_ID:
-        topic_id = topic_ids.get(position.topic_partition.topic, _UNKNOWN_ID)
+    if topic_id == UNKNOWN_ID:
+        topic_id = topic_ids.get(position.topic_partition.topic, UNKNOWN_ID)
     return replace(position, start=position.end, topic_id=topic_id)

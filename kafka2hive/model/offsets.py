@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# In place of a topic's or cluster's id that the broker does not give.
+UNKNOWN_ID = "-"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
@@ -44,5 +47,5 @@ class Position:
     topic_partition: TopicPartition
     start: int
     end: int
-    topic_id: str = "-"
+    topic_id: str = UNKNOWN_ID
     leader_epoch: int = -1

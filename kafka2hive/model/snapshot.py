@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 
 REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
@@ -49,7 +49,7 @@ class Snapshot:
     owner: str
     epoch: int
     written_at: str
-    cluster_id: str = "-"
+    cluster_id: str = UNKNOWN_ID
     location: str = ""
     newest_ms: int | None = None
     files: tuple[DataFile, ...] = ()

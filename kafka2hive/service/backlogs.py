@@ -6,9 +6,9 @@ from typing import assert_never
 
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.kafka.views import UNKNOWN_ID, ClusterView
+from kafka2hive.kafka.views import ClusterView
 from kafka2hive.ledger.draft import Change
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog
 from kafka2hive.service.table import Table

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka2hive.kafka.views import UNKNOWN_ID
 from kafka2hive.model.account import Account
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from kafka2hive.config.values import StartKind
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, UNKNOWN_ID, ClusterView, RecordAddress, Watermark
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.sight import Sight
 from kafka2hive.service.table import Table

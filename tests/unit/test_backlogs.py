@@ -7,12 +7,12 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import UNKNOWN_ID, ClusterView, TopicView, Watermark
+from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.layout import Generation
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.backlogs import ranges_to_read
 from kafka2hive.service.table import Table
