@@ -4,6 +4,7 @@ What is sent again is byte by byte the same call (the same client id and call nu
 client delivers it late: the NameNode's retry cache recognises it as long as its entry lives.
 """
 
+import functools
 import random
 import socket
 import threading
@@ -177,6 +178,24 @@ def _end(link: socket.socket) -> None:
     except OSError:
         pass  # not connected any more
     link.close()
+
+
+class LoseSome:
+    """Loses the answer of one in `least` to `most` changes, counted over all connections: random, and never none."""
+
+    def __init__(self, chance: random.Random, least: int, most: int) -> None:
+        self._gap = functools.partial(chance.randint, least, most)
+        self._left = self._gap()
+        self._lock = threading.Lock()
+
+    def __call__(self, change: Change) -> bool:
+        """Whether this one's is lost."""
+        with self._lock:
+            self._left -= 1
+            if self._left > 0:
+                return False
+            self._left = self._gap()
+            return True
 
 
 class LateCalls:

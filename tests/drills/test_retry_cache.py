@@ -18,7 +18,7 @@ from hdfs_native import Client, WriteOptions
 from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.load import Load
-from tests.drills.namenode_proxy import Change, LateCalls, NameNodeProxy
+from tests.drills.namenode_proxy import Change, LateCalls, LoseSome, NameNodeProxy
 from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
 from tests.drills.supervised import Supervised
 from tests.integration.product import command
@@ -169,7 +169,7 @@ def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_aft
     outages = form.count(1, 20)
     with Load(kafka, unique, form.pick(500, 300), seed) as load, Supervised(config) as service:
         service.wait_for_epochs(1)
-        proxy.lose = lambda change: chance.random() < 0.03
+        proxy.lose = LoseSome(chance, 10, 50)
         with late:
             for _ in range(outages):
                 service.wait_for_epochs(2)

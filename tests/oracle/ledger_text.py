@@ -46,11 +46,15 @@ class LedgerText:
         return [name for name in self.names() if not name.endswith(".final")]
 
     def pending_epoch(self) -> int | None:
-        """The epoch that is committed and not finished, if there is one."""
-        epochs = [_epoch(name) for name in self.names()]
-        newest = max((e for e, name in zip(epochs, self.names(), strict=True) if name.endswith(".final")))
-        waiting = [e for e, name in zip(epochs, self.names(), strict=True) if name.endswith(".pending")]
-        return next((epoch for epoch in waiting if epoch > newest), None)
+        """The epoch that is committed and not finished, if there is one; also while a run works or takes over."""
+        for _ in range(_TRIES):
+            names = self.names()
+            finished = [_epoch(name) for name in names if name.endswith(".final")]
+            if not finished:
+                continue  # taken over between the two listings
+            waiting = [_epoch(name) for name in names if name.endswith(".pending")]
+            return next((epoch for epoch in waiting if epoch > max(finished)), None)
+        raise AssertionError(f"{self._place} changes too fast to be read")
 
     def newest(self) -> Snapshot:
         """The newest snapshot, finished or pending; also while a run finishes it."""
