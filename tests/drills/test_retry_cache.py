@@ -169,7 +169,7 @@ def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_aft
     outages = form.count(1, 20)
     with Load(kafka, unique, form.pick(500, 300), seed) as load, Supervised(config) as service:
         service.wait_for_epochs(1)
-        proxy.lose = LoseSome(chance, 10, 50)
+        proxy.lose = LoseSome(chance, 3, 15)
         with late:
             for _ in range(outages):
                 service.wait_for_epochs(2)
