@@ -1,11 +1,12 @@
 """The streaming query: Spark's triggers drive the planner, tasks run, manifests come home.
 
-The stream says when an epoch is due. Its tasks are a job over the plans, which the driver has: as rows of the stream they
-would cost a second Python worker per task, to hand a plan from Spark to the first.
+The stream is a clock: one of Spark's own sources whose rows nobody reads. Planning and the tasks' job happen in
+`foreachBatch`, in the driver, which has ledgers and plans. A source of ours in Python would be a second process to plan
+through, and plans as its rows a second Python worker per task (docs/adr/0003-spark-as-scheduler.md).
 
 Facts it is built on (measured, pyspark 4.3.0):
 - `foreachBatch` runs in the driver's own process; an exception that leaves it ends the query and survives as text only;
-- a trigger whose offset does not move makes no batch, except for the first of a fresh checkpoint: that one comes empty;
+- `rate-micro-batch` has a new offset at every trigger, and exactly one with `availableNow`; unread, it runs no job;
 - `stop` interrupts a Spark job, but waits for Python code inside `foreachBatch`: no zombie commits after it;
 - `awaitTermination` without a time limit swallows SIGTERM; SIGTERM must reach the driver alone, not its JVM.
 """
@@ -24,10 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
-from kafka2hive.pipeline.planner_link import PlannerLink, PlannerPort
-from kafka2hive.pipeline.source import FORMAT, LINK_OPTION, PlannedEpochs
-from kafka2hive.pipeline.takeoff_gate import TakeoffGate
+from kafka2hive.pipeline.takeoff_gate import Planner, TakeoffGate
 from kafka2hive.pipeline.values import (
+    PlannedEpoch,
     TableManifest,
     TaskPlan,
     manifest_from_json,
@@ -36,6 +36,8 @@ from kafka2hive.pipeline.values import (
     plan_to_json,
 )
 
+#: A source of Spark's that always has something new.
+CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
 _ERROR_CHARACTERS = 4000
 #: What a py4j call raises when the JVM is gone.
@@ -76,14 +78,14 @@ class Ended:
 class DumpQuery:
     """One query, from `start` to the `Ended` that `run_until` returns. Not to be used again.
 
-    `scratch` is this process's throw-away directory: checkpoint and link live there. With `once` the query ends when
-    the planner has nothing more (trigger `availableNow`), else it asks every `trigger_seconds`.
+    `scratch` is this process's throw-away directory: the checkpoint lives there. With `once` one trigger (`availableNow`)
+    runs epochs until the planner has nothing more, and the query ends; else each trigger, every `trigger_seconds`, runs one.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        planner: PlannerPort,
+        planner: Planner,
         listener: EpochListener,
         function: Callable[[Iterable[str]], Iterator[str]],
         scratch: Path,
@@ -105,7 +107,6 @@ class DumpQuery:
         self._once = once
         self._stop_seconds = stop_seconds
         self._gate = TakeoffGate(planner)
-        self._link = PlannerLink(self._gate, scratch)
         self._kept = KeptError()
         self._abandoning = False
         self._abandoned: int | None = None
@@ -115,10 +116,9 @@ class DumpQuery:
         """Start the query with a fresh checkpoint. Raises ServiceUnavailable when Spark refuses."""
         try:
             self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{round(self._stop_seconds * 1000)}ms")
-            self._spark.dataSource.register(PlannedEpochs)
             self._query = (
-                self._spark.readStream.format(FORMAT)
-                .option(LINK_OPTION, str(self._link.path))
+                self._spark.readStream.format(CLOCK)
+                .option("rowsPerBatch", 1)
                 .load()
                 .writeStream.foreachBatch(self._on_batch)
                 .option("checkpointLocation", (self._scratch / "checkpoint").as_uri())
@@ -127,7 +127,6 @@ class DumpQuery:
                 .start()
             )
         except (PySparkException, *_SPARK_GONE) as error:
-            self._link.close()
             raise ServiceUnavailable(
                 "spark.start", f"the query did not start: {error_text(error)}"
             ) from error
@@ -141,7 +140,6 @@ class DumpQuery:
             time.sleep(TICK_SECONDS)
             on_tick()
             if not self._is_active():
-                self._link.close()
                 return self._how_it_ended()
         return self.stop()
 
@@ -156,41 +154,40 @@ class DumpQuery:
         while self._gate.busy() and time.monotonic() < deadline and self._is_active():
             time.sleep(TICK_SECONDS / 4)
         self._abandoning = True
-        self._link.close()
         try:
             self._query.stop()
         except (PySparkException, *_SPARK_GONE):
             pass  # it ended with an error of its own, or its stopTimeout passed: the process ends next
         abandoned = self._abandoned or self._gate.under_way()
-        error = self._kept.error or self._link.kept.error
+        error = self._kept.error
         return Ended(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
 
     def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
-        """Spark's call for each epoch. The batch has no rows, it says that it is time; nor does Spark's own number
-        count: its very first batch comes in any case.
-        """
-        number = self._gate.under_way()
-        if number is None:
-            return
+        """Spark's call at each trigger: it is time. Neither its rows nor its number count."""
         with self._kept:
-            self._run_epoch(number)
-        self._gate.landed()
+            while (epoch := self._gate.plan()) is not None:
+                try:
+                    self._run_epoch(epoch)
+                finally:
+                    self._gate.landed()
+                if not self._once:
+                    return
         if self._kept.error is not None:
             raise self._kept.error
 
-    def _run_epoch(self, number: int) -> None:
-        plans = [plan_to_json(plan) for plan in self._gate.tasks(number)]
+    def _run_epoch(self, epoch: PlannedEpoch) -> None:
+        plans = [plan_to_json(plan) for plan in epoch.tasks]
         try:
             manifests = self._run_tasks(plans) if plans else []
         except (PySparkException, Py4JJavaError) as error:
-            if self._link.kept.error is not None:
-                raise self._link.kept.error from error
             if self._abandoning:
-                self._abandoned = number
+                self._abandoned = epoch.number
             else:
-                self._listener.on_failed(number, error_text(error))
+                self._listener.on_failed(epoch.number, error_text(error))
             return
-        self._listener.on_epoch(number, [manifest_from_json(text) for text in manifests])
+        except _SPARK_GONE as gone:
+            raise spark_gone(gone) from gone
+        self._listener.on_epoch(epoch.number, [manifest_from_json(text) for text in manifests])
 
     def _run_tasks(self, plans: list[str]) -> list[str]:
         """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
@@ -205,13 +202,13 @@ class DumpQuery:
             return False
 
     def _how_it_ended(self) -> Ended:
-        error = self._kept.error or self._link.kept.error
+        error = self._kept.error
         if error is not None:
             return Ended(EndReason.FAILED, error)
         try:
             failure = self._query.exception()
         except _SPARK_GONE as gone:
-            return Ended(EndReason.FAILED, ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {gone}"))
+            return Ended(EndReason.FAILED, spark_gone(gone))
         if failure is not None:
             return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
         if self._once:
@@ -233,6 +230,11 @@ def task_function(
                 yield manifest_to_json(manifest)
 
     return run
+
+
+def spark_gone(error: Exception) -> ServiceUnavailable:
+    """What a lost connection to the JVM means."""
+    return ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {error!r}")
 
 
 def error_text(error: Exception) -> str:

@@ -1,15 +1,22 @@
-"""Between Spark and the planner: knows which epoch is under way, and lets none take off once it is closed."""
+"""Between Spark's triggers and the planner: knows which epoch is under way, and lets none take off once it is closed."""
 
 import threading
+from typing import Protocol
 
-from kafka2hive.pipeline.planner_link import PlannerPort
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.pipeline.values import PlannedEpoch
+
+
+class Planner(Protocol):
+    """Asked at each trigger, by one thread at a time."""
+
+    def plan(self) -> PlannedEpoch | None:
+        """The next epoch; None when nothing is due. What it raises ends the query."""
 
 
 class TakeoffGate:
-    """A PlannerPort around another; an epoch is under way from its planning until `landed`."""
+    """A planner around another; an epoch is under way from its planning until `landed`."""
 
-    def __init__(self, planner: PlannerPort) -> None:
+    def __init__(self, planner: Planner) -> None:
         self._planner = planner
         self._lock = threading.Lock()
         self._closed = False
@@ -27,7 +34,7 @@ class TakeoffGate:
             self._under_way = None
 
     def under_way(self) -> int | None:
-        """The epoch between planning and landing."""
+        """The number of the epoch between planning and landing."""
         with self._lock:
             return self._under_way
 
@@ -36,35 +43,23 @@ class TakeoffGate:
         with self._lock:
             return self._planning or self._under_way is not None
 
-    def position(self) -> int:
-        """See PlannerPort."""
-        return self._planner.position()
-
-    def plan(self, start: int) -> int:
-        """See PlannerPort; `start` once closed, also for what was planned while it closed."""
+    def plan(self) -> PlannedEpoch | None:
+        """See Planner; None once closed, also for what was planned while it closed."""
         with self._lock:
-            self._planning = not self._closed
-            if not self._planning:
-                return start
-        planned = start
+            if self._closed:
+                return None
+            self._planning = True
+        planned: PlannedEpoch | None = None
         try:
-            planned = self._planner.plan(start)
+            planned = self._planner.plan()
         finally:
-            planned = self._take_off(start, planned)
+            planned = self._take_off(planned)
         return planned
 
-    def _take_off(self, start: int, planned: int) -> int:
+    def _take_off(self, planned: PlannedEpoch | None) -> PlannedEpoch | None:
         with self._lock:
             self._planning = False
-            if self._closed or planned == start:
-                return start
-            self._under_way = planned
+            if self._closed or planned is None:
+                return None
+            self._under_way = planned.number
             return planned
-
-    def tasks(self, epoch: int) -> tuple[TaskPlan, ...]:
-        """See PlannerPort."""
-        return self._planner.tasks(epoch)
-
-    def target(self) -> None:
-        """See PlannerPort."""
-        self._planner.target()

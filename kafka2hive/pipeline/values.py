@@ -47,6 +47,14 @@ class TaskPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedEpoch:
+    """What one trigger is to run. `number` is the run's own counter, from 1; a ledger's stands in each TableTask."""
+
+    number: int
+    tasks: tuple[TaskPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableFailure:
     """Why one table failed in a task: a stable code and a text with path, topic and offset."""
 

@@ -1,6 +1,6 @@
 """The dump of one service: plans epochs for Spark, and makes what the tasks bring back visible. One lock for all of it.
 
-Spark calls it from two threads: `plan` and `tasks` through the source's link, `on_epoch` and `on_failed` from the query.
+Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other; registrar and main loop come beside them.
 """
 
 import logging
@@ -15,7 +15,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.suspects import Suspects
-from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
 from kafka2hive.service.backlogs import backlog, ranges_to_read
 from kafka2hive.service.busy_lock import BusyLock
 from kafka2hive.service.holding import Holding
@@ -34,22 +34,21 @@ FENCE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """The planned epoch that Spark works on. `number` is the run's counter, not a ledger's; `began` monotonic seconds."""
+    """The planned epoch that Spark works on; `began` monotonic seconds."""
 
-    number: int
-    plans: tuple[TaskPlan, ...]
+    epoch: PlannedEpoch
     began: float
 
     def ranges(self, table: str) -> list[OffsetRange]:
-        return [r for plan in self.plans for t in plan.tables if t.table == table for r in t.ranges]
+        return [r for plan in self.epoch.tasks for t in plan.tables if t.table == table for r in t.ranges]
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return tuple(sorted({t.table for plan in self.plans for t in plan.tables}))
+        return tuple(sorted({t.table for plan in self.epoch.tasks for t in plan.tables}))
 
 
 class Dump:
-    """Implements the planner that the Spark source asks, and the query's callbacks.
+    """The query's planner and its listener.
 
     `slots` is how many tasks an epoch should have at most. With `once`, what Kafka holds at the first plan is dumped,
     then nothing more is due.
@@ -68,49 +67,30 @@ class Dump:
         self._target: dict[TopicPartition, int] | None = None
         self._unanswered = Unanswered(ONCE_TRIES)
         self._flight: Flight | None = None
-        self._done = 0
+        self._planned = 0
         self._looked_at = wiring.ports.clock.monotonic()
         self._suspects = Suspects()
         self._lock = BusyLock(wiring.ports.clock)
         holding.on_progress = self._lock.progress
 
-    def position(self) -> int:
-        """Number of the newest epoch that was planned; 0 before the first."""
-        with self._lock:
-            return self._flight.number if self._flight else self._done
-
-    def target(self) -> None:
-        """`--once`: what Kafka holds at the next plan is all there is to dump."""
-        with self._lock:
-            self._target = None
-
-    def plan(self, start: int) -> int:
-        """Plan the next epoch: `start + 1`, or `start` when nothing is due. The same question gets the same answer.
+    def plan(self) -> PlannedEpoch | None:
+        """Plan the next epoch; None when nothing is due.
 
         Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun, a bug; with `once` also ServiceUnavailable.
         """
         with self._lock:
-            if self._flight is not None:
-                return self._flight.number
             try:
-                return self._plan(start)
+                return self._plan()
             except ServiceUnavailable as error:
                 if self._once:
                     raise
                 log.warning("nothing is planned for now: %s", error.message)
-                return start
-
-    def tasks(self, number: int) -> tuple[TaskPlan, ...]:
-        """The planned tasks of an epoch; none when it is not under way."""
-        with self._lock:
-            return self._flight.plans if self._flight and self._flight.number == number else ()
+                return None
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
         with self._lock:
             flight = self._land(number)
-            if flight is None:
-                return
             tasks_done = self._clock.monotonic()
             self._suspects = self._suspects.succeeded(flight.tables)
             by_table: dict[str, list[TableManifest]] = {name: [] for name in flight.tables}
@@ -139,8 +119,6 @@ class Dump:
         """The epoch's job failed as a whole: nothing is committed, and the search for the culprit goes on."""
         with self._lock:
             flight = self._land(number)
-            if flight is None:
-                return
             log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
             self._suspects = self._suspects.failed(flight.tables)
             if self._suspects.everyone_failed():
@@ -185,24 +163,24 @@ class Dump:
         with self._lock:
             self._holding.start_due_tables()
 
-    def _land(self, number: int) -> Flight | None:
+    def _land(self, number: int) -> Flight:
         flight, self._flight = self._flight, None
-        self._done = number
-        return flight if flight is not None and flight.number == number else None
+        assert flight is not None and flight.epoch.number == number
+        return flight
 
-    def _plan(self, start: int) -> int:
+    def _plan(self) -> PlannedEpoch | None:
         while True:
             round_began = self._clock.monotonic()
             self._holding.refresh(self._kafka.cluster(fresh=bool(self._unanswered)).topics)
             self._holding.start_due_tables()
             backlogs = self._backlogs()
-            if self._take_off(start, backlogs):
-                return start + 1
+            if (epoch := self._take_off(backlogs)) is not None:
+                return epoch
             self._write_idle_debts()
             self._look_for_fence()
             retry_at = self._next_try(round_began) if self._once else None
             if retry_at is None:
-                return start
+                return None
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
 
     def _next_try(self, round_began: float) -> float | None:
@@ -240,7 +218,7 @@ class Dump:
 
         return [b for b in self._holding.side_by_side(read, tables) if b is not None]
 
-    def _take_off(self, start: int, backlogs: Sequence[TableBacklog]) -> bool:
+    def _take_off(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._suspects.next_only()
         plans = plan_epoch(
             backlogs,
@@ -252,14 +230,15 @@ class Dump:
         )
         if not plans:
             if only is None:
-                return False
+                return None
             # nothing waits for these suspects: with `once`, to say "nothing is due" now would leave out all the others
             self._suspects = self._suspects.succeeded(only)
-            return self._take_off(start, backlogs)
-        self._flight = Flight(start + 1, plans, self._clock.monotonic())
+            return self._take_off(backlogs)
+        self._planned += 1
+        self._flight = Flight(PlannedEpoch(self._planned, plans), self._clock.monotonic())
         for name in self._flight.tables:
             self._holding.tables[name].planned_at = self._flight.began
-        return True
+        return self._flight.epoch
 
     def _publish(self, flight: Flight, table: Table, manifests: Sequence[TableManifest]) -> TableReport:
         assert table.tenure is not None

@@ -11,7 +11,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.spark import session_slots, start_session
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan
+from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan
 
 if TYPE_CHECKING:
     from tests.services.spark_standalone import SparkStandalone
@@ -29,17 +29,8 @@ class OneEpoch:
         self.manifests: list[TableManifest] = []
         self.failed: list[str] = []
 
-    def position(self) -> int:
-        return 0
-
-    def target(self) -> None:
-        """Nothing to pin."""
-
-    def plan(self, start: int) -> int:
-        return start if self.manifests or self.failed else start + 1
-
-    def tasks(self, epoch: int) -> tuple[TaskPlan, ...]:
-        return PLANS
+    def plan(self) -> PlannedEpoch | None:
+        return None if self.manifests or self.failed else PlannedEpoch(1, PLANS)
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         self.manifests += manifests

@@ -20,7 +20,7 @@ from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
 from kafka2hive.pipeline.spark import session_slots, start_session
-from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan
 
 log = logging.getLogger(__name__)
 
@@ -41,33 +41,25 @@ class Epochs:
     manifests: list[TableManifest] = field(default_factory=list)
     ended_at: list[float] = field(default_factory=list)
     plans_asked: int = 0
-    pinned: int = 0
     give_up_after: int = 99
     plan_error: Exception | None = None
     epoch_error: Exception | None = None
     hold_plan: threading.Event | None = None
 
-    def position(self) -> int:
-        return len(self.done)
-
-    def target(self) -> None:
-        self.pinned += 1
-
-    def plan(self, start: int) -> int:
+    def plan(self) -> PlannedEpoch | None:
         self.plans_asked += 1
         if self.hold_plan is not None:
             self.hold_plan.wait()
         if self.plan_error is not None:
             raise self.plan_error
-        more = len(self.done) < self.epochs and len(self.failed) < self.give_up_after
-        return start + 1 if more else start
-
-    def tasks(self, epoch: int) -> tuple[TaskPlan, ...]:
+        if len(self.done) >= self.epochs or len(self.failed) >= self.give_up_after:
+            return None
+        number = len(self.done) + len(self.failed) + 1
         first = 10 * self.tasks_each * len(self.done)
-        return tuple(
-            TaskPlan(i, (TableTask("db.t", "id", 1, epoch, 0, (OffsetRange(SOURCE, first + 10 * i, first + 10 * i + 10),)),))
+        return PlannedEpoch(number, tuple(
+            TaskPlan(i, (TableTask("db.t", "id", 1, number, 0, (OffsetRange(SOURCE, first + 10 * i, first + 10 * i + 10),)),))
             for i in range(self.tasks_each)
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         if self.epoch_error is not None:
@@ -170,7 +162,6 @@ def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: fl
 def test_once_drains_in_bounded_epochs_and_ends(start: Start) -> None:
     epochs = Epochs(epochs=3)
     assert run(start(epochs, once=True)) == Ended(EndReason.DRAINED)
-    assert epochs.pinned == 1
     assert epochs.done == [1, 2, 3]
     assert epochs.offsets() == list(range(60))
 
@@ -181,9 +172,7 @@ def test_once_with_nothing_to_do_ends_without_an_epoch(start: Start) -> None:
     assert epochs.done == []
 
 
-def test_a_service_runs_epochs_then_idles_without_any_and_stops_when_asked(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_service_runs_epochs_then_idles_without_any_and_stops_when_asked(start: Start) -> None:
     epochs = Epochs(epochs=6)
     query = start(epochs)
     asked_when_done = 0
@@ -197,7 +186,6 @@ def test_a_service_runs_epochs_then_idles_without_any_and_stops_when_asked(
     assert run(query, idle_for_five_triggers) == Ended(EndReason.STOPPED)
     assert epochs.done == [1, 2, 3, 4, 5, 6]
     assert epochs.offsets() == list(range(120))
-    assert not (tmp_path / "planner.link").exists()
     gaps = [later - earlier for earlier, later in pairwise(epochs.ended_at)]
     log.info("shortest epoch of two empty tasks: %.2f s", min(gaps))
 

@@ -13,7 +13,7 @@ from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.judge import Judge
@@ -135,7 +135,14 @@ def make_dump_and_holding(wiring: Wiring, kafka: Kafka) -> tuple[Dump, Holding]:
     return Dump(wiring, view, holding, Reporter(()), slots=1, once=True), holding
 
 
-def only_tombstones(dump: Dump, epoch: int) -> list[TableManifest]:
+def next_epoch(dump: Dump) -> PlannedEpoch:
+    """The next one, which is due."""
+    epoch = dump.plan()
+    assert epoch is not None
+    return epoch
+
+
+def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
     """What tasks bring home when every record is a tombstone: accounts, no files."""
     return [
         TableManifest(
@@ -146,35 +153,40 @@ def only_tombstones(dump: Dump, epoch: int) -> list[TableManifest]:
                 RangeAccount(plan.index, r, Account(read=len(r), tombstones=len(r))) for r in t.ranges
             ),
         )
-        for plan in dump.tasks(epoch)
+        for plan in epoch.tasks
         for t in plan.tables
     ]
 
 
-def planned(dump: Dump, epoch: int) -> list[OffsetRange]:
-    return [r for plan in dump.tasks(epoch) for t in plan.tables for r in t.ranges]
+def run(dump: Dump, epoch: PlannedEpoch) -> None:
+    """Its tasks end well."""
+    dump.on_epoch(epoch.number, only_tombstones(epoch))
+
+
+def planned(epoch: PlannedEpoch) -> list[OffsetRange]:
+    return [r for plan in epoch.tasks for t in plan.tables for r in t.ranges]
 
 
 def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Path) -> None:
     kafka = Kafka()
     dump = make_dump(make_wiring(tmp_path), kafka)
-    assert dump.plan(0) == 1
-    assert planned(dump, 1) == [OffsetRange(EARLY, 0, 7)]
-    dump.on_epoch(1, only_tombstones(dump, 1))
-    assert dump.plan(1) == 2, "the other table was not dumped"
-    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
-    dump.on_epoch(2, only_tombstones(dump, 2))
-    assert dump.plan(2) == 2
+    first = next_epoch(dump)
+    assert planned(first) == [OffsetRange(EARLY, 0, 7)]
+    run(dump, first)
+    second = next_epoch(dump)
+    assert planned(second) == [OffsetRange(LATE, 0, 11)]
+    run(dump, second)
+    assert dump.plan() is None
 
 
 def test_tasks_of_another_epoch_end_the_run_and_commit_nothing(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
-    assert dump.plan(0) == 1
+    first = next_epoch(dump)
     table = holding.tables["air.early"]
     assert table.tenure is not None
     before = wiring.ports.files.list(table.tenure.directory)
-    late = [replace(manifest, epoch=manifest.epoch - 1) for manifest in only_tombstones(dump, 1)]
+    late = [replace(manifest, epoch=manifest.epoch - 1) for manifest in only_tombstones(first)]
     with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
         dump.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
@@ -184,45 +196,45 @@ def test_tasks_of_another_epoch_end_the_run_and_commit_nothing(tmp_path: Path) -
 def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path) -> None:
     kafka = Kafka()
     dump = make_dump(make_wiring(tmp_path), kafka)
-    assert dump.plan(0) == 1
+    first = next_epoch(dump)
     kafka.ends[EARLY] = 100
-    dump.on_epoch(1, only_tombstones(dump, 1))
-    assert dump.plan(1) == 2
-    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
+    run(dump, first)
+    second = next_epoch(dump)
+    assert planned(second) == [OffsetRange(LATE, 0, 11)]
 
 
 def test_it_ends_although_hive_refuses_a_table_for_ever(tmp_path: Path) -> None:
     dump = make_dump(make_wiring(tmp_path), Kafka())
-    assert dump.plan(0) == 1
-    dump.on_epoch(1, only_tombstones(dump, 1))
+    first = next_epoch(dump)
+    run(dump, first)
     dump.refused_by_hive("air.early", TableError("hive.columns", "air.early: Hive has no column b"))
-    assert dump.plan(1) == 2
-    dump.on_epoch(2, only_tombstones(dump, 2))
-    assert dump.plan(2) == 2
+    second = next_epoch(dump)
+    run(dump, second)
+    assert dump.plan() is None
 
 
 def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     full = replace(wiring, ports=replace(wiring.ports, files=FullForDrafts(wiring.ports.files)))  # type: ignore[arg-type]
     dump = make_dump(full, Kafka())
-    epoch = 0
-    while (planned_now := dump.plan(epoch)) != epoch:
-        epoch = planned_now
-        dump.on_epoch(epoch, only_tombstones(dump, epoch))
-        assert epoch < 20, "it tries for ever"
-    assert epoch > 1
+    epochs = 0
+    while (epoch := dump.plan()) is not None:
+        run(dump, epoch)
+        epochs = epoch.number
+        assert epochs < 20, "it tries for ever"
+    assert epochs > 1
 
 
 def test_topic_partitions_that_kafka_gives_no_offsets_of_are_asked_for_again(tmp_path: Path) -> None:
     kafka = Kafka()
     dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
-    assert dump.plan(0) == 1
-    dump.on_epoch(1, only_tombstones(dump, 1))
+    first = next_epoch(dump)
+    run(dump, first)
     kafka.silent_for = 2
-    assert dump.plan(1) == 2
-    assert planned(dump, 2) == [OffsetRange(LATE, 0, 11)]
-    dump.on_epoch(2, only_tombstones(dump, 2))
-    assert dump.plan(2) == 2
+    second = next_epoch(dump)
+    assert planned(second) == [OffsetRange(LATE, 0, 11)]
+    run(dump, second)
+    assert dump.plan() is None
     assert holding.set_aside_tables() == []
 
 
@@ -231,10 +243,10 @@ def test_a_table_is_set_aside_in_the_end_when_kafka_gives_no_offsets_of_a_topic_
 ) -> None:
     kafka = Kafka()
     dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
-    assert dump.plan(0) == 1
-    dump.on_epoch(1, only_tombstones(dump, 1))
+    first = next_epoch(dump)
+    run(dump, first)
     kafka.silent_for = 1000
-    assert dump.plan(1) == 1
+    assert dump.plan() is None
     (table,) = holding.set_aside_tables()
     assert table.aside is not None and table.aside.error.code == "kafka.no_answer"
     assert "late-0" in str(table.aside.error) and table.aside.error.exit_code == 75
