@@ -72,12 +72,20 @@ def failure_code(manifest: TableManifest) -> str:
     return manifest.failure.code
 
 
-def log_end(kafka: KafkaBroker, topic: str, number: int = 0) -> int:
-    """The offset behind the last stable record, as the planner asks for it."""
-    place = Place(topic, number)
-    admin = kafka.admin()
-    asked = admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_COMMITTED)
-    return int(asked[place].result(30).offset)
+def log_end(kafka: KafkaBroker, topic: str, at_least: int = 0) -> int:
+    """The offset behind the last stable record, as the planner asks for it.
+
+    Waits for `at_least`: the coordinator writes the marker of a transaction after it has answered.
+    """
+    place, admin, deadline = Place(topic, 0), kafka.admin(), time.monotonic() + 60
+    while True:
+        asked = admin.list_offsets(
+            {place: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_COMMITTED
+        )
+        end = int(asked[place].result(30).offset)
+        if end >= at_least or time.monotonic() > deadline:
+            return end
+        time.sleep(0.05)
 
 
 def test_all_flights_of_eight_topic_partitions_are_dumped_once_by_two_tasks(
@@ -176,7 +184,7 @@ def test_aborted_transactions_and_markers_are_absent_and_end_no_range_early(
         else:
             producer.commit_transaction(30)
             expected += values
-    end = log_end(kafka, unique)
+    end = log_end(kafka, unique, 66)
     assert end == 66  # 60 records and 6 markers; the last ones are an aborted transaction and its marker
     settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE))
     for cut in (

@@ -16,14 +16,17 @@ def asleep(run: Running) -> Iterator[None]:
     stopped: list[int] = []
     for _ in range(2):  # a worker may have been born while the first round went on
         for process in psutil.process_iter():
-            if process.pid not in stopped and _is_of(process.pid, run.pid):
-                os.kill(process.pid, signal.SIGSTOP)
+            if (
+                process.pid not in stopped
+                and _is_of(process.pid, run.pid)
+                and _send(process.pid, signal.SIGSTOP)
+            ):
                 stopped.append(process.pid)
     try:
         yield
     finally:
         for pid in reversed(stopped):
-            os.kill(pid, signal.SIGCONT)
+            _send(pid, signal.SIGCONT)
 
 
 def _is_of(pid: int, session: int) -> bool:
@@ -31,3 +34,12 @@ def _is_of(pid: int, session: int) -> bool:
         return os.getsid(pid) == session
     except ProcessLookupError:
         return False
+
+
+def _send(pid: int, number: signal.Signals) -> bool:
+    """False when the process has just ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True

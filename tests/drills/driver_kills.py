@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.drills.failpoint import Failpoint
 from tests.drills.failpoint_program import FAILPOINT, JOURNAL
-from tests.drills.spark_workers import within
 from tests.integration.product import Running, command
 from tests.oracle.ledger_text import LedgerText
 
@@ -24,7 +23,6 @@ _FIRST_ROWS = re.compile(r"first rows visible ([\d.]+) s after the start")
 # a busy machine is no failure
 PATIENCE = 900.0
 ORPHAN_SECONDS = 120.0
-UNAVAILABLE = 69
 
 
 def environment(failpoint: Failpoint | None = None, journal: Path | None = None) -> dict[str, str]:
@@ -38,17 +36,11 @@ def environment(failpoint: Failpoint | None = None, journal: Path | None = None)
     return found
 
 
-def at_work(start: Callable[[], Running], tries: int = 5) -> Running:
-    """A run that has told of an epoch. One that ends with 69 before (a machine too busy for Spark, which waits 10 s for
-    its own Python processes) is started again, as its supervisor would."""
-    for _ in range(tries):
-        run = start()
-        if within(PATIENCE, lambda run=run: run.epochs() > 0 or not run.alive):  # type: ignore[misc]
-            if run.epochs() > 0:
-                return run
-            code = run.wait(1)
-            assert code == UNAVAILABLE, f"ended with {code} before an epoch:\n{run.tail()}"
-    raise AssertionError(f"no run in {tries} came to its first epoch:\n{run.tail()}")
+def at_work(start: Callable[[], Running]) -> Running:
+    """A run that has told of an epoch."""
+    run = start()
+    run.wait_until(lambda: run.epochs() > 0, "an epoch", PATIENCE)
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +80,8 @@ class Killer:
     def run_at(self, point: Failpoint) -> None:
         """Kill `run` at a failpoint."""
         point = self._marked(point)
-        for _ in range(5):
-            run = self._start(environment(point))
-            code = run.wait(PATIENCE)
-            if code != UNAVAILABLE:
-                break
+        run = self._start(environment(point))
+        code = run.wait(PATIENCE)
         assert code == -signal.SIGKILL, f"{point.name}: {code}\n{run.tail()}"
         assert point.was_hit(), f"{point.name}: killed by somebody else"
         self._note(f"run {point.name}", run)

@@ -27,7 +27,7 @@ class Dumped:
         return stands == ends_of(self.acknowledged)
 
 
-def end_well(service: Supervised, config: Path, tables: list[Dumped], seconds: float = 300) -> None:
+def end_well(service: Supervised, config: Path, tables: list[Dumped], seconds: float = 900) -> None:
     """Wait until all is read, end the service by SIGTERM; `verify` finds nothing, `recover` sweeps what is left over."""
     service.wait_until(lambda: all(table.is_read() for table in tables), "at the end", seconds)
     assert service.run.terminate() == 143, service.run.tail()

@@ -23,8 +23,14 @@ def command_holds(process: psutil.Process | None, text: str) -> bool:
 
 
 def below(pids: Iterable[int]) -> list[psutil.Process]:
-    """Everything that these processes started."""
-    return [child for pid in pids for child in psutil.Process(pid).children(recursive=True)]
+    """Everything that these processes started; nothing of one that has ended."""
+    found: list[psutil.Process] = []
+    for pid in pids:
+        try:
+            found += psutil.Process(pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            continue
+    return found
 
 
 def python_workers(pids: Iterable[int]) -> list[psutil.Process]:
@@ -89,7 +95,8 @@ def kill_executor_of(worker: psutil.Process) -> None:
     """SIGKILL to the JVM that the worker belongs to."""
     while not command_holds(worker, _EXECUTOR):
         above = worker.parent()
-        assert above is not None, "the worker's executor is gone"
+        if above is None:
+            raise psutil.NoSuchProcess(worker.pid, msg="its executor is gone: it is nobody's worker")
         worker = above
     worker.kill()
 

@@ -57,7 +57,7 @@ class Supervised:
         return self._logs[-1].read_on()
 
     def wait_until(
-        self, ready: Callable[[], bool], what: str, seconds: float = 180, pause: float = _PAUSE
+        self, ready: Callable[[], bool], what: str, seconds: float = 600, pause: float = _PAUSE
     ) -> None:
         """Look after the service until `ready()`. Fails the test, with the log's end, after `seconds`."""
         deadline = time.monotonic() + seconds

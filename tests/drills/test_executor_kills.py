@@ -140,7 +140,9 @@ def hang(run: Running, prey: Prey) -> bool:
     finally:
         wake(worker)
     run.wait_until(lambda: run.epochs() > epochs, "over the pause", PATIENCE)
-    return overtaken and within(60, lambda: run.times_said(TWIN) > twins)
+    # not longer than two epochs: who waits for what will not come uses the data up
+    within(60, lambda: run.times_said(TWIN) > twins or run.epochs() > epochs + 2 or not run.alive)
+    return overtaken and run.times_said(TWIN) > twins
 
 
 def strike_until(
@@ -162,7 +164,7 @@ def test_killed_workers_cost_attempts_and_no_record(
 ) -> None:
     kills = form.count(6, 60)
     wanted = [("killed", kill_worker)] * kills
-    service = Service(kafka, hdfs, unique, tmp_path, (kills + kills // 2 + 3) * EPOCH_RECORDS // 2)
+    service = Service(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
     config = service.config("local[2,4]", EPOCH_RECORDS, WARN)
     with ExitStack() as stack:
         run = at_work(lambda: stack.enter_context(Running(config, "--once")))
@@ -191,7 +193,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     blows = [("killed", kill_worker), ("executor_killed", kill_executor_of)]
     wanted = [blows[number % 2] for number in range(kills)]
     random.Random(seed).shuffle(wanted)
-    records = (kills + pauses + (kills + pauses) // 2 + 2) * SPECULATED_EPOCH_RECORDS // 2
+    records = (2 * (kills + pauses) + 3) * SPECULATED_EPOCH_RECORDS // 2
     service = Service(kafka, hdfs, unique, tmp_path, records)
     # two names of one machine: Spark starts a twin only on another host
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:

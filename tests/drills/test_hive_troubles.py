@@ -75,7 +75,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             produce_part(0)
             service.wait_until(lambda: service.epochs() > 0, "an epoch", 600)
             wait_until_read(service)
-            service.wait_until(lambda: owed() == 0, "out of debt", 300, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of debt", 900, 0.2)
 
             hive.kill()
             produce_part(1)
@@ -83,7 +83,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             owed_while_killed = owed()
             assert owed_while_killed, "Hive was away, and nothing is owed"
             hive.start()
-            service.wait_until(lambda: owed() == 0, "out of debt after a kill", 300, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of debt after a kill", 900, 0.2)
 
             began = time.monotonic()
             hive.service.suspend()
@@ -94,7 +94,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             owed_while_slow = owed()
             assert owed_while_slow, "Hive answered nothing, and nothing is owed"
             hive.service.resume()
-            service.wait_until(lambda: owed() == 0, "out of debt after a stop", 300, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of debt after a stop", 900, 0.2)
             assert findings(config) == []
 
             month = min(flights_by_month(stored))
@@ -107,14 +107,14 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             hive.query(f"drop table {doomed}")
             produce_part(3)
             wait_until_read(service, json_table, raw)
-            service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 120)
+            service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 900)
             assert {code for code, where in findings(config) if doomed in where} == {"verify.hive"}
             restarts = service.restarts
             assert service.run.terminate() == 143, service.run.tail()
 
         with Supervised(config) as service:  # makes the table again, and pays what is owed of it
             wait_until_read(service)
-            service.wait_until(lambda: owed() == 0, "out of debt after the table was dropped", 180, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of debt after the table was dropped", 900, 0.2)
             assert service.run.terminate() == 143, service.run.tail()
         forgotten = findings(config)
         assert forgotten and {code for code, where in forgotten} == {"verify.hive"}

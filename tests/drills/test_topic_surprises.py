@@ -4,13 +4,15 @@ import random
 import re
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 
 from tests.drills.asleep import asleep
+from tests.drills.driver_kills import at_work
 from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command, run_once
@@ -50,7 +52,8 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
         read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
         read[transactions] = send_transactions(address, transactions)
         first_id = topic_id(broker, remade)
-        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, Running(config) as run:
+        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, ExitStack() as runs:
+            run = at_work(lambda: runs.enter_context(Running(config)))
             at = {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66}
             run.wait_until(
                 lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading", PATIENCE_SECONDS
@@ -75,7 +78,7 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
             living = [ledgers[topic] for topic in (grown, compacted, transactions)]
             Progress(run, living).wait_for(ends)
             assert run.terminate() == 143, run.tail()
-            log = run.tail()
+            log = "\n".join(run.messages())
         assert f"the positions are of id {first_id}, Kafka now has id {topic_id(broker, remade)}" in log
         assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
         for topic in (remade, aged):
@@ -147,9 +150,37 @@ def send_compacted(bootstrap: str, topic: str) -> dict[Place, bytes | None]:
         records = [b"%d-%d" % (key, number) for key in range(KEYS)]
         written |= produce(bootstrap, topic, records, 1, [b"%d" % key for key in range(KEYS)])
         time.sleep(0.02)
-    written |= produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
-    time.sleep(1.5)
-    return written | produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
+    deadline = time.monotonic() + 300
+    while readable(bootstrap, topic) > len(written) - 10 * KEYS:
+        assert time.monotonic() < deadline, "the broker did not compact"
+        written |= produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
+        time.sleep(0.2)
+    return written
+
+
+def readable(bootstrap: str, topic: str) -> int:
+    """How many records of the topic are left."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": topic,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        count = 0
+        while True:
+            message = consumer.poll(60)
+            assert message is not None, "no answer"
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return count
+            assert error is None, error
+            count += 1
+    finally:
+        consumer.close()
 
 
 def send_transactions(bootstrap: str, topic: str, begin: int = 0) -> dict[Place, bytes | None]:

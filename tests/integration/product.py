@@ -40,7 +40,7 @@ def command(
     name: str,
     config: Path,
     *arguments: str,
-    seconds: float = 120,
+    seconds: float = 600,
     program: Sequence[str] = PROGRAM,
     env: Mapping[str, str] | None = None,
 ) -> Finished:
@@ -106,7 +106,7 @@ class Running:
         return self._log.read_text(errors="replace").count(text)
 
     def wait_until(
-        self, ready: Callable[[], bool], what: str, seconds: float = 180, pause: float = 0.05
+        self, ready: Callable[[], bool], what: str, seconds: float = 600, pause: float = 0.05
     ) -> None:
         """Fails the test with the log's end when it ends before, or takes too long; looks every `pause` seconds."""
         deadline = time.monotonic() + seconds
@@ -115,7 +115,7 @@ class Running:
             assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.tail()}"
             time.sleep(pause)
 
-    def wait(self, seconds: float = 300) -> int:
+    def wait(self, seconds: float = 900) -> int:
         """Wait for its end; gives the exit code."""
         try:
             code = self._process.wait(seconds)
@@ -123,7 +123,7 @@ class Running:
             raise AssertionError(f"did not end within {seconds} s:\n{self.tail()}") from None
         return code
 
-    def terminate(self, seconds: float = 120) -> int:
+    def terminate(self, seconds: float = 300) -> int:
         """SIGTERM to the driver alone, as systemd does; gives the exit code."""
         self._process.signal(signal.SIGTERM)
         return self.wait(seconds)
@@ -152,11 +152,10 @@ class Running:
         self._process.kill()
 
 
-def run_once(config: Path, *arguments: str, seconds: float = 300) -> Finished:
+def run_once(config: Path, *arguments: str, seconds: float = 900) -> Finished:
     """`run --once` to its end."""
     with Running(config, "--once", *arguments) as run:
-        code = run.wait(seconds)
-        return Finished(code, "", "\n".join(run.messages()))
+        return Finished(run.wait(seconds), "", "\n".join(run.messages()))
 
 
 def _session(pid: int) -> int | None:

@@ -39,18 +39,18 @@ def _processes_of(directory: Path) -> list[str]:
 
 
 def _assert_nothing_is_left(directory: Path) -> None:
-    deadline = time.monotonic() + 15  # the JVM of a killed driver takes its 2.5 s
+    deadline = time.monotonic() + 120  # the JVM of a killed driver takes its 2.5 s
     while left := _processes_of(directory):
         assert time.monotonic() < deadline, left
         time.sleep(0.2)
     assert not directory.exists()
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(1500)
 def test_the_demo_is_exact_across_a_kill_and_cleans_up(tmp_path: Path) -> None:
     directory = tmp_path / "demo"
     demo = _demo(directory, "--flights", str(FLIGHTS))
-    text, _ = demo.communicate(timeout=400)
+    text, _ = demo.communicate(timeout=1400)
     assert demo.returncode == 0, text
     assert f"EXACT: every one of {FLIGHTS:,} flights is in Hive exactly once." in text
     assert "KILLED (kill -9 " in text
@@ -58,7 +58,7 @@ def test_the_demo_is_exact_across_a_kill_and_cleans_up(tmp_path: Path) -> None:
     _assert_nothing_is_left(directory)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_ctrl_c_ends_all_processes_and_removes_the_directory(tmp_path: Path) -> None:
     directory = tmp_path / "demo"
     demo = _demo(directory, "--flights", str(FLIGHTS))
@@ -66,7 +66,7 @@ def test_ctrl_c_ends_all_processes_and_removes_the_directory(tmp_path: Path) -> 
     while "Say which topic" not in demo.stdout.readline():
         assert demo.poll() is None
     demo.send_signal(signal.SIGINT)
-    text, _ = demo.communicate(timeout=60)
+    text, _ = demo.communicate(timeout=300)
     assert demo.returncode == 130, text
     assert "cleaning up" in text
     _assert_nothing_is_left(directory)

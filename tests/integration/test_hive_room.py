@@ -127,10 +127,15 @@ def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
 
 def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, wish: TableWish) -> None:
     create_table(metastore.session, wish, "l")
+    began = time.monotonic()
+    for lone in (_partition(wish, f"lone{n}", "x") for n in range(10)):
+        assert register(metastore, {lone}).paid == {lone}
+    alone = (time.monotonic() - began) / 10
     debts = {_partition(wish, f"d{n}", "x") for n in range(1000)}
     began = time.monotonic()
     assert register(metastore, debts).paid == debts
-    assert time.monotonic() - began < 30
+    took = time.monotonic() - began
+    assert took < 1000 * alone / 4, f"{took:.1f} s; one after another {1000 * alone:.0f} s"
 
 
 def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, wish: TableWish) -> None:
@@ -154,7 +159,9 @@ def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore,
 
 def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, unique: str) -> None:
     with HiveServer(tmp_path, hdfs.site_properties) as server:
-        metastore = HiveMetastore(_options(server, seconds=5.0))
+        # a server that has just begun may take longer than the limit for its first session
+        server.query("select 1")
+        metastore = HiveMetastore(_options(server, seconds=15.0))
         ensure_database(metastore.session, unique)
         wish = TableWish(
             f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), f"{hdfs.namenode_url}/{unique}/t"
@@ -165,7 +172,7 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, un
         began = time.monotonic()
         hanging = register(metastore, debts)
         assert (
-            hanging.failed_unavailable == debts and "5 s" in hanging.outage and time.monotonic() - began < 15
+            hanging.failed_unavailable == debts and "15 s" in hanging.outage and time.monotonic() - began < 40
         )
         server.service.resume()
         assert register(metastore, debts).paid == debts
@@ -173,9 +180,11 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, un
         down = register(metastore, debts)
         assert down.failed_unavailable == debts and server.address in down.outage
         server.start()
+        server.query("select 1")
         assert register(metastore, debts).paid == debts, "a new session is opened by itself"
         server.stop()
         server.start()
+        server.query("select 1")
         assert metastore.session.run("select 1") == [(1,)], (
             "a session that died while idle is not even noticed"
         )

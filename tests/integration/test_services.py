@@ -28,7 +28,7 @@ def _consume(bootstrap: str, topic: str, count: int) -> dict[Place, bytes | None
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     seen: dict[Place, bytes | None] = {}
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     try:
         while len(seen) < count and time.monotonic() < deadline:
             for message in consumer.consume(10_000, 0.2):
@@ -197,7 +197,7 @@ def test_spark_standalone_runs_a_job_on_both_workers(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert "2 executors" in done.stdout, done.stdout + done.stderr
@@ -227,7 +227,7 @@ def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
         pid = int(run.stdout.readline())
         os.kill(pid, 0)  # it lives
         run.kill()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while _is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _is_alive(pid)

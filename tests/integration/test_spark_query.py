@@ -113,6 +113,14 @@ def read_slowly(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
     yield from read(plan, settings)
 
 
+def read_when_let_go(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
+    """Takes until somebody makes the file `go`."""
+    (settings / f"began-{plan.index}").touch()
+    while not (settings / "go").exists():
+        time.sleep(0.05)
+    yield from read(plan, settings)
+
+
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
@@ -146,7 +154,7 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Start]:
         yield start
 
 
-def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 200.0) -> Ended:
+def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 600.0) -> Ended:
     """Run the query until it ends or `until` holds."""
     stop = threading.Event()
     deadline = time.monotonic() + seconds
@@ -235,15 +243,22 @@ def test_what_the_planner_raises_ends_the_query_and_comes_back_as_the_same_objec
 
 
 def test_stop_lets_the_epoch_under_way_finish(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "seconds").write_text("1.5")
     epochs = Epochs(epochs=99)
-    ended = run(start(epochs, read_slowly), lambda: (tmp_path / "began-0").exists())
+
+    def begun() -> bool:
+        """The epoch goes on for two seconds after it was asked to stop, however busy the machine is."""
+        if (tmp_path / "began-0").exists():
+            threading.Timer(2.0, (tmp_path / "go").touch).start()
+            return True
+        return False
+
+    ended = run(start(epochs, read_when_let_go), begun)
     assert ended == Ended(EndReason.STOPPED)
     assert epochs.done == [1]
 
 
 def test_stop_abandons_an_epoch_that_takes_too_long(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "seconds").write_text("30")
+    (tmp_path / "seconds").write_text("100")
     epochs = Epochs(epochs=99)
     query = start(epochs, read_slowly, stop_seconds=1.0)
     began = 0.0
@@ -255,7 +270,7 @@ def test_stop_abandons_an_epoch_that_takes_too_long(start: Start, tmp_path: Path
 
     ended = run(query, started)
     assert ended == Ended(EndReason.STOPPED, None, abandoned=1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert epochs.done == []
     assert epochs.failed == []
 
@@ -263,9 +278,15 @@ def test_stop_abandons_an_epoch_that_takes_too_long(start: Start, tmp_path: Path
 def test_stop_does_not_wait_for_a_planner_that_hangs(start: Start) -> None:
     epochs = Epochs(epochs=1, hold_plan=threading.Event())
     query = start(epochs, stop_seconds=1.0)
-    began = time.monotonic()
-    assert run(query, lambda: epochs.plans_asked > 0).reason is EndReason.STOPPED
-    assert time.monotonic() - began < 15
+    began = 0.0
+
+    def asked() -> bool:
+        nonlocal began
+        began = time.monotonic()
+        return epochs.plans_asked > 0
+
+    assert run(query, asked).reason is EndReason.STOPPED
+    assert time.monotonic() - began < 60
     assert epochs.hold_plan is not None
     epochs.hold_plan.set()
 

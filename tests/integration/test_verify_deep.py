@@ -93,7 +93,7 @@ def found(table: dict[str, Any]) -> list[tuple[str, str]]:
     return [(finding["code"], finding["where"]) for finding in table["findings"]]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped) -> None:
     for table in (dumped.places, dumped.plain, dumped.raw):
         done, audited = dumped.verify(table)

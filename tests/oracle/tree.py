@@ -65,13 +65,21 @@ class LocalTree:
     """`file:///` paths."""
 
     def files(self, directory: str) -> dict[str, int]:
-        return {
-            f"file://{path}": path.stat().st_size for path in _local(directory).rglob("*") if path.is_file()
-        }
+        found = {}
+        for folder, _, names in os.walk(_local(directory)):  # goes on when a directory vanishes under it
+            for path in (Path(folder, name) for name in names):
+                try:
+                    found[f"file://{path}"] = path.stat().st_size
+                except FileNotFoundError:
+                    continue  # a run has renamed it since the listing
+        return found
 
     def directories(self, directory: str) -> list[str]:
-        place = _local(directory)
-        return [child.name for child in place.iterdir() if child.is_dir()] if place.is_dir() else []
+        try:
+            with os.scandir(_local(directory)) as children:
+                return [child.name for child in children if child.is_dir()]  # as listed: no look at each
+        except FileNotFoundError:
+            return []
 
     def read(self, path: str) -> bytes:
         return _local(path).read_bytes()

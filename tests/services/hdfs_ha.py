@@ -1,5 +1,6 @@
 """A real HDFS with two NameNodes: one JournalNode, no ZooKeeper; the test decides who is active."""
 
+import time
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,7 @@ from tests.services.hadoop_files import (
     write_site,
 )
 from tests.services.jars import jars, java, java_options
-from tests.services.java_service import JavaService, run_to_end, start_on_free_ports
+from tests.services.java_service import READY_SECONDS, JavaService, run_to_end, start_on_free_ports
 from tests.services.ports import free_ports
 
 _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -66,10 +67,13 @@ class HdfsHa:
 
     @property
     def active(self) -> int:
-        """The number of the active NameNode. Raises `LookupError` when there is none."""
-        for number, port in self._http_ports.items():
-            if self.namenodes[number].is_running and namenode_state.ha_state(port) == "active":
-                return number
+        """The number of the active NameNode. Raises `LookupError` when there is none (a busy one may answer late)."""
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            for number, port in self._http_ports.items():
+                if self.namenodes[number].is_running and namenode_state.ha_state(port) == "active":
+                    return number
+            time.sleep(0.05)
         raise LookupError("no NameNode is active")
 
     def failover(self, how: Failover) -> int:

@@ -1,5 +1,6 @@
 """What tests ask of a Kafka cluster, whatever its size: topics made, grown, deleted."""
 
+import time
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -26,14 +27,27 @@ class KafkaClients(Protocol):
             name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {})
         )
         admin = self.admin()  # must outlive the answer
-        admin.create_topics([topic])[name].result(30)
+        admin.create_topics([topic])[name].result(120)
+        _wait_until_known(admin, name, partitions)
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Make a topic have `total` partitions."""
+        """Make a topic have `total` partitions, and wait for them."""
         admin = self.admin()
-        admin.create_partitions([NewPartitions(name, total)])[name].result(30)
+        admin.create_partitions([NewPartitions(name, total)])[name].result(120)
+        _wait_until_known(admin, name, total)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait for it."""
         admin = self.admin()
         admin.delete_topics([name])[name].result(30)
+
+
+def _wait_until_known(admin: AdminClient, name: str, partitions: int) -> None:
+    """The controller has decided and answered; a broker hears of it a moment later, and would deny it until then."""
+    deadline = time.monotonic() + 120
+    while True:
+        topic = admin.list_topics(name, timeout=30).topics.get(name)
+        if topic is not None and topic.error is None and len(topic.partitions) == partitions:
+            return
+        assert time.monotonic() < deadline, f"{name} with {partitions} partitions is not known"
+        time.sleep(0.05)

@@ -14,14 +14,19 @@ from tests.services.kafka_node import KafkaNode, node_properties
 from tests.services.ports import free_ports
 
 NODES = (1, 2, 3)
-_QUICK = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "300"}
+_OWN = {
+    "broker.session.timeout.ms": "5000",
+    "broker.heartbeat.interval.ms": "300",
+    # the controller would give leaders back by itself, five minutes after its start
+    "auto.leader.rebalance.enable": "false",
+}
 
 
 class KafkaCluster(KafkaClients):
     """Nodes 1, 2 and 3 on 127.0.0.1 with their data below `folder`; `properties` are added to each server.properties.
 
-    A node that dies is noticed after two seconds. Two of three must run for anything to be decided (a leader
-    elected, a topic made).
+    A node that dies is noticed after five seconds; leaders stay where they are put. Two of three must run for anything
+    to be decided (a leader elected, a topic made).
     """
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
@@ -99,7 +104,7 @@ class KafkaCluster(KafkaClients):
 
         def prepare(number: int) -> None:
             own = node_properties(number, clients[number], controllers)
-            self._nodes[number].prepare(own | _QUICK | self._properties)
+            self._nodes[number].prepare(own | _OWN | self._properties)
 
         self._each(prepare)
         try:

@@ -87,6 +87,8 @@ def node_properties(number: int, port: int, controllers: Mapping[int, int]) -> d
         "share.coordinator.state.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
+        # tests send records of 1970: every five minutes the broker would delete what is older than a week
+        "log.retention.ms": "-1",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "background.threads": "2",

@@ -1,7 +1,7 @@
 """What a NameNode says about itself over HTTP."""
 
+import http.client
 import json
-import urllib.error
 import urllib.request
 
 
@@ -11,7 +11,7 @@ def bean(http_port: int, name: str) -> dict[str, object]:
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             beans = json.load(answer)["beans"]
-    except (OSError, urllib.error.URLError, ValueError):
+    except (OSError, http.client.HTTPException, ValueError):
         return {}
     return beans[0] if beans else {}
 
@@ -41,5 +41,5 @@ def answers(http_port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/jmx", timeout=2):
             return True
-    except (OSError, urllib.error.URLError):
+    except (OSError, http.client.HTTPException):
         return False

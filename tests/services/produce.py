@@ -18,7 +18,7 @@ def produce(
     """Send `records` round robin over `partitions` (a count, or the numbers themselves); wait for all reports.
 
     Gives what the broker has acknowledged: the payload at each place. Raises `KafkaException` when a record was
-    not stored, and `TimeoutError` when a report is missing after a minute.
+    not stored, and `TimeoutError` when a report is missing after five minutes.
     """
     numbers = range(partitions) if isinstance(partitions, int) else partitions
     stored: dict[Place, bytes | None] = {}
@@ -51,8 +51,8 @@ def produce(
                 producer.poll(0.1)
         if count % 10_000 == 0:
             producer.poll(0)
-    if left := producer.flush(60):
-        raise TimeoutError(f"{left} records for {topic} were not acknowledged within a minute")
+    if left := producer.flush(300):
+        raise TimeoutError(f"{left} records for {topic} were not acknowledged within five minutes")
     if failures:
         raise KafkaException(failures[0])
     return stored

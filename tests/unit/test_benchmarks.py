@@ -121,8 +121,8 @@ CHILD = "import time\nend = time.process_time() + 0.4\nwhile time.process_time()
 PARENT = f"""
 import signal, subprocess, sys, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as pyspark's daemon: the child's time is added to nobody
-subprocess.Popen([sys.executable, "-c", {CHILD!r}])
-time.sleep(1.5)
+subprocess.Popen([sys.executable, "-c", {CHILD!r}]).wait()
+time.sleep(1.0)
 """
 
 

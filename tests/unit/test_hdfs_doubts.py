@@ -117,9 +117,9 @@ def test_an_answer_lost_late_is_a_doubt_of_its_own() -> None:
 def test_an_answer_lost_over_a_connection_that_was_given_up_is_a_doubt_of_the_next_one() -> None:
     made, late, never = Connections(), threading.Event(), threading.Event()
     made.before |= {"/lost-late": late.wait, "/lost-hung": never.wait}
-    files = made.files(call_seconds=1.0)
+    files = made.files(call_seconds=4.0)
     hung = beside(lambda: lose(files, "/lost-hung"))
-    time.sleep(0.5)
+    time.sleep(2.0)  # the slow one has these two seconds for the look that follows
     slow = beside(lambda: lose(files, "/lost-late"))
     hung.join()
     assert made.said(look(files)) == [(2, "proof"), (2, "question")]
@@ -131,11 +131,11 @@ def test_an_answer_lost_over_a_connection_that_was_given_up_is_a_doubt_of_the_ne
 
 def test_a_question_goes_over_the_connection_that_was_proved_although_another_was_made_meanwhile() -> None:
     made, never = Connections(), threading.Event()
-    files = made.files(call_seconds=0.5)
+    files = made.files(call_seconds=4.0)
     made.before |= {"/lost-hung": never.wait}
     lose(files)
     hung = beside(lambda: lose(files, "/lost-hung"))
-    time.sleep(0.2)
+    time.sleep(2.0)  # so long before the proof is the hung one given up
     made.before["proof"] = hung.join
     assert made.said(look(files)) == [(1, "proof"), (1, "question")]
     made.before["proof"] = lambda: None
