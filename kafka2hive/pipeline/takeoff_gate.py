@@ -19,14 +19,18 @@ class TakeoffGate:
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
         self._planning = False
         self._under_way: int | None = None
 
     def close(self) -> None:
         """From now on nothing is due; an epoch under way goes on."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
+
+    def closes_within(self, seconds: float) -> bool:
+        """Wait so long, or until it is closed."""
+        return self._closed.wait(seconds)
 
     def landed(self) -> None:
         """The epoch under way has ended, well or not."""
@@ -46,7 +50,7 @@ class TakeoffGate:
     def plan(self) -> PlannedEpoch | None:
         """See Planner; None once closed, also for what was planned while it closed."""
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 return None
             self._planning = True
         planned: PlannedEpoch | None = None
@@ -59,7 +63,7 @@ class TakeoffGate:
     def _take_off(self, planned: PlannedEpoch | None) -> PlannedEpoch | None:
         with self._lock:
             self._planning = False
-            if self._closed or planned is None:
+            if self._closed.is_set() or planned is None:
                 return None
             self._under_way = planned.number
             return planned
