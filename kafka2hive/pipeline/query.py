@@ -19,12 +19,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
+from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
 from kafka2hive.pipeline.takeoff_gate import Planner, TakeoffGate
 from kafka2hive.pipeline.values import (
     PlannedEpoch,
@@ -39,9 +40,6 @@ from kafka2hive.pipeline.values import (
 #: A source of Spark's that always has something new.
 CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
-_ERROR_CHARACTERS = 4000
-#: What a py4j call raises when the JVM is gone.
-_SPARK_GONE = (Py4JError, ConnectionError, OSError)
 
 Settings = TypeVar("Settings")
 
@@ -79,8 +77,9 @@ class DumpQuery:
     """One query, from `start` to the `Ended` that `run_until` returns. Not to be used again.
 
     `scratch` is this process's throw-away directory: the checkpoint lives there. With `once` one trigger (`availableNow`)
-    runs epochs until the planner has nothing more, and the query ends; else a trigger runs one, at most each
-    `trigger_seconds`; the planner is asked as often while nothing is due.
+    runs epochs until the planner has nothing more, and the query ends; else a trigger runs one, each `trigger_seconds` or
+    at once when the epoch before took longer. While nothing is due the planner is asked as often, and once more
+    right after the epoch that ended such a wait.
     """
 
     def __init__(
@@ -110,6 +109,7 @@ class DumpQuery:
         self._stop_seconds = stop_seconds
         self._gate = TakeoffGate(planner)
         self._kept = KeptError()
+        self._drained = False
         self._abandoning = False
         self._abandoned: int | None = None
         self._query: Any = None
@@ -128,7 +128,7 @@ class DumpQuery:
                 .queryName("kafka2hive")
                 .start()
             )
-        except (PySparkException, *_SPARK_GONE) as error:
+        except (PySparkException, *SPARK_GONE) as error:
             raise ServiceUnavailable(
                 "spark.start", f"the query did not start: {error_text(error)}"
             ) from error
@@ -138,10 +138,11 @@ class DumpQuery:
 
         `stop` is only looked at, never waited for, so that a signal handler may set it at any moment.
         """
-        while not stop.is_set():
+        while not stop.is_set() and self._kept.error is None:
             time.sleep(TICK_SECONDS)
             on_tick()
             if not self._is_active():
+                self._gate.close()  # the JVM may be gone while our thread still sits in the batch
                 return self._how_it_ended()
         return self.stop()
 
@@ -158,7 +159,7 @@ class DumpQuery:
         self._abandoning = True
         try:
             self._query.stop()
-        except (PySparkException, *_SPARK_GONE):
+        except (PySparkException, *SPARK_GONE):
             pass  # it ended with an error of its own, or its stopTimeout passed: the process ends next
         abandoned = self._abandoned or self._gate.under_way()
         error = self._kept.error
@@ -167,7 +168,8 @@ class DumpQuery:
     def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
         """Spark's call at each trigger: it is time. Neither its rows nor its number count.
 
-        While nothing is due it stays here and asks again: an idle batch a second would cost 6 % of a core.
+        While nothing is due it stays here and asks again: an idle batch a second would cost 6 % of a core. An error is
+        not raised but kept, and `run_until` ends the query: Spark would only print it, twice, as text.
         """
         with self._kept:
             while True:
@@ -179,35 +181,42 @@ class DumpQuery:
                         self._gate.landed()
                     if not self._once:
                         return
-                elif self._once or self._gate.closes_within(self._trigger_seconds):
+                elif self._once:
+                    self._drained = True
                     return
-        if self._kept.error is not None:
-            raise self._kept.error
+                elif self._gate.closes_within(self._trigger_seconds):
+                    return
+        self._gate.close()
 
     def _run_epoch(self, epoch: PlannedEpoch) -> None:
-        plans = [plan_to_json(plan) for plan in epoch.tasks]
         try:
-            manifests = self._run_tasks(plans) if plans else []
+            manifests = self._run_tasks(epoch.tasks)
         except (PySparkException, Py4JJavaError) as error:
             if self._abandoning:
                 self._abandoned = epoch.number
             else:
                 self._listener.on_failed(epoch.number, error_text(error))
             return
-        except _SPARK_GONE as gone:
-            raise spark_gone(gone) from gone
-        self._listener.on_epoch(epoch.number, [manifest_from_json(text) for text in manifests])
+        except SPARK_GONE as gone:
+            if self._is_active():
+                raise ServiceUnavailable("spark.query", f"the epoch's job did not run: {gone!r}") from gone
+            raise spark_gone(repr(gone)) from gone
+        self._listener.on_epoch(epoch.number, manifests)
 
-    def _run_tasks(self, plans: list[str]) -> list[str]:
+    def _run_tasks(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
         """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
-        context = self._spark.sparkContext
-        manifests = context.parallelize(plans, len(plans)).mapPartitions(self._function)
-        return [str(text) for text in manifests.collect()]
+        plans = [plan_to_json(task) for task in tasks]
+        job = self._spark.sparkContext.parallelize(plans, len(plans)).mapPartitions(self._function)
+        manifests = [manifest_from_json(str(text)) for text in job.collect()]
+        # pyspark takes the end of a broken connection for the end of the results
+        if len(manifests) < sum(len(task.tables) for task in tasks) and not self._is_active():
+            raise spark_gone("not all manifests came home")
+        return manifests
 
     def _is_active(self) -> bool:
         try:
             return bool(self._query.isActive)
-        except _SPARK_GONE:
+        except SPARK_GONE:
             return False
 
     def _how_it_ended(self) -> Ended:
@@ -216,11 +225,11 @@ class DumpQuery:
             return Ended(EndReason.FAILED, error)
         try:
             failure = self._query.exception()
-        except _SPARK_GONE as gone:
-            return Ended(EndReason.FAILED, spark_gone(gone))
+        except SPARK_GONE as gone:
+            return Ended(EndReason.FAILED, spark_gone(repr(gone)))
         if failure is not None:
             return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
-        if self._once:
+        if self._drained:
             return Ended(EndReason.DRAINED)
         return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))
 
@@ -239,19 +248,3 @@ def task_function(
                 yield manifest_to_json(manifest)
 
     return run
-
-
-def spark_gone(error: Exception) -> ServiceUnavailable:
-    """What a lost connection to the JVM means."""
-    return ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {error!r}")
-
-
-def error_text(error: Exception) -> str:
-    """What a person wants of Spark's error: its message and the Python stack, without the JVM's."""
-    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
-    text = message.partition("\n\nDriver stacktrace:")[0]
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
-    text = "\n".join(lines).strip()
-    if len(text) <= _ERROR_CHARACTERS:
-        return text
-    return f"{text[: _ERROR_CHARACTERS // 2]}\n...\n{text[-_ERROR_CHARACTERS // 2 :]}"

@@ -1,4 +1,4 @@
-"""The directory of one driver process: Spark's checkpoint, the planner's link, shuffle files. Nothing in it counts."""
+"""The directory of one driver process: Spark's checkpoint and shuffle files. Nothing in it counts."""
 
 import os
 import shutil

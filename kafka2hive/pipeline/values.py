@@ -48,7 +48,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEpoch:
-    """What one trigger is to run. `number` is the run's own counter, from 1; a ledger's stands in each TableTask."""
+    """The tasks of one Spark job. `number` is the run's own counter, from 1; a ledger's stands in each TableTask."""
 
     number: int
     tasks: tuple[TaskPlan, ...]

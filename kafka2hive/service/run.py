@@ -236,7 +236,7 @@ class Run:
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
             log.warning(
-                "epoch %d was abandoned: nothing of it is committed, its files are swept later",
+                "epoch %d was abandoned: what of it is not committed is read again, those files are swept later",
                 ended.abandoned,
             )
         if self._registrar is not None:

@@ -50,5 +50,5 @@ def test_what_a_person_must_settle_is_not_started_again() -> None:
 def test_the_driver_is_told_to_stop_before_its_jvm_and_has_time_for_it() -> None:
     for unit in ("kafka2hive@.service", "kafka2hive-once@.service"):
         service = _section(unit)
-        assert service["KillMode"] == "mixed" and int(service["TimeoutStopSec"]) > 60
+        assert service["KillMode"] == "mixed" and int(service["TimeoutStopSec"]) > 2 * 60
         assert service["ExecStart"].startswith(PROGRAM)

@@ -10,7 +10,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.pipeline.audit.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
 from kafka2hive.pipeline.task.bucket import BucketIds
 from kafka2hive.pipeline.task.consumer import process_consumer
-from kafka2hive.pipeline.task.run import Task
+from kafka2hive.pipeline.task.run import Task, seldom_collected
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write import Destination
@@ -89,5 +89,6 @@ def replay(task: TableTask, settings: TaskSettings, files: FileSystem, into: Rep
         settings.stall_seconds
     )  # not started: a person waits here, nobody is to end the process
     consumer = process_consumer(settings.kafka)
-    (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, into.open_sink).run()
+    with seldom_collected():
+        (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, into.open_sink).run()
     return manifest

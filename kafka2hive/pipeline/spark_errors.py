@@ -1,0 +1,26 @@
+"""What Spark and py4j raise, in this project's words."""
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+#: What a py4j call raises when the JVM is gone.
+SPARK_GONE = (Py4JError, ConnectionError, OSError)
+
+_ERROR_CHARACTERS = 4000
+
+
+def spark_gone(sign: str) -> ServiceUnavailable:
+    """What a lost connection to the JVM means."""
+    return ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {sign}")
+
+
+def error_text(error: Exception) -> str:
+    """What a person wants of Spark's error: its message and the Python stack, without the JVM's."""
+    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    text = message.partition("\n\nDriver stacktrace:")[0]
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
+    text = "\n".join(lines).strip()
+    if len(text) <= _ERROR_CHARACTERS:
+        return text
+    return f"{text[: _ERROR_CHARACTERS // 2]}\n...\n{text[-_ERROR_CHARACTERS // 2 :]}"

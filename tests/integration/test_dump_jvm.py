@@ -1,0 +1,50 @@
+"""Spark's JVM dies under a run: it ends with 69, plans nothing more, and the next run goes on right after it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from tests.integration.product import Running, command, run_once
+from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.tree import LocalTree
+from tests.services.flights import flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.kafka_broker import KafkaBroker
+
+UNAVAILABLE = 69
+
+
+def kill_jvm(run: Running) -> None:
+    (jvm,) = [child for child in psutil.Process(run.pid).children() if child.name() == "java"]
+    jvm.kill()
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_run_whose_jvm_is_killed_ends_with_69_and_the_next_one_goes_on(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path, idle: bool
+) -> None:
+    uri, table, tree = f"file://{tmp_path}/disk", f"{unique}.flights", LocalTree()
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 2)
+    stored = produce(kafka.bootstrap, unique, flights()[:20_000], 2)
+    limits = {} if idle else {"epoch_records": 1_000}
+    table_entry = flights_table(table, unique)
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [table_entry], trigger="100ms", limits=limits)
+    with Running(config) as run:
+        run.wait_until(lambda: run.epochs() > 0, "an epoch")
+        if idle:
+            run.wait_until(lambda: run.said("lag 0"), "up to date")
+        kill_jvm(run)
+        assert run.wait() == UNAVAILABLE, run.tail()
+        assert "Spark's JVM is gone" in run.tail()
+    stored |= produce(kafka.bootstrap, unique, flights()[20_000:21_000], 2)
+    assert run_once(config).code == 0
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    assert_exactly(tree, location(uri, table), stored, flight)
+    verified = command("verify", config)
+    assert verified.code == 0, verified.out
