@@ -137,11 +137,12 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
             return f"its partition is {partition.table} {partition.path} at {partition.location}"
     elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
         return f"its partition is {partition.table} {partition.path} at {partition.location}"
-    read = {account.range for account in snapshot.accounts}
-    if snapshot.owner == REBUILT:  # of a task whose files are not all there, the offsets are a gap
+    rebuilt = snapshot.owner == REBUILT  # of many epochs, whose tasks have the same numbers
+    read = {account.range for account in snapshot.accounts if rebuilt or account.task == file.task}
+    if rebuilt:  # of a task whose files are not all there, the offsets are a gap
         read |= {gap.range for gap in snapshot.gaps}
     if not again and not (file.ranges and read.issuperset(file.ranges)):
-        return "its offset ranges are none that the epoch read"
+        return "its offset ranges are none that its task read"
     return None
 
 

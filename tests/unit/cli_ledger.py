@@ -88,8 +88,8 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     tenure = publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:00Z", change)).tenure
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
-        DataFileName("dt=2013-01-01", task, tenure.state.ledger_id[:8], 1, 2, f"{task:032x}", "parquet")
-        for task in range(file_count)
+        DataFileName("dt=2013-01-01", 0, tenure.state.ledger_id[:8], 1, 2, f"{number:032x}", "parquet")
+        for number in range(file_count)
     ]
     partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
     wiring.ports.files.mkdirs(join(location, "_tmp"))

@@ -186,6 +186,8 @@ def test_a_file_line_that_contradicts_its_own_name_is_found(recovered: Service) 
     ):
         assert "verify.file" in _audited(recovered, files=(changed, files[1]))
     assert "verify.file" in _audited(recovered, files=(files[0], files[0]))
+    accounts = _history(recovered)[2].accounts
+    assert "verify.file" in _audited(recovered, accounts=tuple(replace(a, task=7) for a in accounts))
 
 
 def test_a_snapshot_under_another_number_is_named(recovered: Service) -> None:
