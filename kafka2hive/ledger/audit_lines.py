@@ -141,8 +141,9 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     read = {account.range for account in snapshot.accounts if rebuilt or account.task == file.task}
     if rebuilt:  # of a task whose files are not all there, the offsets are a gap
         read |= {gap.range for gap in snapshot.gaps}
-    if not again and not (file.ranges and read.issuperset(file.ranges)):
-        return "its offset ranges are none that its task read"
+    named = set(file.ranges)
+    if not again and not (named and named <= read and len(named) == len(file.ranges)):
+        return "its offset ranges are not some that its task read"
     return None
 
 

@@ -183,6 +183,7 @@ def test_a_file_line_that_contradicts_its_own_name_is_found(recovered: Service) 
         replace(files[0], staged=files[1].staged),
         replace(files[0], hive_partition=elsewhere),
         replace(files[0], ranges=(offsets,)),
+        replace(files[0], ranges=files[0].ranges * 2),
     ):
         assert "verify.file" in _audited(recovered, files=(changed, files[1]))
     assert "verify.file" in _audited(recovered, files=(files[0], files[0]))
