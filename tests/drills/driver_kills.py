@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,13 +33,6 @@ def environment(failpoint: Failpoint | None = None, journal: Path | None = None)
     if journal is not None:
         found[JOURNAL] = str(journal)
     return found
-
-
-def at_work(start: Callable[[], Running]) -> Running:
-    """A run that has told of an epoch."""
-    run = start()
-    run.wait_until(lambda: run.epochs() > 0, "an epoch", PATIENCE)
-    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +87,8 @@ class Killer:
 
     def run_at_any_moment(self) -> None:
         """Kill `run` after its first epoch."""
-        run = at_work(self._start)
+        run = self._start()
+        run.wait_for_epoch(PATIENCE)
         end = time.monotonic() + self._chance.uniform(0, 2.5)
         while time.monotonic() < end and run.epochs() < 3:  # on a fast machine the data must last
             time.sleep(0.01)
@@ -104,14 +97,16 @@ class Killer:
 
     def run_within_a_commit(self) -> None:
         """Kill `run` when a pending snapshot is seen, which lasts some milliseconds."""
-        run = at_work(self._start)
+        run = self._start()
+        run.wait_for_epoch(PATIENCE)
         run.wait_until(self._is_committing, "a commit", PATIENCE, pause=0.0005)
         run.kill_driver()
         self._note("run within a commit", run)
 
     def run_until_killed_at_the_end(self, left: "LeftToDump") -> None:
         """Kill `run` at the moment of its last commit."""
-        run = at_work(self._start)
+        run = self._start()
+        run.wait_for_epoch(PATIENCE)
         run.wait_until(lambda: left() == 0, "at the end", PATIENCE)
         run.kill_driver()
         self._note("run at its last commit", run)

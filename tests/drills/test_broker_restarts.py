@@ -3,13 +3,11 @@
 import itertools
 import random
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.drills.driver_kills import at_work
 from tests.drills.form import Form
 from tests.drills.progress import Progress
 from tests.drills.stream import Stream
@@ -52,9 +50,9 @@ def test_one_run_lives_through_every_restart_of_its_broker(
         topics = {f"{unique}-j": 2, f"{unique}-r": 2}
         with (
             Stream(broker.bootstrap, topics, lambda: next(payloads), PER_SECOND) as stream,
-            ExitStack() as runs,
+            Running(config) as run,
         ):
-            run = at_work(lambda: runs.enter_context(Running(config)))
+            run.wait_for_epoch()
             generations = [ledger.generation() for ledger in ledgers]
             progress, pids, killed = Progress(run, ledgers), {broker.service.pid}, 0
             away = 0.0

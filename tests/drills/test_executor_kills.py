@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.drills.conftest import Figures
-from tests.drills.driver_kills import PATIENCE, at_work
+from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form
 from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
 from tests.integration.product import Running, command
@@ -167,7 +167,8 @@ def test_killed_workers_cost_attempts_and_no_record(
     service = Service(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
     config = service.config("local[2,4]", EPOCH_RECORDS, WARN)
     with ExitStack() as stack:
-        run = at_work(lambda: stack.enter_context(Running(config, "--once")))
+        run = stack.enter_context(Running(config, "--once"))
+        run.wait_for_epoch(PATIENCE)
         felt = strike_until(run, Prey(service.tree, service.locations, [run.pid]), wanted)
         assert run.wait(PATIENCE) == 0, run.tail()
         lost, epochs = lost_attempts(run), run.epochs()
@@ -199,7 +200,8 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
         config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
         with ExitStack() as stack:
-            run = at_work(lambda: stack.enter_context(Running(config, "--once")))
+            run = stack.enter_context(Running(config, "--once"))
+            run.wait_for_epoch(PATIENCE)
             prey = Prey(service.tree, service.locations, [worker.pid for worker in cluster.workers])
             overtaken = tries = 0
             while overtaken < pauses:

@@ -4,14 +4,12 @@ import math
 import random
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.drills.driver_kills import at_work
 from tests.drills.form import Form
 from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
@@ -50,14 +48,14 @@ def test_one_broken_table_does_not_hold_up_the_others(
     with Stream(
         kafka.bootstrap, dict.fromkeys(tables, 1), lambda: b"%d" % time.time_ns(), PER_SECOND * len(tables)
     ) as stream:
-        with ExitStack() as runs:
-            run = at_work(lambda: runs.enter_context(Running(config)))
+        with Running(config) as run:
+            run.wait_for_epoch()
             times["well"] = let_run(run, list(ledgers.values()), seconds)
             assert run.terminate() == 143, run.tail()
         stood_at = ledgers[broken].newest()["position"]
         damaged = damage(tree, ledgers[broken])
-        with ExitStack() as runs:
-            run = at_work(lambda: runs.enter_context(Running(config)))
+        with Running(config) as run:
+            run.wait_for_epoch()
             times["one broken"] = let_run(run, [ledgers[table] for table in others], seconds)
             stored = stream.end()
             ends = ends_of(stored)

@@ -6,7 +6,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.offsets import TopicPartition
 from tests.drills.asleep import asleep
-from tests.drills.driver_kills import at_work
 from tests.drills.form import Form
 from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
@@ -99,9 +97,9 @@ def test_leaders_move_under_load_and_each_flight_arrives_once(
     done = {"killed": 0, "elected": 0, "stopped": 0}
     with (
         Stream(cluster.bootstrap, {unique: 3}, lambda: next(payloads), PER_SECOND) as stream,
-        ExitStack() as runs,
+        Running(config) as run,
     ):
-        run = at_work(lambda: runs.enter_context(Running(config)))
+        run.wait_for_epoch()
         progress = Progress(run, [LedgerText(tree, ledger_root(uri), table)])
         for number in range(moves):
             time.sleep(chance.uniform(0, 1.5))
@@ -159,8 +157,8 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
         return produce(cluster.bootstrap, topic, [f"{topic} {random.random()}".encode()] * count, 1)
 
     read = {topic: more(topic, 100) for topic in (cut, anew, well)}
-    with ExitStack() as runs:
-        run = at_work(lambda: runs.enter_context(Running(config)))
+    with Running(config) as run:
+        run.wait_for_epoch()
         progress = Progress(run, list(ledgers.values()))
         progress.wait_for({(topic, 0): 100 for topic in ledgers})
         cluster.node(2).kill()

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from tests.drills.conftest import Figures
-from tests.drills.driver_kills import ORPHAN_SECONDS, PATIENCE, PROGRAM, at_work, environment
+from tests.drills.driver_kills import ORPHAN_SECONDS, PATIENCE, PROGRAM, environment
 from tests.drills.form import Form
 from tests.drills.spark_workers import within
 from tests.drills.split_brain import (
@@ -91,7 +91,8 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
         env = environment(journal=tmp_path / f"{number}.journal")
         return processes.enter_context(Running(config, *arguments, program=PROGRAM, env=env))
 
-    first = at_work(lambda: start(0))
+    first = start(0)
+    first.wait_for_epoch(PATIENCE)
     count: Counter[str] = Counter()
     ends: list[float] = []
     for number in range(1, rounds + 1):
@@ -107,7 +108,8 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
         committing = ledger.pending_epoch() is not None
 
         more()
-        second = at_work(lambda number=number: start(number, "--takeover"))  # type: ignore[misc]
+        second = start(number, "--takeover")
+        second.wait_for_epoch(PATIENCE)
         more()
         woken = time.monotonic()
         send_all(asleep, signal.SIGCONT)

@@ -4,7 +4,6 @@ import random
 import re
 import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 
 from tests.drills.asleep import asleep
-from tests.drills.driver_kills import at_work
 from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
 from tests.integration.product import Running, command, run_once
@@ -52,8 +50,8 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
         read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
         read[transactions] = send_transactions(address, transactions)
         first_id = topic_id(broker, remade)
-        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, ExitStack() as runs:
-            run = at_work(lambda: runs.enter_context(Running(config)))
+        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, Running(config) as run:
+            run.wait_for_epoch()
             at = {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66}
             run.wait_until(
                 lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading", PATIENCE_SECONDS

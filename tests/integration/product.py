@@ -115,6 +115,10 @@ class Running:
             assert time.monotonic() < deadline, f"not {what} within {seconds} s:\n{self.tail()}"
             time.sleep(pause)
 
+    def wait_for_epoch(self, seconds: float = 900) -> None:
+        """Until it has told of an epoch."""
+        self.wait_until(lambda: self.epochs() > 0, "an epoch", seconds)
+
     def wait(self, seconds: float = 900) -> int:
         """Wait for its end; gives the exit code."""
         try:

@@ -2,13 +2,11 @@
 
 import json
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.drills.driver_kills import at_work
 from tests.integration.flights_topic import FlightsTopic
 from tests.integration.product import Running, command, run_once
 from tests.integration.service_map import (
@@ -53,8 +51,8 @@ def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
             hive={"url": f"hive://{hive.address}", "timeout": "10s"},
             limits={"epoch_records": 80_000},
         )
-        with ExitStack() as runs:
-            run = at_work(lambda: runs.enter_context(Running(config)))
+        with Running(config) as run:
+            run.wait_for_epoch()
             hive.kill()
             run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 900)
             assert status(config)["debts"], "Hive was away, and nothing is owed"
