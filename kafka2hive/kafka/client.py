@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, properties, records
+from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
@@ -26,11 +27,6 @@ _TRIES_OF_SOME = 2
 _MOCK_CLUSTER = "mockCluster"
 # OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
 _NOT_ANSWERED = -1001
-
-
-def everything(_topic: str) -> bool:
-    """Every topic is wanted."""
-    return True
 
 
 class KafkaAdmin:

@@ -1,17 +1,25 @@
 """A lock that knows how long its holder has shown no progress, so that a hung owner does not look alive."""
 
-import threading
 from types import TracebackType
+from typing import Protocol
 
 from kafka2hive.storage.port import Clock
 
 
-class BusyLock:
-    """Re-entrant. `progress` may be called by any thread that works for the holder."""
+class Lock(Protocol):
+    """What `threading.RLock` gives."""
 
-    def __init__(self, clock: Clock) -> None:
+    def acquire(self) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+class BusyLock:
+    """As re-entrant as `lock` is. `progress` may be called by any thread that works for the holder."""
+
+    def __init__(self, clock: Clock, lock: Lock) -> None:
         self._clock = clock
-        self._lock = threading.RLock()
+        self._lock = lock
         self._depth = 0
         self._progress_at: float | None = None
 

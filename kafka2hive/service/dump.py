@@ -4,7 +4,6 @@ Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other; registr
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,7 +69,7 @@ class Dump:
         self._planned = 0
         self._looked_at = wiring.ports.clock.monotonic()
         self._suspects = Suspects()
-        self._lock = BusyLock(wiring.ports.clock)
+        self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
         holding.on_progress = self._lock.progress
 
     def plan(self) -> PlannedEpoch | None:
@@ -224,7 +223,7 @@ class Dump:
             backlogs,
             self._wiring.map.limits,
             self._slots,
-            int(time.time() * 1000),
+            self._clock.epoch_ms(),
             drain=self._once,
             only_tables=only,
         )

@@ -14,20 +14,17 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import staging_directory
-from kafka2hive.service.identity import new_owner
 from kafka2hive.service.init_ledgers import begin_ledger
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.service.witness import Witness
-from kafka2hive.storage.concurrency import Threads
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-TABLES_SIDE_BY_SIDE = 8
 TIDY_EPOCHS = 20
 
 
@@ -54,7 +51,7 @@ class Holding:
         self._resolve = resolve
         self._owe = owe
         self._on_started = on_started
-        self._side_by_side = Threads(TABLES_SIDE_BY_SIDE)
+        self._side_by_side = wiring.side_by_side
         self._topics: frozenset[str] | None = None
 
     def refresh(self, topics: Collection[str]) -> None:
@@ -163,7 +160,7 @@ class Holding:
         order = StartOrder(
             table.paths,
             judge=lambda: self._judge.judge(table.paths, table.location),
-            new_owner=new_owner,
+            new_owner=self._wiring.new_owner,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,
         )

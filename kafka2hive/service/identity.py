@@ -49,9 +49,14 @@ def new_uuid() -> str:
     return uuid.uuid4().hex
 
 
+def owner_name(process: ProcessIdentity, fresh: str) -> str:
+    """`<host>-<pid>-<uuid>`: a name for one take-over attempt; `fresh` are 32 hex digits of its own."""
+    return f"{process.host}-{process.pid}-{fresh}"
+
+
 def new_owner() -> str:
-    """`<host>-<pid>-<uuid>`: a name for one take-over attempt, used once, ever."""
-    return f"{host_name()}-{os.getpid()}-{new_uuid()}"
+    """The name of an attempt of this very process."""
+    return owner_name(HostProcesses().me(), new_uuid())
 
 
 def process_of(owner: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 
 from kafka2hive.config.values import StartKind
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
@@ -24,7 +24,7 @@ METADATA_SECONDS = 15.0
 class KafkaView:
     """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable."""
 
-    kafka: KafkaAdmin
+    kafka: Kafka
     clock: Clock
     _cluster: ClusterView | None = None
     _asked_at: float = 0.0
@@ -67,9 +67,9 @@ class KafkaView:
 
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
-    ) -> dict[str, dict[TopicPartition, Watermark]]:
+    ) -> dict[str, Mapping[TopicPartition, Watermark]]:
         """Offsets by time, by table, for those that begin at a timestamp and have no positions yet."""
-        found: dict[str, dict[TopicPartition, Watermark]] = {}
+        found: dict[str, Mapping[TopicPartition, Watermark]] = {}
         for table in tables:
             start = table.rule.start
             if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None or table.tenure is None:
@@ -155,7 +155,7 @@ def moved_on(
 
 
 def last_read_epochs(
-    kafka: KafkaAdmin,
+    kafka: Kafka,
     state: Snapshot,
     earliest: Mapping[TopicPartition, Watermark],
     latest: Mapping[TopicPartition, Watermark],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.alive import live_owners
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.marker import read_marker
@@ -45,7 +45,7 @@ def rebuild_ledger(
     acceptances: tuple[GapAcceptance, ...],
     plan_only: bool,
     take_over: bool,
-    kafka: Callable[[], KafkaAdmin],
+    kafka: Callable[[], Kafka],
 ) -> RebuiltLedger:
     """Read all footers, decide, and unless `plan_only` put the ledger into place.
 
@@ -97,7 +97,7 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
         )
 
 
-def _location(wiring: Wiring, table: str, kafka: Callable[[], KafkaAdmin]) -> str:
+def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
     for rule in wiring.map.tables:
         if rule.pattern is None and rule.table == table:
             return rule.location

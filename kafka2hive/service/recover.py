@@ -21,7 +21,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.identity import new_owner, process_of
+from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables
 from kafka2hive.service.pending import PendingFiles, pending_files
@@ -125,7 +125,7 @@ def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> 
     A table named in `order.tables` may be another service's. Raises ServiceUnavailable when the file system does not
     answer at all.
     """
-    me = process_of(new_owner())
+    me = process_of(wiring.new_owner())
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over)
     ledgers = ledger_tables(wiring)
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
@@ -209,7 +209,7 @@ def _recover_table(
         StartOrder(
             view.paths,
             judge=lambda: judge.judge(view.paths, None),
-            new_owner=new_owner,
+            new_owner=wiring.new_owner,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,
         ),

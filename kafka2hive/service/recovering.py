@@ -4,7 +4,6 @@ No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes rec
 """
 
 import logging
-import time
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -104,7 +103,7 @@ class _Outside:
 
     def refetch(self, tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
         """See refetch_file."""
-        return refetch_file(tenure, lost, self._tables.settings, int(time.time() * 1000))
+        return refetch_file(tenure, lost, self._tables.settings, self._wiring.ports.clock.epoch_ms())
 
     def _resolvable(self, names: Collection[str]) -> set[str]:
         """Those of the tables that Hive can be told about: also tables the map knows no more, they must exist."""

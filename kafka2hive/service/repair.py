@@ -6,7 +6,7 @@ from typing import assert_never
 
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.draft import Change
@@ -49,7 +49,7 @@ def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str
 class Repairs:
     """`refetch` dumps one file's records again into staged files (kafka2hive.service.refetch)."""
 
-    def __init__(self, wiring: Wiring, kafka: Callable[[], KafkaAdmin], refetch: Refetch) -> None:
+    def __init__(self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch) -> None:
         self._wiring = wiring
         self._kafka = kafka
         self._refetch = refetch

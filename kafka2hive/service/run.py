@@ -25,7 +25,7 @@ from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.catalogue import Catalogue
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
-from kafka2hive.service.identity import new_owner, process_of
+from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.kafka_view import KafkaView
 from kafka2hive.service.registrar import Registrar
@@ -78,7 +78,7 @@ class Run:
         self._kafka = KafkaAdmin(self._map.kafka)
         self._metastore = HiveMetastore(self._map.hive) if self._map.hive else None
         self._catalogue = Catalogue(self._map, self._metastore)
-        self._owner = new_owner()
+        self._owner = wiring.new_owner()
         root = self._map.storage.ledger_root
         self._judge = Judge(wiring.ports, root, wiring.processes, process_of(self._owner), order.take_over)
         self._beat = Beat(wiring.ports, root, self._map.service, self._owner, wiring.processes.me())

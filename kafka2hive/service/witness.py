@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Stop
@@ -16,7 +16,7 @@ from kafka2hive.service.wiring import Wiring
 class Witness:
     """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no witness."""
 
-    def __init__(self, kafka: KafkaAdmin, group: str | None, wiring: Wiring) -> None:
+    def __init__(self, kafka: Kafka, group: str | None, wiring: Wiring) -> None:
         self._kafka = kafka
         self._group = group
         self._wiring = wiring

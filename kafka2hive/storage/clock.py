@@ -10,6 +10,10 @@ class SystemClock:
         """See Clock.now."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
+    def epoch_ms(self) -> int:
+        """See Clock.epoch_ms."""
+        return time.time_ns() // 1_000_000
+
     def monotonic(self) -> float:
         """See Clock.monotonic."""
         return time.monotonic()

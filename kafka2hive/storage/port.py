@@ -131,6 +131,10 @@ class Clock(Protocol):
         """Wall clock, ISO-8601 UTC to the second, e.g. `2026-11-21T07:48:44Z`."""
         ...
 
+    def epoch_ms(self) -> int:
+        """Wall clock, milliseconds since 1970."""
+        ...
+
     def monotonic(self) -> float:
         """Seconds, from an arbitrary start."""
         ...

@@ -17,6 +17,9 @@ class SimulatedClock:
     def now(self) -> str:
         return "2026-11-21T07:48:44Z"
 
+    def epoch_ms(self) -> int:
+        return 1_763_711_324_000
+
     def monotonic(self) -> float:
         return self._seconds
 

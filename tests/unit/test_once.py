@@ -1,6 +1,6 @@
 """`run --once` dumps what Kafka holds for every table, also for one that can only be started at a later try."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
+from kafka2hive.ledger.alive import ProcessIdentity
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
@@ -36,6 +37,9 @@ class Clock:
 
     def now(self) -> str:
         return "2026-11-21T08:00:00Z"
+
+    def epoch_ms(self) -> int:
+        return 1_763_711_324_000
 
     def monotonic(self) -> float:
         return self.seconds
@@ -191,6 +195,36 @@ def test_tasks_of_another_epoch_end_the_run_and_commit_nothing(tmp_path: Path) -
         dump.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
     assert wiring.ports.files.list(table.tenure.directory) == before
+
+
+def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path) -> None:
+    worked_on: list[str] = []
+
+    class OneByOne:
+        def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+            results = []
+            for table in items:
+                worked_on.append(table.name)
+                results.append(function(table))
+            return results
+
+    class Elsewhere:
+        def me(self) -> ProcessIdentity:
+            return ProcessIdentity("elsewhere", "boot", 42, 7)
+
+        def is_gone(self, identity: ProcessIdentity) -> bool:
+            return False
+
+    real = make_wiring(tmp_path)
+    ports = replace(real.ports, new_uuid=iter([f"{n:032x}" for n in range(100)]).__next__)
+    wiring = replace(real, ports=ports, processes=Elsewhere(), side_by_side=OneByOne())
+    dump, holding = make_dump_and_holding(wiring, Kafka())
+    epoch = next_epoch(dump)
+    assert epoch.tasks[0].tables[0].planned_at_ms == wiring.ports.clock.epoch_ms()
+    tenure = holding.tables["air.early"].tenure
+    assert tenure is not None and tenure.generation.owner is not None
+    assert tenure.generation.owner.startswith("elsewhere-42-0000000000000000")
+    assert worked_on[:3] == ["air.early", "air.late", "air.early"]
 
 
 def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path) -> None:
