@@ -12,7 +12,7 @@ from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.rebuild_place import put_in_place, refuse_present_ledger
 from kafka2hive.ledger.rebuild_tasks import FoundFile
-from kafka2hive.model.errors import ConfigError, OwnedByLiveRun, Stop
+from kafka2hive.model.errors import ConfigError, OwnedByLiveRun, Stop, Surprise
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import (
     DataFileName,
@@ -59,11 +59,14 @@ def rebuild_ledger(
         _refuse_live_run(wiring, table)
     location = _location(wiring, table, kafka)
     letters = join(wiring.map.dead_letters.location, f"source_table={escape_partition_value(table)}")
-    there = [(s, True) for s in _visible(wiring, location)]
-    there += [(s, True) for s in _visible(wiring, letters)]
+    # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
     staging = _children(files, staging_directory(location))
-    there += [(s, False) for s in staging if s.name.endswith(".pending")]
-    found, strangers = _read(wiring, table, there)
+    pending = [s for s in staging if s.name.endswith(".pending")]
+    staged, _ = _read(wiring, table, pending, final=False)
+    there = [*_visible(wiring, location), *_visible(wiring, letters)]
+    visible, strangers = _read(wiring, table, there, final=True)
+    moved = {f.name for f in visible}
+    found = [*visible, *(f for f in staged if f.name not in moved)]
     marked = read_marker(files, location)
     ledger_id = marked or _only_ledger(location, found)
     mine = [f for f in found if f.footer.ledger_id == ledger_id]
@@ -80,6 +83,7 @@ def rebuild_ledger(
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(staging, ledger_id)
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
+    _refuse_unseen_moves(files, location, pending, there)
     if not plan_only:
         put_in_place(wiring.ports, paths, result)
     return RebuiltLedger(result, len(mine), len(found) - len(mine))
@@ -94,6 +98,21 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
             "ledger.owned",
             f"a run of service {service} is alive: {', '.join(alive)}; the ledger of {table} is not rebuilt beside it",
             "stop that run first, or give --takeover when it is sure to write no more",
+        )
+
+
+def _refuse_unseen_moves(
+    files: FileSystem, location: str, pending: list[FileStatus], visible: list[FileStatus]
+) -> None:
+    """A staged file that is gone by now and was not visible: it came into a directory that had been listed before."""
+    there = {s.name for s in _children(files, staging_directory(location))}
+    there |= {s.name.removesuffix("final") + "pending" for s in visible}
+    gone = [s.path for s in pending if s.name not in there]
+    if gone:
+        raise Surprise(
+            "rebuild.moving",
+            f"{len(gone)} staged files moved while the footers were read, for example {gone[0]}",
+            "make sure that nothing writes to the table, then rebuild again; nothing was changed",
         )
 
 
@@ -133,13 +152,13 @@ def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
 
 
 def _read(
-    wiring: Wiring, table: str, there: list[tuple[FileStatus, bool]]
+    wiring: Wiring, table: str, there: list[FileStatus], *, final: bool
 ) -> tuple[list[FoundFile], list[str]]:
-    """The files whose names and footers are this table's, and the visible ones that say nothing of themselves."""
-    footers = wiring.ports.concurrency.map(lambda item: _footer(wiring.ports.files, item[0]), there)
+    """The files whose names and footers are this table's, and the paths of visible ones that say nothing of themselves."""
+    footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), there)
     found: list[FoundFile] = []
     strangers: list[str] = []
-    for (status, final), footer in zip(there, footers, strict=True):
+    for status, footer in zip(there, footers, strict=True):
         parsed = DataFileName.parse(status.name)
         fits = parsed is not None and parsed[1] == ("final" if final else "pending")
         mine = footer is not None and footer.table == table

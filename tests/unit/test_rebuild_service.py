@@ -1,6 +1,7 @@
 """`recover --rebuild-ledger` on a local disk: real footers, a real archive, and a rename whose answer is lost."""
 
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
+from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Patience
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName, base_name
+from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.service.identity import new_owner
 from kafka2hive.service.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.wiring import Wiring
@@ -40,20 +43,19 @@ def go_on(service: Service, epochs: int) -> None:
         tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
 
 
-def give_footers(service: Service) -> None:
-    """Make the visible file of epoch 2 a Parquet file that says what it holds."""
+def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
+    """A Parquet file that says what it holds: all records of a range, by a task of the epoch that its name tells."""
     (file,) = service.files
-    parsed = DataFileName.parse(base_name(file.final))
+    parsed = DataFileName.parse(base_name(path))
     assert parsed is not None
     name = parsed[0]
-    ledger = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state.ledger_id
+    ledger = read_marker(service.wiring.ports.files, service.wiring.map.tables[0].location)
+    assert ledger is not None
     accounts = (Account(read=READ, written=READ, bytes=300),)
-    where = (name.generation, name.epoch, name.task)
-    footer = Footer(
-        file.kind, ledger, TABLE, *where, "attempt", 0, file.ranges, READ, file.hive_partition, accounts
-    )
+    where = (name.generation, name.epoch, name.task, f"attempt-{name.epoch}")
+    footer = Footer(file.kind, ledger, TABLE, *where, 0, (taken,), READ, file.hive_partition, accounts)
     schema = pa.schema([("n", pa.int64())], metadata=footer.metadata())
-    pq.write_table(pa.table({"n": range(READ)}, schema=schema), local(file.final))
+    pq.write_table(pa.table({"n": range(READ)}, schema=schema), local(path))
 
 
 @pytest.fixture
@@ -62,7 +64,8 @@ def lost_ledger(tmp_path: Path) -> Service:
     service = pending_service(tmp_path, file_count=1)
     go_on(service, epochs=12)
     go_on(service, epochs=0)
-    give_footers(service)
+    (file,) = service.files
+    write_file_of(service, file.final, file.ranges[0])
     shutil.rmtree(local(service.wiring.paths(TABLE).table_directory))
     return service
 
@@ -166,3 +169,52 @@ def test_a_ledger_that_another_rebuilding_made_is_not_taken_for_ones_own(lost_le
     wiring = replace(wiring, ports=replace(wiring.ports, files=Overtaken(done=False, silent=1)))
     with pytest.raises(Stop, match="nothing is rebuilt over a ledger"):
         rebuilt(wiring)
+
+
+class Delayed(LocalFileSystem):
+    """A promote that was sent before the ledger was lost, and is carried out after the first listing of one of `places`."""
+
+    def __init__(self, places: Collection[str], source: Path, target: Path) -> None:
+        self._places = places
+        self._source, self._target = source, target
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        children = super().list(path)
+        if path in self._places and self._source.exists():
+            self._source.rename(self._target)
+        return children
+
+
+def with_delayed_promote(service: Service, when: str) -> tuple[Wiring, str]:
+    """Epoch 13 took offsets 15 to 25; its file is moved to the given final path after the listings of `when`."""
+    (known,) = service.files
+    location = service.wiring.map.tables[0].location
+    staged, final = (path.replace("-e000002-", "-e000013-") for path in (known.staged, known.final))
+    write_file_of(service, staged, OffsetRange(known.ranges[0].topic_partition, 15, 25))
+    staging, partition = staging_directory(location), parent(final)
+    places = {"the first": {staging, partition}, "the second": {location}, "both": {partition}}[when]
+    files = Delayed(places, local(staged), local(final))
+    return replace(service.wiring, ports=replace(service.wiring.ports, files=files)), final
+
+
+@pytest.mark.parametrize("when", ["the first", "the second"])
+def test_a_delayed_promote_between_the_two_listings_is_seen(lost_ledger: Service, when: str) -> None:
+    """Visible places listed first do not show the file yet, and staging listed after them shows it no more."""
+    wiring, final = with_delayed_promote(lost_ledger, when)
+
+    ledger = rebuilt(wiring).ledger
+
+    assert final in {f.final for f in ledger.newest.files}
+    assert [p.end for p in ledger.newest.positions] == [25]
+
+
+def test_a_promote_that_lands_after_both_listings_means_rebuild_again(lost_ledger: Service) -> None:
+    wiring, final = with_delayed_promote(lost_ledger, "both")
+
+    with pytest.raises(Surprise) as moved:
+        rebuilt(wiring)
+
+    assert moved.value.code == "rebuild.moving"
+    assert not local(lost_ledger.wiring.paths(TABLE).table_directory).exists()
+    assert [p.end for p in rebuilt(wiring).ledger.newest.positions] == [25]
+    assert local(final).exists()
