@@ -58,6 +58,4 @@ def render_where(place: str, result: WhereResult, screen: Screen) -> str:
             parts.append(
                 "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
             )
-    if not result.found:
-        parts.append(f"no table of the service has read {place.rpartition('@')[0]}")
     return render(screen, parts)

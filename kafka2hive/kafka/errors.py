@@ -23,6 +23,16 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
     )
 
 
+def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
+    """The map lists topics of a table that Kafka does not have."""
+    some = len(topics) > 1
+    return TableError(
+        "kafka.unknown_topic",
+        f"{table}: the map lists topic{'s' if some else ''} {', '.join(topics)}, which Kafka does not have",
+        f"create {'them' if some else 'it'}, correct the name, or take it out of the map",
+    )
+
+
 def is_missing(error: Any) -> bool:
     """Whether a KafkaError says that the topic partition does not exist."""
     return error.name() in _MISSING

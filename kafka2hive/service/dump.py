@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.ledger.draft import Change
 from kafka2hive.ledger.tenure import list_own_directory
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
@@ -185,17 +186,22 @@ class Dump:
     def _next_try(self, round_began: float) -> float | None:
         """`--once`: when to look again for what was left out; None when it is dumped, or tried often enough.
 
-        A table whose topic partitions Kafka does not answer for in the end is set aside, so that the run does not seem
-        to have dumped all; the rest of it is dumped.
+        A table whose topics Kafka does not have, or does not answer for in the end, is set aside, so that the run does
+        not seem to have dumped all; the rest of it is dumped.
         """
         tables_at = self._holding.next_retry(ONCE_TRIES, round_began)
         kafka_at = self._unanswered.ask_again_at(self._clock.monotonic())
         retry_at = min((at for at in (tables_at, kafka_at) if at is not None), default=None)
         if retry_at is None:
-            for name, error in self._unanswered.errors().items():
+            silent = self._unanswered.errors()
+            missing = {t.name: unknown_topics(t.name, t.missing) for t in self._tables() if t.missing}
+            for name, error in (silent | missing).items():
                 if (table := self._holding.tables[name]).aside is None:
                     self._holding.set_aside(table, error)
         return retry_at
+
+    def _tables(self) -> list[Table]:
+        return list(self._holding.tables.values())
 
     def _backlogs(self) -> list[TableBacklog]:
         """Kafka against the ledgers, for every table that serves."""

@@ -64,7 +64,7 @@ class Holding:
             if known is None:
                 self.tables[table.name] = table
             else:
-                known.topics = table.topics
+                known.topics, known.missing = table.topics, table.missing
 
     def judge_all(self) -> None:
         """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""

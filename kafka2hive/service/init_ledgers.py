@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import refuse_vanished_ledger
@@ -72,7 +73,11 @@ def init_ledgers(wiring: Wiring, kafka: KafkaAdmin) -> InitResult:
 
 
 def _init(wiring: Wiring, witness: Witness, table: Table, tables: list[Table]) -> InitTable:
+    """A table whose topics do not exist is a mistake in the map, more likely than not: nothing is made for it."""
     directory = table.paths.table_directory
+    if table.missing:
+        error = unknown_topics(table.name, table.missing)
+        return InitTable(table.name, directory, Beginning.FAILED, error)
     try:
         try:
             look(wiring.ports.files, table.paths)

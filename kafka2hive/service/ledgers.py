@@ -1,6 +1,9 @@
-"""Which ledgers there are below the root, by their directories alone."""
+"""Which ledgers there are below the root, by their directories alone; and whether a table that was named is one of them."""
 
-from kafka2hive.model.errors import ServiceUnavailable
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
@@ -23,3 +26,30 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
             "is the NameNode up, and the uri in the map right?",
         ) from error
     return [wiring.paths(c.name) for c in children if c.is_directory and not c.name.startswith("init-")]
+
+
+def unknown_tables(
+    wiring: Wiring, named: Collection[str], there: Collection[str]
+) -> list[tuple[str, ConfigError]]:
+    """Those of the `named` tables that are neither in the map nor have a ledger (`there`): mistyped, most likely."""
+    literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
+    return [
+        (name, no_such_table(name, literal.union(there)))
+        for name in sorted(set(named) - literal - set(there))
+    ]
+
+
+def no_such_table(name: str, known: Collection[str]) -> ConfigError:
+    """`usage.no_such_table`, with the nearest of the `known` names."""
+    return ConfigError(
+        "usage.no_such_table", f"{name} is no table of the map and has no ledger", did_you_mean(name, known)
+    )
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """What to do about a name that is not known: the nearest one, else all of them (the first ten)."""
+    if near := get_close_matches(name, sorted(known), 1):
+        return f"did you mean {near[0]}?"
+    if not known:
+        return "`kafka2hive status -c MAP` shows what there is"
+    return "there is: " + ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")

@@ -3,6 +3,7 @@
 Takes over, rolls forward, pays Hive's debts, sweeps; idempotent and safe at any moment. Never creates a ledger.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,19 +17,28 @@ from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import (
+    ExitCode,
+    Kafka2HiveError,
+    ServiceUnavailable,
+    Stop,
+    Surprise,
+    TableError,
+)
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.pending import PendingFiles, pending_files
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.repair import Repairs, remedies
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +132,16 @@ class RecoverResult:
 def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> RecoverResult:
     """Recover every ledger of the map's service. `pay` registers Hive partitions and says what is still owed.
 
-    A table named in `order.tables` may be another service's. Raises ServiceUnavailable when the file system does not
-    answer at all.
+    A table named in `order.tables` may be another service's. A table, file or topic in the order that nobody knows
+    is refused before anything is touched. Raises ConfigError (such a file or topic), ServiceUnavailable when the file
+    system does not answer at all.
     """
+    ledgers = ledger_tables(wiring)
+    if unknown := unknown_tables(wiring, order.tables, {paths.table for paths in ledgers}):
+        return RecoverResult(tuple(failed(wiring.paths(name), error) for name, error in unknown))
+    _refuse_unknown_places(wiring, order, ledgers, repairs)
     me = process_of(wiring.new_owner())
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over)
-    ledgers = ledger_tables(wiring)
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
     for paths in ledgers:
         if order.tables and paths.table not in order.tables:
@@ -150,18 +164,35 @@ def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> 
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)))
 
 
-def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> list[RecoveredTable]:
-    """Tables that the map names and that have no ledger: nothing to recover, unless their location says there was one.
+def _refuse_unknown_places(
+    wiring: Wiring, order: RecoverOrder, ledgers: list[LedgerPaths], repairs: Repairs
+) -> None:
+    """Raises ConfigError when a file or a topic in the order is of none of the ledgers that it may be of.
 
-    A table named in the order that is nowhere is a mistake of the person's.
+    A ledger that cannot be read may be the one: then nothing is refused, and its own trouble is told instead.
     """
+    if not (order.accept_loss or order.refetch or order.accept_gap):
+        return
+    views = []
+    try:
+        for paths in ledgers:
+            if order.tables and paths.table not in order.tables:
+                continue
+            view = look(wiring.ports.files, paths)
+            if order.tables or view.state.service == wiring.map.service:
+                views.append(view)
+        repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
+    except (NoLedger, Stop, Surprise, StorageError) as trouble:
+        log.debug("whether what was named exists cannot be said: %s", trouble)
+
+
+def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> list[RecoveredTable]:
+    """Tables that the map names and that have no ledger: nothing to recover, unless their location says there was one."""
     results = []
     literal = {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
     for name in sorted(set(order.tables or literal) - there):
         paths = wiring.paths(name)
         try:
-            if name not in literal:
-                raise ConfigError("usage.no_such_table", f"{name} is no table of the map and has no ledger")
             refuse_vanished_ledger(wiring.ports.files, literal[name].location, paths.table_directory)
         except Kafka2HiveError as error:
             results.append(failed(paths, error))

@@ -1,6 +1,6 @@
 """What a person decides after a STOP: give a file up, dump its records again, accept a gap. All recorded in the ledger."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -16,8 +16,10 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.ledger.whereabouts import find
 from kafka2hive.model.errors import ConfigError, Stop
 from kafka2hive.model.files import DataFile
+from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
 from kafka2hive.service.kafka_view import last_read_epochs
+from kafka2hive.service.ledgers import did_you_mean
 from kafka2hive.service.wiring import Wiring
 
 ACCEPT_LOSS = "accept-loss"
@@ -53,6 +55,45 @@ class Repairs:
         self._wiring = wiring
         self._kafka = kafka
         self._refetch = refetch
+
+    def refuse_unknown(
+        self, ledgers: Collection[View], paths: Collection[str], gaps: Collection[GapAcceptance]
+    ) -> None:
+        """Every file and topic partition that was named is known to one of the ledgers; else nothing may be touched.
+
+        Raises ConfigError (`usage.no_such_file`, `usage.no_such_topic`), Stop, StorageError, ServiceUnavailable.
+        """
+        for path in sorted(set(paths)):
+            if not any(self._knows(ledger, path) for ledger in ledgers):
+                raise ConfigError(
+                    "usage.no_such_file",
+                    f"{path} is no file of any table here: nothing was touched",
+                    "give the full path of the `.final` file as the error message or `verify` shows it",
+                )
+        known = {p.topic_partition for ledger in ledgers for p in ledger.state.positions}
+        for gap in gaps:
+            self._refuse_unknown_topic(gap, known)
+
+    def _knows(self, ledger: View, path: str) -> bool:
+        return any(loss.path == path for loss in ledger.state.losses) or self._named(ledger, path) is not None
+
+    def _refuse_unknown_topic(self, gap: GapAcceptance, known: Set[TopicPartition]) -> None:
+        topics = {tp.topic for tp in known}
+        if gap.topic not in topics:
+            raise ConfigError(
+                "usage.no_such_topic",
+                f"no table here has read topic {gap.topic}: nothing was touched",
+                did_you_mean(gap.topic, topics),
+            )
+        if gap.number is None or TopicPartition(gap.topic, gap.number) in known:
+            return
+        view = self._kafka().cluster().topics.get(gap.topic)
+        if view is None or gap.number not in view.partitions:
+            raise ConfigError(
+                "usage.no_such_topic",
+                f"topic {gap.topic} has no partition {gap.number}: nothing was touched",
+                f"give one of its partitions, or {gap.topic}:* for all",
+            )
 
     def wanted(self, ledger: View | Tenure, remedies: Mapping[str, str]) -> Wanted:
         """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.

@@ -19,6 +19,6 @@ def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
         for topic in routed.missing:
             log.warning("%s: topic %s does not exist (yet)", name, topic)
     return [
-        Table(routed.rule, wiring.paths(name), routed.topics, routed.rule.location)
+        Table(routed.rule, wiring.paths(name), routed.topics, routed.rule.location, missing=routed.missing)
         for name, routed in routing.tables.items()
     ]

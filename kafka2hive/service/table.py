@@ -33,7 +33,9 @@ class SetAside:
 
 @dataclass(slots=True)
 class Table:
-    """`tenure` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
+    """`topics` exist in Kafka, `missing` ones are listed by the map and do not.
+
+    `tenure` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
 
     `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
     epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
@@ -44,6 +46,7 @@ class Table:
     paths: LedgerPaths
     topics: tuple[str, ...]
     location: str
+    missing: tuple[str, ...] = ()
     settings: TableSettings | None = None
     tenure: Tenure | None = None
     open_debts: frozenset[HivePartition] = frozenset()

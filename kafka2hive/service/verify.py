@@ -18,7 +18,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit_files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit_ledger import audit_place, vanished_ledgers
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.ledgers import did_you_mean, ledger_tables, unknown_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
 
@@ -111,7 +111,10 @@ def verify(
     tables: list[VerifiedTable] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
     ledgers = ledger_tables(wiring)
-    errors += vanished_ledgers(wiring, order.tables, {paths.table for paths in ledgers})
+    there = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, order.tables, there) + _no_other_dump(wiring, order, there):
+        return VerifyResult((), tuple(unknown))
+    errors += vanished_ledgers(wiring, order.tables, there)
     for paths in ledgers:
         if order.tables and paths.table not in order.tables:
             continue
@@ -126,6 +129,18 @@ def verify(
         except Kafka2HiveError as error:
             errors.append((paths.table, error))
     return VerifyResult(tuple(tables), tuple(errors))
+
+
+def _no_other_dump(wiring: Wiring, order: VerifyOrder, there: set[str]) -> list[tuple[str, ConfigError]]:
+    """--against names a table without a ledger below this root: there is nothing to compare with."""
+    if order.against is None or order.against in there:
+        return []
+    error = ConfigError(
+        "usage.no_such_table",
+        f"{order.against} has no ledger below {wiring.paths('').ledgers}: there is nothing to compare with",
+        did_you_mean(order.against, there),
+    )
+    return [(order.against, error)]
 
 
 @dataclass(frozen=True, slots=True)

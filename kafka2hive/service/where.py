@@ -10,9 +10,11 @@ from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.ledgers import did_you_mean, ledger_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
+
+NOT_BEGUN = "not read yet: the table has no position of it"
 
 _PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
 
@@ -62,13 +64,20 @@ class WhereResult:
 
 
 def where(wiring: Wiring, place: Place) -> WhereResult:
-    """Ask every ledger of the map's service that has read the topic partition. Raises ServiceUnavailable, Stop."""
+    """Ask every ledger of the map's service that has read the topic partition.
+
+    Raises ServiceUnavailable, Stop, ConfigError (no table reads that topic partition).
+    """
     found = []
+    read: set[TopicPartition] = set()
     for paths in ledger_tables(wiring):
         try:
             view = look(wiring.ports.files, paths)
+            if view.state.service != wiring.map.service:
+                continue
+            read |= {p.topic_partition for p in view.state.positions}
             position = view.state.position(place.topic_partition)
-            if view.state.service != wiring.map.service or position is None:
+            if position is None:
                 continue
             if place.offset >= position.end:
                 found.append(FoundPlace(paths.table, f"not read yet: the table stands at {position.end}"))
@@ -80,7 +89,27 @@ def where(wiring: Wiring, place: Place) -> WhereResult:
             continue
         except StorageError as error:
             raise ServiceUnavailable("storage.unavailable", str(error), "ask again") from error
-    return WhereResult(tuple(found))
+    return WhereResult(tuple(found) or _not_begun(wiring, place, read))
+
+
+def _not_begun(wiring: Wiring, place: Place, read: set[TopicPartition]) -> tuple[FoundPlace, ...]:
+    """Nobody has read the topic partition: tables of the map that will. Raises ConfigError when there are none."""
+    topic = place.topic_partition.topic
+    partitions = sorted(tp.number for tp in read if tp.topic == topic)
+    if partitions:
+        raise ConfigError(
+            "usage.no_such_topic",
+            f"no table of service {wiring.map.service} has read partition {place.topic_partition.number} of {topic}",
+            f"of this topic there are positions of {', '.join(map(str, partitions))}",
+        )
+    waiting = tuple(FoundPlace(rule.table, NOT_BEGUN) for rule in wiring.map.tables if topic in rule.topics)
+    if not waiting:
+        raise ConfigError(
+            "usage.no_such_topic",
+            f"no table of service {wiring.map.service} has read topic {topic}",
+            did_you_mean(topic, {tp.topic for tp in read}),
+        )
+    return waiting
 
 
 def _in_history(table: str, snapshots: list[Snapshot], place: Place) -> FoundPlace:

@@ -56,6 +56,7 @@ def test_init_makes_the_ledgers_of_literal_tables_and_of_present_topics_once(
     more = "  - table: '{1}.events'\n    pattern: '(crew|plane)s'\n    format: raw\n"
     path = _plain_map(write_map(tmp_path, more, broker.address))
     broker.produce("planes", 1)
+    broker.produce("flights", 1)
     first = invoke("init", "--json", "-c", str(path))
     assert first.exit_code == 0, first.output
     made = [(table["table"], table["result"]) for table in _tables(first)]

@@ -108,7 +108,7 @@ class Schemas:
         )
 
 
-def make_wiring(folder: Path) -> Wiring:
+def make_wiring(folder: Path, early: str = "early") -> Wiring:
     path = folder / "map.yaml"
     path.write_text(
         f"""\
@@ -117,7 +117,7 @@ kafka: {{bootstrap.servers: "127.0.0.1:9"}}
 storage: {{uri: "{folder.as_uri()}"}}
 defaults: {{start: earliest, format: raw}}
 tables:
-  - {{table: air.early, topics: [early]}}
+  - {{table: air.early, topics: [{early}]}}
   - {{table: air.late, topics: [late]}}
 """
     )
@@ -129,14 +129,14 @@ def make_dump(wiring: Wiring, kafka: Kafka) -> Dump:
     return make_dump_and_holding(wiring, kafka)[0]
 
 
-def make_dump_and_holding(wiring: Wiring, kafka: Kafka) -> tuple[Dump, Holding]:
+def make_dump_and_holding(wiring: Wiring, kafka: Kafka, once: bool = True) -> tuple[Dump, Holding]:
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
     witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
     holding = Holding(wiring, judge, witness, Schemas().resolve, lambda _debts: None, lambda _started: None)
     view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
-    return Dump(wiring, view, holding, Reporter(()), slots=1, once=True), holding
+    return Dump(wiring, view, holding, Reporter(()), slots=1, once=once), holding
 
 
 def next_epoch(dump: Dump) -> PlannedEpoch:
@@ -284,3 +284,27 @@ def test_a_table_is_set_aside_in_the_end_when_kafka_gives_no_offsets_of_a_topic_
     (table,) = holding.set_aside_tables()
     assert table.aside is not None and table.aside.error.code == "kafka.no_answer"
     assert "late-0" in str(table.aside.error) and table.aside.error.exit_code == 75
+
+
+def test_topics_that_kafka_does_not_have_set_their_table_aside_and_nothing_else_is_lost(
+    tmp_path: Path,
+) -> None:
+    wiring = make_wiring(tmp_path, early="early, erly, aerly")
+    kafka = Kafka()
+    dump, holding = make_dump_and_holding(wiring, kafka)
+    taken = []
+    while (epoch := dump.plan()) is not None:
+        taken += planned(epoch)
+        run(dump, epoch)
+    assert sorted(taken) == [OffsetRange(EARLY, 0, 7), OffsetRange(LATE, 0, 11)]
+    (table,) = holding.set_aside_tables()
+    assert table.name == "air.early" and table.aside is not None
+    assert table.aside.error.code == "kafka.unknown_topic" and table.aside.error.exit_code == 75
+    assert "aerly, erly" in table.aside.error.message
+
+
+def test_a_service_waits_for_topics_that_kafka_does_not_have(tmp_path: Path) -> None:
+    dump, holding = make_dump_and_holding(make_wiring(tmp_path, early="early, erly"), Kafka(), once=False)
+    run(dump, next_epoch(dump))
+    dump.plan()
+    assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
