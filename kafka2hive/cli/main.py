@@ -13,11 +13,18 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map, exit_codes
 from kafka2hive.observe.log import LogFormat
 
+
+def _documents() -> str | None:
+    """Where an installed package keeps its documents; a checkout has them beside it."""
+    place = Path(sys.prefix) / "share" / "kafka2hive"
+    return f"Documents, examples and the map's JSON schema: {place}" if place.is_dir() else None
+
+
 app = typer.Typer(
     name="kafka2hive",
     help="Dump Kafka topics into Hive tables on HDFS, exactly once, with all state on HDFS.",
+    epilog=_documents(),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

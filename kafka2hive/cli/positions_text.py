@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from kafka2hive.model.offsets import Position
+from kafka2hive.model.quantities import counted
 
 _SHOWN = 12
 
@@ -16,7 +17,9 @@ def resume_lines(positions: Iterable[Position]) -> list[str]:
         ends = [(position.topic_partition.number, position.end) for position in group]
         if len(ends) > _SHOWN:
             total = sum(end for _, end in ends)
-            lines.append(f"{topic}  {len(ends)} partitions, {total:,} offsets done (each: --json)")
+            lines.append(
+                f"{topic}  {counted(len(ends), 'partition')}, {counted(total, 'offset')} done (each: --json)"
+            )
         else:
             lines.append(f"{topic}  " + " ".join(f"{number}:{end:,}" for number, end in ends))
     return lines

@@ -4,6 +4,7 @@ from rich.text import Text
 
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRule
+from kafka2hive.model.quantities import counted, size
 
 
 def render_map(service_map: ServiceMap, screen: Screen) -> str:
@@ -21,13 +22,13 @@ def render_map(service_map: ServiceMap, screen: Screen) -> str:
 
 def _table(rule: TableRule) -> list[Text | str]:
     source = f"/{rule.pattern}/" if rule.pattern is not None else ", ".join(rule.topics)
-    columns = f"{len(rule.columns)} columns" if rule.columns else "columns as in Hive"
+    columns = counted(len(rule.columns), "column") if rule.columns else "columns as in Hive"
     flush = rule.flush
     return [
         "",
         Text(rule.table, style="bold").append(f"  <-  {source}", style="not bold"),
         f"  {rule.format}, {columns}, {_bucket(rule.bucketing)}",
-        f"  begins at {rule.start.kind.value}, due every {flush.interval_seconds:g} s or {flush.bytes:,} bytes",
+        f"  begins at {rule.start.kind.value}, due every {flush.interval_seconds:g} s or {size(flush.bytes)}",
     ]
 
 

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.model.quantities import counted
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 
@@ -57,23 +58,27 @@ def _details(table: RecoveredTable) -> list[str]:
     if table.pending is not None:
         staged, there = table.pending.staged, table.pending.already_there
         lines.append(
-            f"pending: epoch {table.rolled_forward}, {staged} files to rename, {there} already there"
+            f"pending: epoch {table.rolled_forward}, {counted(staged, 'file')} to rename, {there} already there"
         )
     elif table.rolled_forward is not None:
         moves = table.moves
         given_up = f", {moves.given_up} given up" if moves.given_up else ""
         lines += [
-            f"rolled forward: epoch {table.rolled_forward}, {moves.created} files = {moves.renamed} renamed"
+            f"rolled forward: epoch {table.rolled_forward}, {counted(moves.created, 'file')} = {moves.renamed} renamed"
             f" + {moves.already_moved} already there{given_up}",
             f"0 missing, {moves.retried} failed and tried again",
         ]
     elif table.error is None:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
     if table.debts_paid or table.debts_open:
-        paid = f"{table.debts_paid} partitions registered, " if table.recovery is Recovery.DONE else ""
+        paid = (
+            f"{counted(table.debts_paid, 'partition')} registered, "
+            if table.recovery is Recovery.DONE
+            else ""
+        )
         lines.append(f"Hive: {paid}{table.debts_open} still owed")
     if table.swept:
-        lines.append(f"swept: {table.swept} files that no snapshot names")
+        lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
@@ -83,7 +88,7 @@ def _details(table: RecoveredTable) -> list[str]:
 def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
     ledger = rebuilt.ledger
     lines = [
-        f"ledger {ledger.final.ledger_id} {'would be ' if planned else ''}rebuilt from {rebuilt.files:,} files"
+        f"ledger {ledger.final.ledger_id} {'would be ' if planned else ''}rebuilt from {counted(rebuilt.files, 'file')}"
     ]
     if ledger.pending is not None:
         lines.append(f"{len(ledger.pending.files):,} of them are an epoch that was half made visible")
@@ -92,7 +97,7 @@ def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
             f"{ledger.left_staged:,} staged files are of no committed epoch: their offsets are read again"
         )
     if rebuilt.foreign:
-        lines.append(f"{rebuilt.foreign:,} files of other ledgers are left alone")
+        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers are left alone")
     lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
     return lines
 
@@ -101,7 +106,7 @@ def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
     if not result.tables:
         return Text(f"service {service}: nothing to recover, there is no ledger yet")
     bad = sum(table.error is not None for table in result.tables)
-    count = f"{len(result.tables)} table{'' if len(result.tables) == 1 else 's'}"
+    count = counted(len(result.tables), "table")
     done = "looked at, nothing touched" if order.plan_only else "recovered"
     if not bad:
         return Text(f"service {service}: {count} {done}", style="bold green")

@@ -10,7 +10,7 @@ from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.observe.progress import duration, size
+from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
@@ -45,7 +45,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
             str(row.epoch),
             "?" if row.lag is None else f"{row.lag:,}",
             "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
-            Text(f"{row.pending_files} files", style="yellow") if row.pending else "-",
+            Text(counted(row.pending_files, "file"), style="yellow") if row.pending else "-",
             Text(str(len(row.debts)), style="yellow") if row.debts else "0",
         )
     return table
@@ -59,7 +59,7 @@ def _details(table: TableStatus, now: float) -> list[RenderableType]:
             f"epoch {table.epoch} is committed and not finished: a start or `recover` rolls it forward"
         )
     if table.gaps or table.losses:
-        lines.append(f"accepted so far: {table.gaps} gaps, {table.losses} lost files")
+        lines.append(f"accepted so far: {counted(table.gaps, 'gap')}, {counted(table.losses, 'lost file')}")
     positions = [
         Position(TopicPartition(p.topic, p.number), p.position, p.position) for p in table.partitions
     ]

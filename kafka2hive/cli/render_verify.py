@@ -4,7 +4,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafka2hive.cli.screen import Screen, grid, render
-from kafka2hive.observe.progress import size
+from kafka2hive.model.quantities import counted, size
 from kafka2hive.service.verify import VerifyResult
 from kafka2hive.service.where import WhereResult
 
@@ -53,7 +53,7 @@ def render_where(place: str, result: WhereResult, screen: Screen) -> str:
     for found in result.found:
         parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))
         for file in found.files:
-            parts.append(f"  {file.kind.value}  {file.rows:,} rows  {file.final}")
+            parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
         if found.epoch is not None and not found.files:
             parts.append(
                 "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"

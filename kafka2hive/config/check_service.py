@@ -5,7 +5,7 @@ import re
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from kafka2hive.config import schema
-from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, is_property
+from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
 from kafka2hive.config.problems import Path, Problems
 from kafka2hive.config.structure import Sound, closest, known_keys
 
@@ -94,6 +94,9 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
                 problems.add(path, f"must be {ONLY[name][0]}: {ONLY[name][1]}")
         elif name not in own and not is_property(name):
             problems.add(path, "no property of librdkafka", closest(name, NAMES | own))
+        elif name not in own and (fault := fault_of_value(name, value)):
+            near = closest(str(value), PROTOCOLS) if name == "security.protocol" else ""
+            problems.add(path, fault, near)
     servers = properties.get("bootstrap.servers")
     if isinstance(servers, str) and not all(server.strip() for server in servers.split(",")):
         problems.add(("kafka", "bootstrap.servers"), "expected host:port,host:port")

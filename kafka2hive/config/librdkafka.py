@@ -66,6 +66,31 @@ def is_sensitive(name: str) -> bool:
     return _SENSITIVE.search(name) is not None
 
 
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_NO_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
+
+
+def fault_of_value(name: str, value: object) -> str:
+    """Why the installed library refuses this value for a property that it knows, empty when it takes it.
+
+    Never holds the value: it may be a secret. What only this machine lacks (a file, a SASL mechanism) is no fault.
+    """
+    if is_sensitive(name) or not isinstance(value, str | int | float):
+        return ""
+    if name == "security.protocol" and str(value).lower() not in PROTOCOLS:
+        return f"expected {', '.join(PROTOCOLS)}"
+    from confluent_kafka import Consumer, KafkaException
+
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        Consumer({"group.id": "validate", "log_level": 0, name: text}).close()
+    except KafkaException as error:
+        return "librdkafka refuses this value" if _NO_VALUE.search(str(error)) else ""
+    except (TypeError, AttributeError):
+        return ""  # a property of the Python client that takes no text
+    return ""
+
+
 def is_property(name: str) -> bool:
     """Whether the client knows `name`. Names of newer versions are asked of the installed library itself."""
     if name in NAMES:

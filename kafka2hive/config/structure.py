@@ -124,10 +124,21 @@ def _report(
         problems.add(path, "expected letters, digits, _ and -, at most 64, beginning with a letter or digit")
     elif kind == "missing" and path == ("tables",):
         problems.add(path, "is required: at least one table")
+    elif kind == "string_type" and path[-2:-1] == ("columns",) and _is_end_of_type(str(path[-1])):
+        problems.add(
+            path,
+            "is the end of the type before it: within { } YAML takes a comma for the next key;"
+            ' quote types that hold a comma, as in {price: "decimal(10,2)"}',
+        )
     elif kind == "string_type" and value_at(data, path) is None:
         problems.add(path, "has no value")
     else:
         problems.add(path, _PLAIN.get(kind, text[:1].lower() + text[1:]))
+
+
+def _is_end_of_type(key: str) -> bool:
+    """Closes more brackets than it opens, as `2)` of an unquoted `decimal(10,2)` does."""
+    return key.count(")") > key.count("(") or key.count(">") > key.count("<")
 
 
 def value_at(data: object, path: Path) -> object:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka2hive.demo.children import Child, free_port
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.quantities import counted
 
 TOPIC = "flights"
 PARTITIONS = 4
@@ -58,7 +59,11 @@ class Kafka(ABC):
                 producer.poll(0)
         left = producer.flush(60)
         if failures or left:
-            reason = failures[0] if failures else f"{left} records were not acknowledged within a minute"
+            reason = (
+                failures[0]
+                if failures
+                else f"{counted(left, 'record')} were not acknowledged within a minute"
+            )
             raise ServiceUnavailable("demo.kafka", f"producing failed: {reason}")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafka2hive.demo.map_text import TABLE
 from kafka2hive.model.layout import STAGING_DIRECTORY, LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.quantities import counted
 
 _STATE = re.compile(r"\.(in-progress|pending|final)$")
 
@@ -33,7 +34,9 @@ class LedgerView:
                 lines.append(f"    {_short(path.name):32}{_size(path):>9,} B{note}")
         staged = Counter(_state(path) for path in (self._table / STAGING_DIRECTORY).glob("*"))
         final = sum(1 for path in self._table.glob(f"{MONTH_GLOB}/*.final"))
-        lines.append(f"{TABLE}: {final} files .final, {_count(staged)} staged in {STAGING_DIRECTORY}/")
+        lines.append(
+            f"{TABLE}: {counted(final, 'file')} .final, {_count(staged)} staged in {STAGING_DIRECTORY}/"
+        )
         return lines
 
     def newest_snapshot(self) -> str:

@@ -20,6 +20,7 @@ from kafka2hive.demo.narrator import Narrator
 from kafka2hive.demo.verdict import QUERY, ask
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import SnapshotState
+from kafka2hive.model.quantities import counted
 
 # Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound is for a moment never seen.
 EPOCHS_BEFORE_THE_KILL = 4
@@ -83,7 +84,7 @@ def _produce(scene: Scene, kafka: Kafka, limit: int | None) -> Tally:
     began, tally = time.monotonic(), Tally()
     kafka.produce(flights(limit, tally))
     scene.narrator.say(
-        f"{tally.flights:,} records in the 4 partitions of topic flights, {time.monotonic() - began:.1f} s"
+        f"{counted(tally.flights, 'record')} in the 4 partitions of topic flights, {time.monotonic() - began:.1f} s"
     )
     return tally
 

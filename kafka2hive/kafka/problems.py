@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.quantities import counted
 
 ACCEPT_GAP = "kafka2hive recover --accept-gap"
 
@@ -78,7 +79,7 @@ def aged_out(missing: OffsetRange) -> Problem:
     return Problem(
         "kafka.offsets_lost",
         tp.topic,
-        f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {len(missing)} offsets"
+        f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {counted(len(missing), 'offset')}"
         f" [{missing.start}, {missing.end}) are gone unread",
         f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and goes on at {missing.end}",
         missing,

@@ -2,6 +2,7 @@
 
 import logging
 
+from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.observe.numbers import EpochNumbers
 
 log = logging.getLogger("kafka2hive.progress")
@@ -16,25 +17,25 @@ def line(epoch: EpochNumbers) -> str:
     """`epoch 41: 3 tables, 120,000 records, 26.1 MB in 1.9 s (13.7 MB/s), 6 files, lag 0, fresh 2.4 s`."""
     rate = epoch.bytes / epoch.seconds if epoch.seconds > 0 else 0.0
     parts = [
-        f"epoch {epoch.number}: {_count(len(epoch.tables), 'table')}",
-        _count(epoch.records, "record"),
+        f"epoch {epoch.number}: {counted(len(epoch.tables), 'table')}",
+        counted(epoch.records, "record"),
         f"{size(epoch.bytes)} in {epoch.seconds:.1f} s ({size(rate)}/s)",
-        _count(epoch.files, "file"),
+        counted(epoch.files, "file"),
         f"lag {epoch.lag_records:,}",
     ]
     if epoch.freshness_seconds is not None:
         parts.append(f"fresh {duration(epoch.freshness_seconds)}")
     dead = sum(table.dead_letters for table in epoch.tables)
     if dead:
-        parts.append(_count(dead, "dead letter"))
+        parts.append(counted(dead, "dead letter"))
     debts = sum(table.debts for table in epoch.tables)
     if debts:
         parts.append(f"{debts:,} not in Hive yet")
     if epoch.set_aside:
-        parts.append(f"{_count(epoch.set_aside, 'table')} SET ASIDE")
+        parts.append(f"{counted(epoch.set_aside, 'table')} SET ASIDE")
     unaccounted = sum(table.moves.unaccounted for table in epoch.tables)
     if unaccounted:
-        parts.append(f"{_count(unaccounted, 'file')} UNACCOUNTED FOR")
+        parts.append(f"{counted(unaccounted, 'file')} UNACCOUNTED FOR")
     return ", ".join(parts)
 
 
@@ -56,25 +57,3 @@ def fields(epoch: EpochNumbers) -> dict[str, object]:
             for table in epoch.tables
         },
     }
-
-
-def size(count: float) -> str:
-    """Bytes in decimal units: `999 B`, `26.1 MB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """`2.4 s`, `3 min`, `5.0 h`, `2.1 d`."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} d"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

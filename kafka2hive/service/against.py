@@ -14,6 +14,7 @@ import pyarrow as pa
 from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.audit.compare import by_place
 from kafka2hive.pipeline.audit.file_rows import UNREADABLE, file_schema, read_rows
@@ -169,12 +170,12 @@ class Against:
         )
         told = []
         if self._alone:
-            told.append(f"{self._alone:,} offsets that {name} has not read")
+            told.append(f"{counted(self._alone, 'offset')} that {name} has not read")
         if only_there > 0:
-            told.append(f"{only_there:,} offsets that only {name} has read")
+            told.append(f"{counted(only_there, 'offset')} that only {name} has read")
         if self._letters:
             told.append(
-                f"{self._letters:,} records that are a dead letter in one of the two and a row in the other"
+                f"{counted(self._letters, 'record')} that are a dead letter in one of the two and a row in the other"
             )
         if self._uncompared:
             told.append(f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}")

@@ -7,6 +7,7 @@ from io import BytesIO
 from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
+from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
 
@@ -182,7 +183,7 @@ def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
     if changed:
         return _other_bytes(file, path, checksum)
     if rows != file.rows:
-        return Finding("verify.rows", path, f"holds {rows} rows, committed were {file.rows}")
+        return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, committed were {file.rows}")
     return None
 
 
@@ -192,7 +193,7 @@ def _other_bytes(file: DataFile, path: str, checksum: str) -> Finding:
 
 
 def _other_length(file: DataFile, length: int | None) -> str:
-    return f"has {length} bytes, committed were {file.length}; {_what(file)}"
+    return f"has {counted(length, 'byte')}, committed were {file.length}; {_what(file)}"
 
 
 def _what(file: DataFile) -> str:

@@ -16,6 +16,7 @@ from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.audit.compare import PlaceDifferences, as_multisets, by_place
 from kafka2hive.pipeline.audit.file_rows import UNREADABLE, file_schema, is_readable, read_rows
@@ -169,7 +170,7 @@ class Deep:
             outside = Counter(whole.files[whole.places == OUTSIDE].tolist())
             for number, count in sorted(outside.items()):
                 file = unit.files[number]
-                text = f"{count:,} rows say they are of other offsets than {', '.join(map(str, file.ranges))}"
+                text = f"{counted(count, 'row')} say they are of other offsets than {', '.join(map(str, file.ranges))}"
                 self._audit.findings.append(Finding("verify.extra", file.final, text))
 
     def _load(
@@ -227,11 +228,13 @@ class Deep:
         told = self._audit.not_checked
         told += summed(self._gone)
         if self._compacted:
-            told.append(f"{self._compacted:,} rows whose records were compacted away since")
+            told.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
         if homeless:
             rows = sum(file.rows for file in homeless)
-            told.append(f"{rows:,} rows in {len(homeless):,} files of offsets that were accepted as a gap")
-        told += [f"{why} {files:,} files" for why, files in sorted(self._uncompared.items())]
+            told.append(
+                f"{counted(rows, 'row')} in {counted(len(homeless), 'file')} of offsets that were accepted as a gap"
+            )
+        told += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
         if not self._by_bucket:
             told.append("buckets: they are of the time of processing, which no record tells")
 

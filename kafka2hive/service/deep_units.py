@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kafka2hive.model.account import Account
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
+from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 
 
@@ -130,5 +131,5 @@ def summed(gone: Collection[Unreadable]) -> list[str]:
             else:
                 joined.append(r)
         count = sum(map(len, joined))
-        lines.append(f"{count:,} offsets {why}: {', '.join(map(str, joined))}")
+        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, joined))}")
     return lines

@@ -9,6 +9,7 @@ import numpy as np
 from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.audit.compare import BucketDifference, PlaceDifferences
 from kafka2hive.pipeline.audit.rows import Indices, Numbers, Span
 
@@ -62,7 +63,7 @@ def multiset_findings(
             text = f"{bucket}: {found.lost:,} of Kafka's records are no such row in any file"
             result.append(Finding("verify.lost", where, text))
         if found.extra and extra:
-            text = f"{bucket}: {found.extra:,} rows that no record of Kafka's makes"
+            text = f"{bucket}: {counted(found.extra, 'row')} that no record of Kafka's makes"
             result.append(Finding("verify.extra", where, text))
     return result
 

@@ -14,6 +14,7 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.quantities import counted
 from kafka2hive.service.init_ledgers import begin_ledger
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.routes import routed_tables
@@ -179,7 +180,7 @@ class Holding:
             table.name,
             started.tenure.generation.number,
             started.tenure.state.epoch,
-            f"rolled {started.moves.created} files forward"
+            f"rolled {counted(started.moves.created, 'file')} forward"
             if started.rolled_forward is not None
             else "nothing pending",
         )

@@ -21,6 +21,7 @@ from kafka2hive.model.layout import (
     ledger_tag,
     staging_directory,
 )
+from kafka2hive.model.quantities import counted
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.wiring import Wiring
@@ -74,7 +75,7 @@ def rebuild_ledger(
     if unknown:
         raise Stop(
             "rebuild.strangers",
-            f"{len(unknown)} files in {location} do not say which offsets they hold, for example {unknown[0]}",
+            f"{counted(len(unknown), 'file')} in {location} do not say which offsets they hold, for example {unknown[0]}",
             "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
             " dumped a second time",
         )

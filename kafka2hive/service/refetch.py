@@ -5,6 +5,7 @@ from collections.abc import Callable
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableTask, TaskPlan, TaskSettings
 
 
@@ -46,7 +47,7 @@ def refetch_file(
     if rows != lost.rows:
         raise Stop(
             "refetch.rows",
-            f"{lost.final} held {lost.rows} rows of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
+            f"{lost.final} held {counted(lost.rows, 'row')} of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
             _REMEDY,
         )
     return files

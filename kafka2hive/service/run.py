@@ -18,6 +18,7 @@ from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
 from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.quantities import counted
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.pipeline.scratch import Scratch
@@ -132,7 +133,7 @@ class Run:
                     stop_seconds=self._map.limits.stop_seconds,
                 )
                 query.start()
-                self._notifier.ready(f"dumping {len(self._holding.tables)} tables")
+                self._notifier.ready(f"dumping {counted(len(self._holding.tables), 'table')}")
                 log.info("the query runs %.1f s after the start", time.monotonic() - self._began)
                 ended = query.run_until(self._stop, self._tick)
                 return self._end(ended)

@@ -1,6 +1,6 @@
 """A FileSystem that counts what is asked of another one, and says in the log what was changed.
 
-"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path
+"Who removed it" must have an answer: every mutation (a heartbeat that went well only with DEBUG) is one INFO line of logger `kafka2hive.storage` with operation, path
 and outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields
 `operation`, `path`, `target`, `outcome` for JSON logs.
 """
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
+from kafka2hive.model.layout import base_name, parse_beat_name
 from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, StorageError
 
 Result = TypeVar("Result")
@@ -83,7 +84,8 @@ class LoggedFileSystem:
         """One line in the log."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
         arrow = f" -> {target}" if target else ""
-        log.info("%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
+        level = logging.DEBUG if outcome == OK and _is_heartbeat(path) else logging.INFO
+        log.log(level, "%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
 
     def _asked(self, operation: str, function: Callable[[], Result]) -> Result:
         try:
@@ -97,6 +99,11 @@ class LoggedFileSystem:
     def _count(self, operation: str, outcome: str) -> None:
         with self._lock:
             self._counts[operation, outcome] += 1
+
+
+def _is_heartbeat(path: str) -> bool:
+    """A rename every two seconds says nothing but that the service lives: 24 MB of log a day."""
+    return parse_beat_name(base_name(path)) is not None
 
 
 class _LoggedWriter:

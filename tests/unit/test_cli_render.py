@@ -85,7 +85,7 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
         "air.flights",
         "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7",
         "  epoch 41 is committed and not finished: a start or `recover` rolls it forward",
-        "  accepted so far: 1 gaps, 0 lost files",
+        "  accepted so far: 1 gap, 0 lost files",
         "  goes on at flights  0:20",
         "epoch   written      records    bytes   files   dead   absent",
         "   40   10.0 s ago     1,234   5.0 kB       2      0        0",

@@ -153,6 +153,20 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
         ),
         ("kafka: {1: 2}", "map.yaml:1: kafka.1: no property of librdkafka"),
         ("storage: {uri: 'hdfs://[x'}", "map.yaml:1: storage.uri: expected a full path"),
+        (
+            "kafka: {security.protocol: SSLL}",
+            "kafka.security.protocol: expected plaintext, ssl, sasl_plaintext, sasl_ssl (did you mean ssl?)",
+        ),
+        ("kafka: {fetch.min.bytes: 0}", "map.yaml:1: kafka.fetch.min.bytes: librdkafka refuses this value"),
+        ("kafka: {debug: foo}", "map.yaml:1: kafka.debug: librdkafka refuses this value"),
+        (
+            "tables: [{table: a.b, topics: [t], columns: {price: decimal(10,2)}}]",
+            "map.yaml:1: tables[0].columns['2)']: is the end of the type before it",
+        ),
+        (
+            "tables: [{table: a.b, topics: [t], columns: {m: map<string,int>}}]",
+            "quote types that hold a comma",
+        ),
         ("a: &a [*a]\n", "map.yaml:1: a[0]: an alias stands inside its own anchor"),
     ],
 )

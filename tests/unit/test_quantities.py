@@ -1,0 +1,31 @@
+"""Numbers read as a person writes them."""
+
+import pytest
+
+from kafka2hive.model.quantities import counted, duration, size
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(0, "file", "0 files"), (1, "file", "1 file"), (2, "file", "2 files"), (120_000, "record", "120,000 records")],
+)
+def test_a_count_takes_the_form_of_its_noun(number: int, noun: str, text: str) -> None:
+    assert counted(number, noun) == text
+
+
+def test_nouns_that_end_in_y_change_it() -> None:
+    assert (counted(1, "retry"), counted(3, "retry")) == ("1 retry", "3 retries")
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (26_100_000, "26.1 MB"), (5e15, "5000.0 TB")]
+)
+def test_bytes_have_a_unit(count: float, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.41, "2.4 s"), (180, "3 min"), (18_000, "5.0 h"), (181_440, "2.1 d")]
+)
+def test_durations_have_a_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
