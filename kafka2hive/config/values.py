@@ -24,6 +24,13 @@ class StartPolicy:
     timestamp_ms: int | None = None
     offsets: tuple[tuple[str, int, int], ...] = ()
 
+    @property
+    def text(self) -> str:
+        """As the ledger records it: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
+        given = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
+        at = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
+        return " ".join([self.kind.value, *at, *sorted(given)])
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -142,6 +142,10 @@ def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _F
         else:
             positions.append(Position(tp, offset, offset, view.id))
     found.positions.extend(positions)
+    if policy.kind is StartKind.LATEST:
+        left_out = sum(p.end - logs.earliest[p.topic_partition].offset for p in positions)
+        if left_out:
+            found.warnings.append(problems.left_out_by_latest(view.name, left_out))
 
 
 def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | None:

@@ -106,3 +106,11 @@ def start_offset_outside(topic_partition: TopicPartition, offset: int, earliest:
         f"the map starts {tp} at offset {offset}, but its log holds [{earliest}, {latest})",
         f"choose an offset from {earliest} to {latest} for {tp}",
     )
+
+
+def left_out_by_latest(topic: str, offsets: int) -> str:
+    """What `start: latest` means for a topic that holds records already; a warning."""
+    return (
+        f"start: latest leaves out {counted(offsets, 'offset')} of topic {topic} that Kafka holds;"
+        " to dump them too, set start: earliest and start the table over with `kafka2hive reset`"
+    )

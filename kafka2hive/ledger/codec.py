@@ -94,6 +94,7 @@ def _decode(text: str) -> Snapshot:
         written_at=header["written_at"],
         cluster_id=header["cluster"],
         location=header["location"],
+        start=header["start"],
         newest_ms=header["newest_ms"],
         files=files,
         positions=tuple(map(_parse_position, rows.pop("position", ()))),
@@ -117,7 +118,9 @@ def _shape(texts: str, numbers: str) -> dict[str, type]:
 
 _SHAPES = {
     "file": _shape("kind staged final table partition location checksum", "length rows task"),
-    "header": _shape("ledger service table owner written_at cluster location", "format generation epoch"),
+    "header": _shape(
+        "ledger service table owner written_at cluster location start", "format generation epoch"
+    ),
     "position": _shape("topic topic_id", "number start end leader_epoch"),
     "account": _shape("topic", "task number start end " + " ".join(_ACCOUNT_FIELDS)),
     "gap": _shape("topic how at", "number start end epoch"),
@@ -144,6 +147,7 @@ def _header(s: Snapshot) -> dict[str, Any]:
         "written_at": s.written_at,
         "cluster": s.cluster_id,
         "location": s.location,
+        "start": s.start,
         "newest_ms": s.newest_ms,
     }
 

@@ -35,6 +35,7 @@ class Change:
     open_debts: frozenset[HivePartition] = frozenset()
     cluster_id: str | None = None
     location: str | None = None
+    start: str | None = None
     newest_ms: int | None = None
 
 
@@ -51,6 +52,7 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
         written_at=written_at,
         cluster_id=change.cluster_id or state.cluster_id,
         location=change.location or state.location,
+        start=change.start or state.start,
         newest_ms=max((ms for ms in (state.newest_ms, change.newest_ms) if ms is not None), default=None),
         files=change.files,
         positions=_advance(state, change),

@@ -6,6 +6,7 @@ from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 
+UNKNOWN_START = "-"
 REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
 
@@ -38,7 +39,8 @@ class Snapshot:
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
     this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
     known to be registered when this was written; `location` is the table's directory, so that recovery needs no map;
-    `newest_ms` is the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
+    `start` is the map's start policy by which the first positions were chosen, as text; `newest_ms` is the newest
+    record timestamp (epoch milliseconds) that ever became visible, None before the first.
     `written_at` is ISO-8601 UTC, for people only: no decision uses it.
     """
 
@@ -51,6 +53,7 @@ class Snapshot:
     written_at: str
     cluster_id: str = UNKNOWN_ID
     location: str = ""
+    start: str = UNKNOWN_START
     newest_ms: int | None = None
     files: tuple[DataFile, ...] = ()
     positions: tuple[Position, ...] = ()

@@ -193,7 +193,7 @@ def _other_bytes(file: DataFile, path: str, checksum: str) -> Finding:
 
 
 def _other_length(file: DataFile, length: int | None) -> str:
-    return f"has {counted(length, 'byte')}, committed were {file.length}; {_what(file)}"
+    return f"has {length} bytes, committed were {file.length}; {_what(file)}"
 
 
 def _what(file: DataFile) -> str:

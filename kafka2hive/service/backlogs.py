@@ -9,7 +9,7 @@ from kafka2hive.kafka.problems import stop
 from kafka2hive.kafka.views import ClusterView
 from kafka2hive.ledger.draft import Change
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog
 from kafka2hive.service.table import Table
 
@@ -31,11 +31,13 @@ def ranges_to_read(
     assert table.tenure is not None
     wishes = Wishes(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
     decision = decide(table.tenure.state, logs, wishes)
+    warnings = [*decision.warnings, *changed_start(table)]
     learned = unknown_ids(table.tenure.state, table.topics, logs.cluster)
     if isinstance(decision, FirstPositions) or (isinstance(decision, Resume) and learned):
         publish(table, change_before_reading(decision, learned, logs, table, now))
         decision = decide(table.tenure.state, logs, wishes)
-    for warning in decision.warnings:
+        warnings += decision.warnings
+    for warning in warnings:
         if warning not in table.warned:
             table.warned.add(warning)
             log.warning("%s: %s", table.name, warning)
@@ -48,6 +50,18 @@ def ranges_to_read(
             return ()
         case _:
             assert_never(decision)
+
+
+def changed_start(table: Table) -> tuple[str, ...]:
+    """A start policy that was changed in the map after the first positions were committed: it moves none of them."""
+    assert table.tenure is not None
+    state, wanted = table.tenure.state, table.rule.start.text
+    if not state.positions or state.start in (UNKNOWN_START, wanted):
+        return ()
+    return (
+        f"the map's start is {wanted} now, the table began with {state.start}: topics that have positions resume at"
+        f" those; `kafka2hive reset --table {table.name}` starts the table over",
+    )
 
 
 def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
@@ -64,6 +78,7 @@ def change_before_reading(
     assert table.tenure is not None
     epoch = table.tenure.next_epoch
     first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
+    began = bool(table.tenure.state.positions) or not first.positions
     return Change(
         first=first.positions,
         gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
@@ -71,6 +86,7 @@ def change_before_reading(
         open_debts=table.open_debts,
         cluster_id=logs.cluster.cluster_id,
         location=table.location,
+        start=None if began else table.rule.start.text,
     )
 
 

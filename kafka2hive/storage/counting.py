@@ -1,8 +1,8 @@
 """A FileSystem that counts what is asked of another one, and says in the log what was changed.
 
-"Who removed it" must have an answer: every mutation (a heartbeat that went well only with DEBUG) is one INFO line of logger `kafka2hive.storage` with operation, path
-and outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields
-`operation`, `path`, `target`, `outcome` for JSON logs.
+"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` (of a
+heartbeat that went well: DEBUG) with operation, path and outcome (`ok`, `missing` for a delete that found nothing, or the
+error's name and text), also as the fields `operation`, `path`, `target`, `outcome` for JSON logs.
 """
 
 import logging

@@ -28,6 +28,7 @@ FORMAT_1 = Snapshot(
     written_at="2026-11-21T08:12:00Z",
     cluster_id="5L6g3nShT-eMCtK--X86sw",
     location=TABLE,
+    start="latest",
     newest_ms=1_795_249_926_692,
     files=(
         DataFile(

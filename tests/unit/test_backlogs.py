@@ -99,3 +99,57 @@ def test_nothing_is_written_where_the_brokers_give_no_ids_or_the_table_cannot_go
     with pytest.raises(Stop):
         ledger.ranges(table, logs("id", end=40))
     assert ledger.changes == []
+
+
+def began(folder: Path, start: str, positions: tuple[Position, ...] = (), recorded: str = "-") -> Table:
+    """A table whose map says `start`, and whose ledger has these positions, chosen by `recorded`."""
+    table = rebuilt_table(folder)
+    path = folder / "began.yaml"
+    text = (folder / "map.yaml").read_text().replace("[t, gone], ", f"[t], start: {start}, ")
+    path.write_text(text)
+    table.rule = load_map(str(path), {}).tables[0]
+    table.topics = ("t",)
+    assert table.tenure is not None
+    state = replace(table.tenure.state, positions=positions, start=recorded)
+    table.tenure = replace(table.tenure, state=state)
+    return table
+
+
+def test_start_latest_says_how_many_offsets_it_leaves_out_and_how_to_take_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = began(tmp_path, "latest")
+    assert all(len(r) == 0 for r in Ledger().ranges(table, logs("id")))
+    assert [record.getMessage() for record in caplog.records] == [
+        "d.t: start: latest leaves out 160 offsets of topic t that Kafka holds; to dump them too, set start: earliest"
+        " and start the table over with `kafka2hive reset`"
+    ]
+    assert table.tenure is not None and table.tenure.state.start == "latest"
+
+
+@pytest.mark.parametrize("start", ["latest", "earliest"])
+def test_a_start_that_leaves_nothing_out_says_nothing(
+    start: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Ledger().ranges(began(tmp_path, start), logs("id", end=0 if start == "latest" else 80))
+    assert caplog.records == []
+
+
+def test_a_start_changed_after_the_first_positions_is_warned_about_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = tuple(Position(tp, 50, 50, "id") for tp in (ZERO, ONE))
+    table, ledger = began(tmp_path, "earliest", at, "latest"), Ledger()
+    for _ in range(2):
+        assert ledger.ranges(table, logs("id")) == (OffsetRange(ZERO, 50, 80), OffsetRange(ONE, 50, 80))
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "the map's start is earliest now, the table began with latest" in warning
+    assert "`kafka2hive reset --table d.t`" in warning
+
+
+def test_the_start_of_a_rebuilt_ledger_is_not_known_and_not_guessed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = tuple(Position(tp, 50, 50, "id") for tp in (ZERO, ONE))
+    Ledger().ranges(began(tmp_path, "latest", at), logs("id"))
+    assert caplog.records == []

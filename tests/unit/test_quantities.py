@@ -7,7 +7,12 @@ from kafka2hive.model.quantities import counted, duration, size
 
 @pytest.mark.parametrize(
     ("number", "noun", "text"),
-    [(0, "file", "0 files"), (1, "file", "1 file"), (2, "file", "2 files"), (120_000, "record", "120,000 records")],
+    [
+        (0, "file", "0 files"),
+        (1, "file", "1 file"),
+        (2, "file", "2 files"),
+        (120_000, "record", "120,000 records"),
+    ],
 )
 def test_a_count_takes_the_form_of_its_noun(number: int, noun: str, text: str) -> None:
     assert counted(number, noun) == text
