@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.take_over import take_over
@@ -28,16 +29,16 @@ class Started:
 class StartOrder:
     """What to start.
 
-    `judge` looks at the present state and returns the generation fit to be taken over, or raises. `new_owner` gives
-    `<host>-<pid>-<uuid>` with a fresh uuid at every call. `location` is the table's directory by the map, None: as the
-    ledger says. `keep` final snapshots stay outside the archive.
+    `judge` looks at the present state and returns the generation fit to be taken over, or raises. `owners` are this
+    process's names, the same at every start of it. `location` is the table's directory by the map, None: as the ledger
+    says. `keep` final snapshots stay outside the archive.
     `before_roll_forward` hears of each take-over and gives the final addresses that are given up as lost; what it raises
     leaves a pending epoch pending, and so the STOP of a lost file in force.
     """
 
     paths: LedgerPaths
     judge: Callable[[], Generation | None]
-    new_owner: Callable[[], str]
+    owners: Owners
     location: str | None = None
     keep: int = 10
     before_roll_forward: Callable[[Tenure], frozenset[str]] = lambda _tenure: frozenset()
@@ -62,7 +63,7 @@ def start(ports: Ports, order: StartOrder) -> Started:
 
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:
-    tenure = take_over(ports, order.paths, order.new_owner(), order.judge())
+    tenure = take_over(ports, order.paths, order.owners.fresh(), order.judge(), order.owners)
     location = order.location or tenure.state.location
     claim_location(ports, location, tenure.state)
     pending = tenure.state.epoch if tenure.pending else None

@@ -1,5 +1,6 @@
 """Taking a table over: rules R2 and R3 of docs/protocol.md. One directory rename fences and claims."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from kafka2hive.ledger.codec import SnapshotDamaged, decode
@@ -92,10 +93,17 @@ def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
     return state
 
 
-def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation | None = None) -> Tenure:
+def take_over(
+    ports: Ports,
+    paths: LedgerPaths,
+    owner: str,
+    judged: Generation | None = None,
+    own: Container[str] = frozenset(),
+) -> Tenure:
     """R2 and R3. `owner` is `<host>-<pid>-<uuid>`, fresh for this very attempt.
 
-    `judged` is the generation a look found fit to serve; when another name is there now, the start lost.
+    `judged` is the generation a look found fit to serve; when another name is there now, the start lost, unless an
+    earlier attempt of this process made it (`own`): its rename came late, nobody else owns the table.
     State before: one directory of whatever owner. After: one directory of this owner, everything else unchanged.
     A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, Stop, Surprise (R0),
     TableError (permission).
@@ -106,7 +114,7 @@ def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation |
     except StorageError as error:
         raise _no_answer(f"listing {paths.table_directory}", error) from error
     if judged is not None and old != judged:
-        raise _lost(paths, old)
+        raise _another(paths, old, own)
     mine = Generation(old.number + 1, _compact(ports.clock.now()), owner)
     directory = paths.generation(mine)
     refused: StorageError | None = None
@@ -118,7 +126,7 @@ def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation |
     try:
         children = files.list(directory)
     except NotFound:
-        raise _why_not_mine(files, paths, old, refused) from refused
+        raise _why_not_mine(files, paths, old, refused, own) from refused
     except StorageError as error:
         raise _no_answer(f"listing {directory}", error) from error
     newest = newest_snapshot(directory, children)
@@ -133,9 +141,9 @@ def take_over(ports: Ports, paths: LedgerPaths, owner: str, judged: Generation |
 
 
 def _why_not_mine(
-    files: FileSystem, paths: LedgerPaths, old: Generation, refused: StorageError | None
+    files: FileSystem, paths: LedgerPaths, old: Generation, refused: StorageError | None, own: Container[str]
 ) -> Kafka2HiveError:
-    """R3, my name is missing: another's is there = lost; the old one = the rename's own error, or R0."""
+    """R3, this attempt's name is missing: another's is there = lost; the old one = the rename's own error, or R0."""
     try:
         present = the_generation(files, paths)
     except NoLedger as error:
@@ -143,7 +151,7 @@ def _why_not_mine(
     except StorageError as error:
         return _no_answer(f"listing {paths.table_directory}", error)
     if present != old:
-        return _lost(paths, present)
+        return _another(paths, present, own)
     if isinstance(refused, Denied):
         return TableError(
             "storage.denied", f"take over {paths.table}: {refused}", "grant write permission on it"
@@ -151,7 +159,13 @@ def _why_not_mine(
     return Surprise("ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}")
 
 
-def _lost(paths: LedgerPaths, present: Generation) -> TakeOverLost:
+def _another(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
+    """Another name than expected: LOST when another process made it, R0 when an earlier attempt of this one did."""
+    if present.owner in own:
+        return Surprise(
+            "ledger.late_take_over",
+            f"{paths.generation(present)}: an earlier attempt of this process took {paths.table} over, late",
+        )
     return TakeOverLost(
         "ledger.lost", f"{paths.table} was taken over by {present.owner} ({present.name}) first"
     )

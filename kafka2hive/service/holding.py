@@ -161,7 +161,7 @@ class Holding:
         order = StartOrder(
             table.paths,
             judge=lambda: self._judge.judge(table.paths, table.location),
-            new_owner=self._wiring.new_owner,
+            owners=self._wiring.owners,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,
         )

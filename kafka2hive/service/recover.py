@@ -240,7 +240,7 @@ def _recover_table(
         StartOrder(
             view.paths,
             judge=lambda: judge.judge(view.paths, None),
-            new_owner=wiring.new_owner,
+            owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,
         ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.ledger.alive import Processes
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.busy_lock import Lock
@@ -24,7 +25,8 @@ TABLES_SIDE_BY_SIDE = 8
 class Wiring:
     """The map and the real world it names; no connection is made before the first call.
 
-    `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each.
+    `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are those
+    that this process has made.
     """
 
     map: ServiceMap
@@ -32,6 +34,7 @@ class Wiring:
     processes: Processes
     side_by_side: Concurrency = field(default_factory=lambda: Threads(TABLES_SIDE_BY_SIDE))
     new_lock: Callable[[], Lock] = threading.RLock
+    owner_names: set[str] = field(default_factory=set)
 
     def paths(self, table: str) -> LedgerPaths:
         return LedgerPaths(self.map.storage.ledger_root, table)
@@ -39,6 +42,11 @@ class Wiring:
     def new_owner(self) -> str:
         """A name for one take-over attempt of this process, used once, ever."""
         return owner_name(self.processes.me(), self.ports.new_uuid())
+
+    @property
+    def owners(self) -> Owners:
+        """The names of this process's take-over attempts."""
+        return Owners(self.new_owner, self.owner_names)
 
 
 def wire(service_map: ServiceMap) -> Wiring:

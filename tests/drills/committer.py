@@ -21,6 +21,7 @@ from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
@@ -91,6 +92,7 @@ class Committer:
         self._judge = Judge(self._ports, order.ledgers, processes, process_of(owner), order.take_over)
         self._beat = Beat(self._ports, order.ledgers, SERVICE, owner, processes.me())
         self._beat_at = 0.0
+        self._owners = Owners(new_owner)
 
     def work(self) -> int:
         """Until it is done, fenced or stopped; everything else begins again with a take-over (R0)."""
@@ -114,7 +116,7 @@ class Committer:
     def _begin(self) -> Tenure:
         self._keep_beating()
         self._judge.look_again()
-        order = StartOrder(self._paths, self._judged, new_owner, self._order.location, KEEP)
+        order = StartOrder(self._paths, self._judged, self._owners, self._order.location, KEEP)
         try:
             return start(self._ports, order).tenure
         except NoLedger:

@@ -8,6 +8,7 @@ from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
@@ -28,7 +29,7 @@ def begin(wiring: Wiring, table: str) -> None:
     rule = next(rule for rule in wiring.map.tables if rule.table == table)
     paths = wiring.paths(table)
     init(wiring.ports, paths, wiring.map.service, rule.location)
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, new_owner, rule.location)).tenure
+    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), rule.location)).tenure
     kafka = KafkaAdmin(wiring.map.kafka)
     cluster = kafka.cluster()
     wanted = [tp for topic in rule.topics for tp in cluster.topics[topic].topic_partitions()]
@@ -47,7 +48,7 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
     """
     paths = wiring.paths(table)
     state = look(wiring.ports.files, paths).state
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, new_owner, state.location)).tenure
+    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), state.location)).tenure
     ends = KafkaAdmin(wiring.map.kafka).latest([p.topic_partition for p in state.positions])
     settings = MapTables(wiring, None).settings(table)
     shares: list[list[OffsetRange]] = [[] for _ in range(tasks)]

@@ -10,6 +10,7 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
@@ -78,7 +79,7 @@ def run_one_epoch_with_every_task_twice(
         wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
     )
     order = StartOrder(
-        table.paths, lambda: judge.judge(table.paths, table.location), new_owner, table.location
+        table.paths, lambda: judge.judge(table.paths, table.location), Owners(new_owner), table.location
     )
     tenure = start(wiring.ports, order).tenure
     ranges = tuple(

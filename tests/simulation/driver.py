@@ -6,6 +6,7 @@ What is simulated here is only what surrounds the ledger: planning, tasks, the l
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Patience, Ports
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
@@ -48,6 +49,7 @@ class Driver:
         self.metastore = SimulatedMetastore(world, hive, name, hand_over)
         patience = Patience(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
         self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, patience)
+        self.owners = Owners(lambda: f"sim-{1 + world.below(9)}-{world.uuid()}")
         self.tenure: Any = None
         self.debts: frozenset[HivePartition] = frozenset()
 
@@ -65,7 +67,9 @@ class Driver:
                     self.clock.sleep(1.0)
                     if self.world.below(8) == 0:
                         return
-        except TakeOverLost:
+        except TakeOverLost as lost:
+            if any(name in lost.message for name in self.owners.made):
+                raise Violation(f"{self.name} lost against itself: {lost}") from lost
             self.world.count["take-over lost"] += 1
             self.world.tell(self.name, "LOST")
         except Fenced:
@@ -77,7 +81,7 @@ class Driver:
         """R1 when there is no ledger, then R2 to R5 and R9."""
         self.tenure = None
         code, world = self.code, self.world
-        order = code.start.StartOrder(LEDGER, self._judge, self._new_owner, LOCATION, KEEP)
+        order = code.start.StartOrder(LEDGER, self._judge, self.owners, LOCATION, KEEP)
         try:
             started = code.start.start(self.ports, order)
         except code.take_over.NoLedger:
@@ -153,9 +157,6 @@ class Driver:
             return None
         judged: Generation = self.code.look.look(self.files, LEDGER).generation
         return judged
-
-    def _new_owner(self) -> str:
-        return f"sim-{1 + self.world.below(9)}-{self.world.uuid()}"
 
     def _count_fenced(self) -> None:
         last, count = self.files.last, self.world.count

@@ -113,6 +113,11 @@ MUTANTS = (
         ),
     ),
     _mutant(
+        "a name that this process made is taken for another's",
+        TAKE_OVER,
+        ("    if present.owner in own:\n", "    if False:\n"),
+    ),
+    _mutant(
         "the generation's number is not raised",
         TAKE_OVER,
         ("mine = Generation(old.number + 1,", "mine = Generation(old.number,"),

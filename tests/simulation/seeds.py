@@ -4,6 +4,7 @@ SEEDS = {
     "a marker without a ledger is believed at the first look": 508,
     "state read before taking": 50,
     "a generation that is there is taken for mine without the uuid": 1,
+    "a name that this process made is taken for another's": 55,
     "generation names without owner": 213,
     "pending taken for not committed": 1,
     "a pending below the newest final is rolled forward": 248,

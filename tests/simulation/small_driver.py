@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Patience, Ports
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
@@ -21,6 +22,7 @@ from tests.simulation.driver import KEEP
 from tests.simulation.places import LEDGER, LOCATION, SERVICE
 from tests.simulation.tasks import Share, describe
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of, records_by_place
+from tests.simulation.watch import Violation
 
 OFFSETS_PER_EPOCH = 2
 
@@ -124,15 +126,17 @@ class _Attempt:
 
     def serve(self) -> None:
         code = self._code
-        order = code.start.StartOrder(
-            LEDGER, lambda: None, lambda: f"sim-{self._number}-{self._uuid()}", LOCATION, KEEP
-        )
+        owners = Owners(lambda: f"sim-{self._number}-{self._uuid()}")
+        order = code.start.StartOrder(LEDGER, lambda: None, owners, LOCATION, KEEP)
         try:
             tenure = code.start.start(self._ports, order).tenure
             for _ in range(self._epochs):
                 snapshot = code.draft.draft(tenure, SERVICE, self._ports.clock.now(), self._change(tenure))
                 tenure = code.epoch.publish_epoch(self._ports, tenure, snapshot).tenure
-        except (Fenced, TakeOverLost, Surprise, TableError):
+        except TakeOverLost as lost:
+            if any(name in lost.message for name in owners.made):
+                raise Violation(f"driver {self._number} lost against itself: {lost}") from lost
+        except (Fenced, Surprise, TableError):
             return
 
     def _change(self, tenure: Any) -> Any:

@@ -46,7 +46,14 @@ def test_mistakes_that_need_two_drivers_are_found_without_any_fault(name: str) -
     assert explored.choices
 
 
-@pytest.mark.parametrize("name", ["commit's lost reply taken for failure", "no roll-forward"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a name that this process made is taken for another's",
+        "commit's lost reply taken for failure",
+        "no roll-forward",
+    ],
+)
 def test_mistakes_that_need_a_fault_are_found_by_one_driver_and_the_choices_say_which(name: str) -> None:
     (mutant,) = [mutant for mutant in MUTANTS if mutant.name == name]
     explored = explore(drivers=1, epochs=2, faults=1, code=load(mutant))

@@ -15,6 +15,7 @@ from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
@@ -82,7 +83,7 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     paths = wiring.paths(TABLE)
     location = wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, new_owner, location)).tenure
+    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).tenure
     first = Position(TopicPartition("flights", 0), 5, 5)
     change = Change(first=(first,), location=location)
     tenure = publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:00Z", change)).tenure

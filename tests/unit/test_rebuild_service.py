@@ -16,6 +16,7 @@ from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Patience
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.account import Account
@@ -36,7 +37,7 @@ KEEP = 2
 def go_on(service: Service, epochs: int) -> None:
     """A start and so many epochs without files; a start archives all but the newest snapshots."""
     wiring = service.wiring
-    order = StartOrder(wiring.paths(TABLE), lambda: None, new_owner, keep=KEEP)
+    order = StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner), keep=KEEP)
     tenure = start(wiring.ports, order).tenure
     for _ in range(epochs):
         snapshot = draft(tenure, wiring.map.service, wiring.ports.clock.now(), Change())

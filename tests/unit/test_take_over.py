@@ -8,9 +8,14 @@ import pytest
 
 from kafka2hive.ledger.codec import decode, encode
 from kafka2hive.ledger.look import look
+from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import Stop, TakeOverLost
+from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.service.identity import new_owner
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import FileStatus, OutcomeUnknown
 from tests.unit.cli_ledger import TABLE, Service, local, pending_service
 
 
@@ -56,3 +61,67 @@ def test_look_and_take_over_say_the_same_and_nothing_that_the_rename_made_wrong(
 def _state(service: Service) -> Path:
     (path,) = local(service.wiring.paths(TABLE).table_directory).glob("g*/e000002.pending")
     return path
+
+
+class LateTakeOver(LocalFileSystem):
+    """The first rename of a generation directory has no answer, and is carried out after the `nth` listing behind it."""
+
+    def __init__(self, paths: LedgerPaths, nth: int) -> None:
+        self._table = paths.table_directory
+        self._left = nth
+        self._sent: tuple[str, str] | None = None
+
+    def rename(self, source: str, target: str) -> None:
+        if self._sent is None and source.startswith(f"{self._table}/g"):
+            self._sent = (source, target)
+            raise OutcomeUnknown(source)
+        super().rename(source, target)
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        children = super().list(path)
+        if self._sent is not None and path == self._table:
+            self._left -= 1
+            if self._left == 0:
+                super().rename(*self._sent)
+        return children
+
+
+@pytest.mark.parametrize("looks_first", [True, False])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_starter_does_not_lose_against_its_own_late_take_over(
+    tmp_path: Path, nth: int, looks_first: bool
+) -> None:
+    """It lands between two listings of the same starter: nobody else is there, the table is taken over all the same."""
+    service = pending_service(tmp_path)
+    paths = service.wiring.paths(TABLE)
+    files = LateTakeOver(paths, nth)
+    ports = replace(service.wiring.ports, files=files)
+    owners = Owners(new_owner)
+
+    def judge() -> Generation | None:
+        return look(files, paths).generation if looks_first else None
+
+    tenure = start(ports, StartOrder(paths, judge, owners)).tenure
+
+    assert tenure.generation.number == 3  # 1 is the service's own, 2 the late one
+    assert tenure.generation.owner in owners
+    assert look(files, paths).generation == tenure.generation
+
+
+def test_another_process_with_the_same_host_and_process_id_is_another_owner(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    ports, paths = service.wiring.ports, service.wiring.paths(TABLE)
+    owners = Owners(new_owner)
+    owners.fresh()
+    judged = look(ports.files, paths).generation
+    take_over(ports, paths, new_owner())  # same host, same process id: as after a restart in a container
+
+    with pytest.raises(TakeOverLost):
+        take_over(ports, paths, owners.fresh(), judged, owners)
+
+
+def test_a_run_knows_the_names_of_all_its_starts(tmp_path: Path) -> None:
+    wiring = pending_service(tmp_path).wiring
+    name = wiring.owners.fresh()
+    assert name in wiring.owners and name in replace(wiring, ports=wiring.ports).owners
+    assert wiring.new_owner() not in wiring.owners
