@@ -13,7 +13,15 @@ from kafka2hive.ledger.draft import touched
 from kafka2hive.ledger.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
-from kafka2hive.model.snapshot import REBUILT, Snapshot
+from kafka2hive.model.snapshot import (
+    REBUILT,
+    AcceptedGap,
+    AcceptedLoss,
+    ForgottenRegistration,
+    Snapshot,
+)
+
+Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration
 
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
@@ -81,10 +89,12 @@ def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """What a person decided stands in every later snapshot; new decisions are of their very epoch."""
-    for what, old, new in (
+    decisions: tuple[tuple[str, tuple[Decision, ...], tuple[Decision, ...]], ...] = (
         ("gaps", before.gaps, after.gaps),
         ("losses", before.losses, after.losses),
-    ):
+        ("forgotten registrations", before.forgotten, after.forgotten),
+    )
+    for what, old, new in decisions:
         if new[: len(old)] != old:
             yield _epoch(
                 after, "verify.decision", f"its {what} are not those of the epoch before and new ones"
@@ -94,8 +104,8 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _debts(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Debts are some of those before, and all partitions of this epoch's files."""
-    own = touched(after.files)
+    """Debts are some of those before, and all partitions of this epoch's files but those that a person gave up."""
+    own = touched(after.files) - {f.partition for f in after.forgotten}
     debts = set(after.debts)
     if len(debts) != len(after.debts):
         yield _epoch(after, "verify.debt", "a debt stands there twice")

@@ -1,8 +1,9 @@
-"""A snapshot as text a person can read, and back. Format version 1.
+"""A snapshot as text a person can read, and back. Format version 2.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
-partitions), `account`s by task, `gap`s, `losse`s, `debt`s. Last `checksum sha256:<hex>` over every byte before it.
+partitions), `account`s by task, `gap`s, `losse`s, `debt`s, `compared` tables and `forgotten` registrations. Last
+`checksum sha256:<hex>` over every byte before it.
 A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
 """
 
@@ -12,12 +13,13 @@ from typing import Any
 
 import orjson
 
+from kafka2hive.ledger import hive_lines
 from kafka2hive.model.account import Account, RangeAccount
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 
-FORMAT = 1
+FORMAT = 2
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
 _ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
@@ -44,7 +46,9 @@ def encode(snapshot: Snapshot) -> bytes:
         _line("loss", {"path": x.path, "rows": x.rows, **_accepted(x.remedy, x.accepted_at, x.epoch)})
         for x in snapshot.losses
     ]
-    lines += [_line("debt", _hive_partition(d)) for d in snapshot.debts]
+    lines += [_line("debt", hive_lines.partition(d)) for d in snapshot.debts]
+    lines += [_line("compared", hive_lines.compared(c)) for c in snapshot.compared]
+    lines += [_line("forgotten", hive_lines.forgotten(f)) for f in snapshot.forgotten]
     body = ("\n".join(lines) + "\n").encode()
     return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
 
@@ -105,7 +109,9 @@ def _decode(text: str) -> Snapshot:
         losses=tuple(
             AcceptedLoss(x["path"], x["how"], x["rows"], x["at"], x["epoch"]) for x in rows.pop("loss", ())
         ),
-        debts=tuple(map(_parse_hive_partition, rows.pop("debt", ()))),
+        debts=tuple(map(hive_lines.parse_partition, rows.pop("debt", ()))),
+        compared=tuple(map(hive_lines.parse_compared, rows.pop("compared", ()))),
+        forgotten=tuple(map(hive_lines.parse_forgotten, rows.pop("forgotten", ()))),
     )
     if rows:
         raise SnapshotDamaged(f"unknown lines: {', '.join(sorted(rows))}")
@@ -126,6 +132,8 @@ _SHAPES = {
     "gap": _shape("topic how at", "number start end epoch"),
     "loss": _shape("path how at", "rows epoch"),
     "debt": _shape("table partition location", ""),
+    "compared": _shape("table location format columns partition_columns", ""),
+    "forgotten": _shape("table partition location reason by at", "epoch"),
 }
 """Each line's values of plain types; the rest is checked where it is read."""
 _UNKNOWN: dict[str, type] = {}
@@ -193,20 +201,12 @@ def _parse_position(v: dict[str, Any]) -> Position:
     return Position(topic_partition, v["start"], v["end"], v["topic_id"], v["leader_epoch"])
 
 
-def _hive_partition(p: HivePartition) -> dict[str, Any]:
-    return {"table": p.table, "partition": p.path, "location": p.location}
-
-
-def _parse_hive_partition(v: dict[str, Any]) -> HivePartition:
-    return HivePartition(v["table"], v["partition"], v["location"])
-
-
 def _file(f: DataFile) -> dict[str, Any]:
     return {
         "kind": f.kind.value,
         "staged": f.staged,
         "final": f.final,
-        **_hive_partition(f.hive_partition),
+        **hive_lines.partition(f.hive_partition),
         "length": f.length,
         "rows": f.rows,
         "checksum": f.checksum,
@@ -224,7 +224,7 @@ def _parse_file(v: dict[str, Any]) -> DataFile:
         FileKind(v["kind"]),
         v["staged"],
         v["final"],
-        _parse_hive_partition(v),
+        hive_lines.parse_partition(v),
         v["length"],
         v["rows"],
         v["checksum"],

@@ -7,7 +7,13 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    ComparedTable,
+    ForgottenRegistration,
+    Snapshot,
+)
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -22,7 +28,8 @@ class Change:
     topic made again) needs a gap of its topic partition in `gaps`: a person accepted it. `accounts` begin where the
     table stands after those. `leader_epochs` are those of the last records read. `topic_ids`, by topic, are learned by the
     positions that have none; one that is known is never changed by them.
-    `open_debts` are the Hive partitions not known to be registered before this epoch.
+    `open_debts` are the Hive partitions not known to be registered before this epoch. `compared` replace what the state
+    says of the same Hive tables. A partition of `forgotten` is a debt no more, nor will it be one again.
     """
 
     files: tuple[DataFile, ...] = ()
@@ -33,6 +40,8 @@ class Change:
     leader_epochs: Mapping[TopicPartition, int] | None = None
     topic_ids: Mapping[str, str] | None = None
     open_debts: frozenset[HivePartition] = frozenset()
+    compared: tuple[ComparedTable, ...] = ()
+    forgotten: tuple[ForgottenRegistration, ...] = ()
     cluster_id: str | None = None
     location: str | None = None
     start: str | None = None
@@ -42,6 +51,9 @@ class Change:
 def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snapshot:
     """The snapshot of the tenure's next epoch. Raises OffsetsDoNotJoin, AccountMismatch."""
     state = tenure.state
+    forgotten = state.forgotten + change.forgotten
+    compared = {c.table: c for c in state.compared + change.compared}
+    debts = (change.open_debts | touched(change.files)) - {f.partition for f in forgotten}
     return Snapshot(
         ledger_id=state.ledger_id,
         service=service,
@@ -59,7 +71,9 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
         accounts=change.accounts,
         gaps=state.gaps + change.gaps,
         losses=state.losses + change.losses,
-        debts=tuple(sorted(change.open_debts | touched(change.files))),
+        debts=tuple(sorted(debts)),
+        compared=tuple(compared[table] for table in sorted(compared)),
+        forgotten=forgotten,
     )
 
 

@@ -33,14 +33,40 @@ class AcceptedLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """A table of the map as it was when Hive's table was found to be the same; texts, so that they stay readable."""
+
+    table: str
+    location: str
+    format: str
+    columns: str
+    partition_columns: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenRegistration:
+    """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), a person accepted that.
+
+    `accepted_by` is the owner name of the command, `<host>-<pid>-<uuid>`.
+    """
+
+    partition: HivePartition
+    reason: str
+    accepted_by: str
+    accepted_at: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """State of one table after epoch `epoch`. The newest one alone is the state.
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
-    this epoch's; `gaps` and `losses` are cumulative; `debts` are Hive partitions that may hold data and were not
-    known to be registered when this was written; `location` is the table's directory, so that recovery needs no map;
-    `start` is the map's start policy by which the first positions were chosen, as text; `newest_ms` is the newest
-    record timestamp (epoch milliseconds) that ever became visible, None before the first.
+    this epoch's; `gaps`, `losses` and `forgotten` are cumulative; `debts` are Hive partitions that may hold data and were
+    not known to be registered when this was written; `compared` are the Hive tables (the table's own, that of dead
+    letters) that were found to be the map's, each as the map had it then; `location` is the table's directory, so that
+    recovery needs no map; `start` is the map's start policy by which the first positions were chosen, as text;
+    `newest_ms` is the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
     `written_at` is ISO-8601 UTC, for people only: no decision uses it.
     """
 
@@ -61,6 +87,8 @@ class Snapshot:
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
     debts: tuple[HivePartition, ...] = ()
+    compared: tuple[ComparedTable, ...] = ()
+    forgotten: tuple[ForgottenRegistration, ...] = ()
     _index: dict[TopicPartition, Position] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

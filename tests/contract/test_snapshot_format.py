@@ -1,6 +1,7 @@
 """Snapshots of every format version stay readable: frozen files in tests/contract/snapshots, never to be written anew."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ from kafka2hive.ledger.codec import FORMAT, SnapshotDamaged, decode, encode
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    ComparedTable,
+    ForgottenRegistration,
+    Snapshot,
+)
 
 FROZEN = Path(__file__).parent / "snapshots"
 TABLE = "hdfs://namenode:8020/warehouse/air.db/flights"
@@ -79,12 +86,35 @@ def test_format_1_reads_as_it_always_did() -> None:
     assert decode((FROZEN / "format-1.snapshot").read_bytes()) == FORMAT_1
 
 
+FORMAT_2 = replace(
+    FORMAT_1,
+    compared=(
+        ComparedTable(
+            "air.flights", TABLE, "parquet", "flight bigint, price decimal(10,2)", "dt string, hr string"
+        ),
+    ),
+    forgotten=(
+        ForgottenRegistration(
+            HivePartition("air.flights", "dt=2012-12-31", f"{TABLE}/dt=2012-12-31"),
+            "Hive: Permission denied",
+            "etl1-4242-7b0d7b0d7b0d7b0d7b0d7b0d7b0d7b0d",
+            "2026-11-20T03:20:00Z",
+            19,
+        ),
+    ),
+)
+
+
+def test_format_2_reads_as_it_always_did() -> None:
+    assert decode((FROZEN / "format-2.snapshot").read_bytes()) == FORMAT_2
+
+
 def test_what_is_written_now_is_frozen_under_its_version() -> None:
-    assert encode(FORMAT_1) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
+    assert encode(FORMAT_2) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
 
 
 def test_every_single_changed_or_missing_byte_is_noticed() -> None:
-    data = (FROZEN / "format-1.snapshot").read_bytes()
+    data = (FROZEN / "format-2.snapshot").read_bytes()
     for at in range(len(data)):
         for damaged in (
             data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
@@ -106,10 +136,12 @@ def test_every_single_changed_or_missing_byte_is_noticed() -> None:
         (b'["flights",0,100,200]', b"[null,0,100,200]"),
         (b'"length":1234', b'"length":99999999999999999999999'),
         (b'"topic":"flights"', b'"topic":5'),
+        (b'"format":"parquet"', b'"format":7'),
+        (b'"reason":"Hive: Permission denied"', b'"reason":null'),
     ],
 )
 def test_a_value_of_another_type_is_damage_even_under_a_right_checksum(old: bytes, new: bytes) -> None:
-    body = (FROZEN / "format-1.snapshot").read_bytes().rpartition(b"checksum ")[0]
+    body = (FROZEN / "format-2.snapshot").read_bytes().rpartition(b"checksum ")[0]
     assert old in body
     body = body.replace(old, new)
     with pytest.raises(SnapshotDamaged):

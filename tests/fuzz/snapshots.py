@@ -13,7 +13,13 @@ from kafka2hive.ledger.codec import SnapshotDamaged, decode, encode
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    ComparedTable,
+    ForgottenRegistration,
+    Snapshot,
+)
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged
 
@@ -157,4 +163,6 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         some(lambda: AcceptedGap(span(), word(), word(), number())),
         some(lambda: AcceptedLoss(word(), word(), number(), word(), number())),
         some(partition),
+        some(lambda: ComparedTable(*(word() for _ in range(5)))),
+        some(lambda: ForgottenRegistration(partition(), word(), word(), word(), number())),
     )

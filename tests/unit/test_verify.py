@@ -11,7 +11,7 @@ from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
 from kafka2hive.service.verify import VerifyOrder, verify
 from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service
 
@@ -169,6 +169,10 @@ def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Servi
     assert _audited(recovered, gaps=(gap,)) == {"verify.decision"}
     assert _audited(recovered, losses=(AcceptedLoss("a", "accept-loss", 1, "", 1),)) == {"verify.decision"}
     assert _audited(recovered, debts=()) == {"verify.debt"}
+    given_up = tuple(ForgottenRegistration(debt, "denied", "me", "", third.epoch) for debt in third.debts)
+    assert _audited(recovered, debts=(), forgotten=given_up) == set()
+    early = tuple(replace(f, epoch=1) for f in given_up)
+    assert _audited(recovered, debts=(), forgotten=early) == {"verify.decision"}
     strange = replace(third.debts[0], path="dt=2014-01-01")
     assert _audited(recovered, debts=(*third.debts, strange)) == {"verify.debt"}
     assert _audited(recovered, debts=third.debts * 2) == {"verify.debt"}

@@ -1,0 +1,39 @@
+"""What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
+
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.model.snapshot import ComparedTable, ForgottenRegistration, Snapshot
+
+NOW = "2026-11-21T08:00:00Z"
+REFUSED = HivePartition("air.flights", "dt=1", "file:///w/dt=1")
+OTHER = HivePartition("air.flights", "dt=2", "file:///w/dt=2")
+
+
+def following(state: Snapshot, change: Change) -> Snapshot:
+    tenure = Tenure(LedgerPaths("file:///k", "air.flights"), Generation(1, NOW, "me"), state)
+    return draft(tenure, "air", NOW, change)
+
+
+def compared(table: str, columns: str) -> ComparedTable:
+    return ComparedTable(table, "file:///w", "parquet", columns, "dt string")
+
+
+FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW)
+
+
+def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
+    own, letters = compared("air.flights", "a int"), compared("air.letters", "b int")
+    second = following(FIRST, Change(compared=(letters, own)))
+    assert second.compared == following(second, Change()).compared == (own, letters)
+    again = compared("air.flights", "a bigint")
+    assert following(second, Change(compared=(again,))).compared == (again, letters)
+
+
+def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
+    given_up = ForgottenRegistration(REFUSED, "denied", "me", NOW, 2)
+    second = following(FIRST, Change(open_debts=frozenset({REFUSED, OTHER}), forgotten=(given_up,)))
+    assert (second.debts, second.forgotten) == ((OTHER,), (given_up,))
+    third = following(second, Change(open_debts=frozenset({REFUSED})))
+    assert (third.debts, third.forgotten) == ((), (given_up,))
