@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kafka2hive.storage.local_errors import classify
 from kafka2hive.storage.local_rename import rename_without_overwriting
@@ -29,13 +29,18 @@ _LOOKS = 5
 
 
 class LocalFileSystem:
-    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py."""
+    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py. `sync` makes a descriptor's data durable."""
+
+    def __init__(self, sync: Callable[[int], None] = os.fsync) -> None:
+        self._sync = sync
 
     def create(self, path: str) -> "LocalWriter":
         """See FileSystem.create; durable only from `close` on, as a file being written means nothing."""
         with _errors(path, changes=True, missing=ParentMissing):
             return LocalWriter(
-                path, os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+                path,
+                os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644),
+                self._sync,
             )
 
     def rename(self, source: str, target: str) -> None:
@@ -133,8 +138,9 @@ class LocalFileSystem:
 class LocalWriter:
     """See FileWriter."""
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int, sync: Callable[[int], None] = os.fsync) -> None:
         self._path = path
+        self._sync = sync
         self._descriptor: int | None = descriptor
 
     def write(self, data: bytes | memoryview) -> None:
@@ -148,7 +154,7 @@ class LocalWriter:
         """See FileWriter.close. ParentMissing: the directory was moved away, as by a take-over."""
         descriptor = self._open()
         with _errors(self._path, changes=True):
-            os.fsync(descriptor)
+            self._sync(descriptor)
             self._descriptor = None
             os.close(descriptor)
         with _errors(self._path, changes=True, missing=ParentMissing):

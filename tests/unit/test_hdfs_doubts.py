@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.storage.hdfs import HdfsFileSystem
-from kafka2hive.storage.port import OutcomeUnknown
+from kafka2hive.storage.port import OutcomeUnknown, write_file
 
 ROOT = "hdfs://nn:1"
 
@@ -141,3 +141,32 @@ def test_a_question_goes_over_the_connection_that_was_proved_although_another_wa
     made.before["proof"] = lambda: None
     assert made.said(look(files)) == [(2, "proof"), (2, "question")]
     never.set()
+
+
+def test_a_file_is_on_the_disks_of_its_datanodes_before_it_is_closed() -> None:
+    said: list[str] = []
+
+    class Raw:
+        def write(self, data: bytes) -> int:
+            said.append("write")
+            return len(data)
+
+        def hsync(self) -> None:
+            said.append("hsync")
+
+        def close(self) -> None:
+            said.append("close")
+
+    class Creating:
+        def create(self, _path: str, _options: object) -> Raw:
+            return Raw()
+
+        def get_file_info(self, _path: str) -> Status:
+            return Status(isdir=True)
+
+    class Files(HdfsFileSystem):
+        def _connect(self, more: dict[str, str] | None = None) -> Creating:
+            return Creating()
+
+    write_file(Files(ROOT), f"{ROOT}/a", b"data")
+    assert said == ["write", "hsync", "close"]

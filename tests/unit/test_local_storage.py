@@ -165,6 +165,34 @@ directories(lambda: files.delete(base + "/c/f"))
     assert done.stdout.split() == [".,a", "a/b", "a/b,c", "c"]
 
 
+class PowerCut:
+    """A disk that forgets what was not synced: a file keeps the length it had at its last sync, others become empty."""
+
+    def __init__(self) -> None:
+        self.lengths: dict[int, int] = {}
+
+    def sync(self, descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        self.lengths[found.st_ino] = found.st_size
+
+    def strike(self, folder: Path) -> None:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                os.truncate(path, self.lengths.get(path.stat().st_ino, 0))
+
+
+def test_a_file_that_was_closed_outlives_a_power_cut_and_one_being_written_may_not(tmp_path: Path) -> None:
+    power = PowerCut()
+    files = LocalFileSystem(power.sync)
+    write_file(files, f"file://{tmp_path}/closed", b"data")
+    files.rename(f"file://{tmp_path}/closed", f"file://{tmp_path}/moved")
+    open_one = files.create(f"file://{tmp_path}/open")
+    open_one.write(b"data")
+    power.strike(tmp_path)
+    assert (tmp_path / "moved").read_bytes() == b"data"
+    assert (tmp_path / "open").read_bytes() == b""
+
+
 def test_a_writer_is_of_no_use_after_its_end(tmp_path: Path) -> None:
     writer = LocalFileSystem().create(f"file://{tmp_path}/f")
     writer.abandon()

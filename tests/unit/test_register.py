@@ -103,3 +103,20 @@ def test_paying_twice_changes_nothing() -> None:
     first = register(hive, {_debt("dt=1"), _debt("")})
     before = dict(hive.registered)
     assert register(hive, {_debt("dt=1"), _debt("")}) == first and hive.registered == before
+
+
+def test_more_debts_than_fit_into_one_statement_are_all_registered() -> None:
+    hive = Hive()
+    debts = {_debt(f"dt={n:03d}") for n in range(403)}
+    assert register(hive, debts).paid == debts
+    assert len(hive.registered) == 403
+
+
+def test_a_partition_that_is_dropped_meanwhile_stays_to_be_registered() -> None:
+    class Dropping(Hive):
+        def location(self, partition: HivePartition) -> str | None:
+            self.registered.pop((partition.table, partition.path), None)
+            return super().location(partition)
+
+    found = register(Dropping(), {_debt("dt=1")})
+    assert found.paid == frozenset() and found.open_debts == {_debt("dt=1")}
