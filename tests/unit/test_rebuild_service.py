@@ -108,6 +108,7 @@ class Unclear(LocalFileSystem):
     """The first rename's answer is lost, and `silent` questions about its target have none, either."""
 
     def __init__(self, done: bool, silent: int) -> None:
+        super().__init__()
         self._done = done
         self._silent = silent
         self._target: str | None = None
@@ -176,6 +177,7 @@ class Delayed(LocalFileSystem):
     """A promote that was sent before the ledger was lost, and is carried out after the first listing of one of `places`."""
 
     def __init__(self, places: Collection[str], source: Path, target: Path) -> None:
+        super().__init__()
         self._places = places
         self._source, self._target = source, target
 

@@ -25,6 +25,7 @@ class Meanwhile(LocalFileSystem):
     """A local disk on which something happens once, right after the `nth` question that `when` is about."""
 
     def __init__(self, when: Callable[[str], bool], then: Callable[[], object], nth: int = 1) -> None:
+        super().__init__()
         self._when = when
         self._then = then
         self._left = nth
