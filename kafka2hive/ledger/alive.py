@@ -4,6 +4,7 @@
 content says which process beats, so that a starter on the same host can tell at once that it is gone.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +47,7 @@ class Beat:
         self._owner = owner
         self._identity = identity
         self._count: int | None = None
+        self._failing = False  # said already: a directory that may not be written fails every two seconds
 
     def beat(self) -> None:
         """Begin or go on beating; call it from the main loop only."""
@@ -59,8 +61,13 @@ class Beat:
                 files.rename(self._path(self._count), self._path(self._count + 1))
                 self._count += 1
         except StorageError as error:
-            log.warning("beat in %s: %s", self._directory, error)
+            log.log(
+                logging.DEBUG if self._failing else logging.WARNING, "beat in %s: %s", self._directory, error
+            )
+            self._failing = True
             self._find_count()
+        else:
+            self._failing = False
 
     def end(self) -> None:
         """Take the beat away on an orderly end, so that the next start need not watch."""
@@ -101,6 +108,12 @@ def live_owners(ports: Ports, root: str, service: str, processes: Processes) -> 
         now = _beats(ports, directory)
         alive |= {owner for owner, count in before.items() if now.get(owner, count) > count}
     return frozenset(alive)
+
+
+def is_known_dead(ports: Ports, beat: str, processes: Processes) -> bool:
+    """Whether the process of this beat's file certainly ran on this host and is gone; False where nothing is known."""
+    identity = _identity(ports, beat)
+    return identity is not None and processes.is_gone(identity)
 
 
 def _beats(ports: Ports, directory: str) -> dict[str, int]:

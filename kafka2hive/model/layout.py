@@ -26,6 +26,7 @@ _DATA_FILE = re.compile(
     r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+)\.(?P<state>in-progress|pending|final)"
 )
 _BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
+_CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _HIVE_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -232,5 +233,18 @@ def parse_beat_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
     found = _BEAT.fullmatch(name)
     if not found or beat_name(found[1], int(found[2])) != name:
+        return None
+    return found[1], int(found[2])
+
+
+def condition_name(owner: str, count: int) -> str:
+    """Name of what a live run says about its tables; `count` grows with each text."""
+    return f"condition.{owner}.{count}"
+
+
+def parse_condition_name(name: str) -> tuple[str, int] | None:
+    """`(owner, count)`, None when it is not exactly one of ours."""
+    found = _CONDITION.fullmatch(name)
+    if not found or condition_name(found[1], int(found[2])) != name:
         return None
     return found[1], int(found[2])

@@ -37,6 +37,7 @@ def ranges_to_read(
         publish(table, change_before_reading(decision, learned, logs, table, now))
         decision = decide(table.tenure.state, logs, wishes)
         warnings += decision.warnings
+    table.warnings["positions"] = tuple(dict.fromkeys((*decision.warnings, *changed_start(table))))
     for warning in warnings:
         if warning not in table.warned:
             table.warned.add(warning)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
+from kafka2hive.ledger.board import Board, sweep_boards
 from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop
 from kafka2hive.model.files import HivePartition
@@ -24,6 +25,7 @@ from kafka2hive.observe.notify import Notifier
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.conditions.telling import ConditionTeller
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.identity import process_of
@@ -83,6 +85,8 @@ class Run:
         root = self._map.storage.ledger_root
         self._judge = Judge(wiring.ports, root, wiring.processes, process_of(self._owner), order.take_over)
         self._beat = Beat(wiring.ports, root, self._map.service, self._owner, wiring.processes.me())
+        board = Board(wiring.ports, root, self._map.service, self._owner)
+        self._conditions = ConditionTeller(board, wiring.ports.clock)
         self._settings: dict[str, TableSettings] = {}
         group = self._map.kafka.group if self._map.kafka.commit_group else None
         witness = Witness(self._kafka, group, wiring)
@@ -112,6 +116,12 @@ class Run:
                 warm_workers(spark)
                 self._serve_metrics()
                 self._beat.beat()
+                sweep_boards(
+                    self._wiring.ports,
+                    self._map.storage.ledger_root,
+                    self._map.service,
+                    self._wiring.processes,
+                )
                 listeners: list[Listener] = [self._watcher] + ([self._follower] if self._follower else [])
                 slots = session_slots(spark, self._map.limits.tasks_per_core)
                 dump = Dump(
@@ -138,6 +148,7 @@ class Run:
                 ended = query.run_until(self._stop, self._tick)
                 return self._end(ended)
             finally:
+                self._conditions.end()
                 self._beat.end()
                 stop_session(spark)
 
@@ -150,6 +161,7 @@ class Run:
             while not done.wait(BEAT_SECONDS):
                 if dump.stuck_seconds() <= STUCK_SECONDS:
                     self._beat.beat()
+                    self._conditions.tell(list(self._holding.tables.values()))
                     self._notifier.extend_timeout(STUCK_SECONDS)
 
         beating = threading.Thread(target=beat, name="beat", daemon=True)
@@ -225,6 +237,7 @@ class Run:
         self._notifier.watchdog()
         tables = list(self._holding.tables.values())
         self._watcher.idle(tables)
+        self._conditions.tell(tables)
         if tables and all(t.needs_a_person for t in tables):
             log.error("no table can go on without a person")
             self._stop.set()

@@ -39,7 +39,8 @@ class Table:
 
     `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
     epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
-    epoch: a take-over that went well proves little.
+    epoch: a take-over that went well proves little. `warnings`: what `status` shows of the table as long as it holds, by
+    who found it; whoever sets an entry replaces it when it holds no more.
     """
 
     rule: TableRule
@@ -57,6 +58,7 @@ class Table:
     lag_records: int = 0
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
