@@ -1,6 +1,6 @@
 """What became of the offsets of a range. The identities are checked, never assumed."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from kafka2hive.model.offsets import OffsetRange
 
@@ -13,8 +13,8 @@ class AccountMismatch(ValueError):
 class Account:
     """Records of one range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
 
-    `absent` are offsets without a record for the reader (compacted, transaction markers, aborted); `bytes` is
-    the size of the values read.
+    `absent` are offsets without a record for the reader (compacted, transaction markers, aborted), counted where the
+    next record, or the end of the log, came behind them; `bytes` is the size of the values read.
     """
 
     read: int = 0
@@ -46,8 +46,10 @@ class RangeAccount:
     account: Account
 
     def check(self) -> None:
-        """Raises AccountMismatch unless both identities hold."""
+        """Raises AccountMismatch unless no count is negative and both identities hold, so none is beyond the range."""
         a = self.account
+        if min(astuple(a)) < 0:
+            raise AccountMismatch(f"{self.range}: a count below zero in {a}")
         if len(self.range) != a.read + a.absent:
             raise AccountMismatch(
                 f"{self.range}: {len(self.range)} offsets, but {a.read} read + {a.absent} absent"

@@ -19,6 +19,7 @@ from kafka2hive.config.values import (
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.delivered import Delivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,9 @@ class TableFailure:
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
-    `leader_epochs`: leader epoch of the last record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`:
-    record timestamps (epoch milliseconds), None without records. `seconds`: time per phase (fetch, decode, write, close).
+    `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
+    record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`: record timestamps (epoch milliseconds), None
+    without records. `seconds`: time per phase (fetch, decode, write, close).
     """
 
     table: str
@@ -75,6 +77,7 @@ class TableManifest:
     epoch: int
     files: tuple[DataFile, ...] = ()
     accounts: tuple[RangeAccount, ...] = ()
+    delivered: tuple[Delivered, ...] = ()
     leader_epochs: tuple[tuple[TopicPartition, int], ...] = ()
     newest_ms: int | None = None
     oldest_ms: int | None = None
@@ -175,6 +178,10 @@ def manifest_to_json(manifest: TableManifest) -> str:
             "epoch": manifest.epoch,
             "files": files,
             "accounts": accounts,
+            "delivered": [
+                [_range(d.range), d.begun, d.records, d.absent, d.position, d.log_end]
+                for d in manifest.delivered
+            ],
             "leader_epochs": [[t.topic, t.number, e] for t, e in manifest.leader_epochs],
             "newest_ms": manifest.newest_ms,
             "oldest_ms": manifest.oldest_ms,
@@ -205,6 +212,7 @@ def manifest_from_json(text: str) -> TableManifest:
             for f in value["files"]
         ),
         accounts=tuple(RangeAccount(a[0], _parse_range(a[1]), Account(*a[2:])) for a in value["accounts"]),
+        delivered=tuple(Delivered(_parse_range(d[0]), *d[1:]) for d in value["delivered"]),
         leader_epochs=tuple((TopicPartition(t, n), e) for t, n, e in value["leader_epochs"]),
         newest_ms=value["newest_ms"],
         oldest_ms=value["oldest_ms"],

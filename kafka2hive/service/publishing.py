@@ -8,6 +8,7 @@ from kafka2hive.model.account import Account, AccountMismatch
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.delivered import check_accounts
 from kafka2hive.pipeline.values import TableManifest
 
 
@@ -30,15 +31,15 @@ def judge_manifests(
     cluster_id: str,
     location: str,
 ) -> Outcome:
-    """All or nothing: every planned range read and accounted for, every file's rows explained, few dead letters.
+    """All or nothing: every planned range delivered by the client and accounted for, every file's rows explained, few
+    dead letters. The rows of a file are those that Parquet counted when it wrote the footer.
 
     Raises TableError (a task's failure, too many dead letters) and AccountMismatch (a bug: the run must end).
     """
     for manifest in manifests:
         if manifest.failure:
             raise TableError(manifest.failure.code, f"{table}: {manifest.failure.message}")
-        for account in manifest.accounts:
-            account.check()
+        check_accounts(manifest.accounts, manifest.delivered)
     accounts = tuple(a for m in manifests for a in m.accounts)
     if sorted(a.range for a in accounts) != sorted(planned):
         raise AccountMismatch(

@@ -27,6 +27,7 @@ from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.consumer import process_consumer
+from kafka2hive.pipeline.task.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch import Fetch, Wanted
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from tests.services.flights import COUNT, flights
@@ -104,7 +105,9 @@ def bare_round(
     def work() -> tuple[int, int]:
         schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
         decoder = make_decoder(table.format, schema, "UTC")
-        fetch = Fetch(process_consumer(settings.kafka), [Wanted("db.t", r) for r in ranges], 60.0)
+        consumer = CountedConsumer(process_consumer(settings.kafka))
+        consumer.expect(ranges)
+        fetch = Fetch(consumer, [Wanted("db.t", r) for r in ranges], 60.0)
         read = 0
         with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
             for batches, size in in_row_groups(fetch, decoder.decode):

@@ -18,8 +18,10 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.delivered import NEVER, Delivered
 from kafka2hive.pipeline.task.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
@@ -173,6 +175,15 @@ def offsets(topic: str, number: int, start: int, end: int) -> OffsetRange:
 
 def table_task(table: str, *ranges: OffsetRange, only_bucket: str | None = None) -> TableTask:
     return TableTask(table, LEDGER, 3, 7, PLANNED_AT_MS, ranges, only_bucket)
+
+
+def delivered_as(accounts: Iterable[RangeAccount]) -> tuple[Delivered, ...]:
+    """What a client says that delivered exactly what these accounts hold."""
+    return tuple(
+        Delivered(a.range, a.range.start, a.account.read, a.account.absent, a.range.end, NEVER)
+        for a in accounts
+        if len(a.range)
+    )
 
 
 def run_here(settings: TaskSettings, files: FileSystem, *tables: TableTask) -> dict[str, TableManifest]:

@@ -33,6 +33,7 @@ from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.publishing import judge_manifests
+from tests.unit.task_files import delivered_as
 
 TABLE, LETTERS = "air.flights", "air.flights_dead"
 LOCATION = "hdfs://namenode:8020/warehouse/flights"
@@ -230,7 +231,9 @@ class Ledger(RuleBasedStateMachine):
         ):
             if rows:
                 files.append(self._file(data, plan.index, kind, rows, task.ranges))
-        return TableManifest(task.table, plan.index, task.epoch, tuple(files), tuple(accounts))
+        return TableManifest(
+            task.table, plan.index, task.epoch, tuple(files), tuple(accounts), delivered_as(accounts)
+        )
 
     def _file(
         self, data: st.DataObject, task: int, kind: FileKind, rows: int, ranges: tuple[OffsetRange, ...]

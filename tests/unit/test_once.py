@@ -14,7 +14,7 @@ from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.judge import Judge
@@ -24,6 +24,7 @@ from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.service.witness import Witness
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
+from tests.unit.task_files import delivered_as
 
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
 
@@ -148,18 +149,12 @@ def next_epoch(dump: Dump) -> PlannedEpoch:
 
 def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
     """What tasks bring home when every record is a tombstone: accounts, no files."""
-    return [
-        TableManifest(
-            t.table,
-            plan.index,
-            t.epoch,
-            accounts=tuple(
-                RangeAccount(plan.index, r, Account(read=len(r), tombstones=len(r))) for r in t.ranges
-            ),
-        )
-        for plan in epoch.tasks
-        for t in plan.tables
-    ]
+    return [_only_tombstones(plan.index, t) for plan in epoch.tasks for t in plan.tables]
+
+
+def _only_tombstones(index: int, task: TableTask) -> TableManifest:
+    accounts = tuple(RangeAccount(index, r, Account(read=len(r), tombstones=len(r))) for r in task.ranges)
+    return TableManifest(task.table, index, task.epoch, accounts=accounts, delivered=delivered_as(accounts))
 
 
 def run(dump: Dump, epoch: PlannedEpoch) -> None:

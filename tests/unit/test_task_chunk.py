@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Message
 
 from kafka2hive.config.values import MetadataColumn, WriterOptions
-from kafka2hive.model.account import Account
+from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.fetch import Wanted, waves
@@ -18,7 +18,15 @@ from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.table import LARGEST_VALUE, TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write import Destination, TableWriter
-from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
+from tests.unit.task_files import (
+    MemoryFiles,
+    delivered_as,
+    offsets,
+    read_rows,
+    table_settings,
+    table_task,
+    task_settings,
+)
 
 
 class UnreadableHeaders(Message):  # type: ignore[misc]  # the client ships no types
@@ -105,7 +113,8 @@ def run_chunk(
     run = TableRun(0, table_task("db.t", source), table, task_settings("", table), open_sink, lambda: None)
     size = sum(map(len, messages))
     run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
-    run.complete()
+    account = RangeAccount(0, source, Account(read=len(messages)))
+    run.complete(delivered_as([account]))
     manifest = run.manifest()
     limits.closer.stop()
     rows, letters = (read_rows(files, manifest, kind) for kind in FileKind)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Assignment
@@ -31,6 +31,31 @@ GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, K
 ABOUT_ONE = GONE | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
 
+class ConsumerPort(Protocol):
+    """What a task needs of a Kafka client. TaskConsumer says what `last_error` and `complaints` hold."""
+
+    last_error: str
+    complaints: dict[str, KafkaError]
+
+    def assign(self, assignments: list[Assignment]) -> None: ...
+
+    def assignment(self) -> list[Assignment]:
+        """What is assigned, each with the offset where it began."""
+        ...
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None: ...
+
+    def unassign(self) -> None: ...
+
+    def consume(self, count: int, seconds: float) -> list[Any]:
+        """Messages, and events as messages with an error; at most `count`, waiting `seconds` at most."""
+        ...
+
+    def position(self, assignments: list[Assignment]) -> list[Assignment]:
+        """The offset behind the last message handed out of each, below 0 where there was none."""
+        ...
+
+
 class TaskConsumer:
     """A confluent-kafka consumer that is told what to read.
 
@@ -54,6 +79,10 @@ class TaskConsumer:
         self.complaints.clear()
         self._consumer.assign(assignments)
 
+    def assignment(self) -> list[Assignment]:
+        assigned: list[Assignment] = self._consumer.assignment()
+        return assigned
+
     def incremental_unassign(self, assignments: list[Assignment]) -> None:
         self._consumer.incremental_unassign(assignments)
 
@@ -64,6 +93,10 @@ class TaskConsumer:
         """Messages, and events as messages with an error; at most `count`, waiting `seconds` at most."""
         messages: list[Any] = self._consumer.consume(count, seconds)
         return messages
+
+    def position(self, assignments: list[Assignment]) -> list[Assignment]:
+        positions: list[Assignment] = self._consumer.position(assignments)
+        return positions
 
     def close(self) -> None:
         self._consumer.close()

@@ -8,17 +8,16 @@ for the broker once, not once per range. A range ends at a record at or beyond `
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
 from typing import Any
 
-import numpy as np
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.consumer import GONE, TaskConsumer
+from kafka2hive.pipeline.task.consumer import GONE
+from kafka2hive.pipeline.task.counted import CountedConsumer, Delivery, Key
 from kafka2hive.pipeline.values import TableFailure
 
 CHUNK_RECORDS = 30_000  # fewer: the decoder's cost per batch shows; more: batches leave the processor's cache
@@ -39,10 +38,6 @@ _PASSING = frozenset(  # librdkafka tries again by itself; only a stall makes th
         KafkaError._SSL,
     }
 )
-
-
-class FetchBug(Exception):
-    """Kafka's client handed out a record it was not asked for: nothing of this attempt may be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,7 @@ class Fetch:
 
     def __init__(
         self,
-        consumer: TaskConsumer,
+        consumer: CountedConsumer,
         wave: Sequence[Wanted],
         stall_seconds: float,
         alive: Callable[[], None] = lambda: None,
@@ -148,10 +143,10 @@ class Fetch:
         )
         last = time.monotonic()
         while self._readings:
-            messages = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            delivery = self._consumer.consume(self._batch(), _POLL_SECONDS)
             self._alive()
             now = time.monotonic()
-            if not messages:
+            if not delivery:
                 stalled = now - last > self._stall_seconds
                 doubted = self._judge_doubts(
                     now, 0.0 if stalled else min(_PATIENCE_SECONDS, self._stall_seconds / 2)
@@ -162,7 +157,7 @@ class Fetch:
                 elif stalled:
                     raise self._stall()
                 continue
-            yield from self._sort(messages, now)
+            yield from self._sort(delivery, now)
             last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
         self._consumer.unassign()
 
@@ -171,26 +166,17 @@ class Fetch:
         left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
 
-    def _sort(self, messages: list[Any], now: float) -> Iterator[Event]:
-        errors: list[Any] = []
-        if any(map(Message.error, messages)):
-            errors = [m for m in messages if m.error() is not None]
-            messages = [m for m in messages if m.error() is None]
-        for key, run in _runs(messages):
-            yield from self._take(key, run)
-        for message in errors:
-            yield from self._hear(message, now)
+    def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
+        for run in delivery.runs:
+            yield from self._take(run.key, run.messages)
+        for event in delivery.events:
+            yield from self._hear(event, now)
 
-    def _take(self, key: tuple[str, int], run: list[Any]) -> Iterator[Event]:
+    def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
         reading = self._readings.get(key)
         if reading is None:
             return  # beyond the end of a range that is read, or of a table that was dropped
-        first, last = run[0].offset(), run[-1].offset()
-        if first < reading.position or last - first + 1 < len(run):
-            raise FetchBug(
-                f"{reading.range}: expected offset {reading.position} or later, got {first}..{last} ({len(run)} records)"
-            )
-        end = reading.range.end
+        end, last = reading.range.end, run[-1].offset()
         reading.position = last + 1
         reading.doubt = None
         if last >= end:
@@ -210,7 +196,7 @@ class Fetch:
         if reading.position >= end and key in self._readings:
             yield from self._end(key)
 
-    def _end(self, key: tuple[str, int]) -> Iterator[Event]:
+    def _end(self, key: Key) -> Iterator[Event]:
         table = self._readings.pop(key).table
         self._release([key])
         self._open[table] -= 1
@@ -226,7 +212,7 @@ class Fetch:
         if held.messages:
             yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
 
-    def _release(self, keys: Sequence[tuple[str, int]]) -> None:
+    def _release(self, keys: Sequence[Key]) -> None:
         if keys and self._readings:  # the last ones are given up by `unassign`
             self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
 
@@ -284,19 +270,3 @@ def _failure(reading: _Reading, error: KafkaError) -> TableFailure:
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         return TableFailure("kafka.denied", where)
     return TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)
-
-
-def _runs(messages: list[Any]) -> Iterator[tuple[tuple[str, int], list[Any]]]:
-    """Consecutive messages of one topic partition."""
-    if not messages:
-        return
-    topics = set(map(Message.topic, messages))
-    if len(topics) > 1:
-        for key, group in groupby(messages, key=lambda m: (m.topic(), m.partition())):
-            yield key, list(group)
-        return
-    topic = topics.pop()
-    numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
-    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(messages)]
-    for start, stop in pairwise(starts):
-        yield (topic, int(numbers[start])), messages[start:stop]

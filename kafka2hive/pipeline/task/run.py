@@ -15,9 +15,11 @@ import pyarrow as pa
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.account import AccountMismatch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
-from kafka2hive.pipeline.task.consumer import TaskConsumer, forget_consumer, process_consumer
-from kafka2hive.pipeline.task.fetch import Fetch, FetchBug, TableRead, TableUnreadable, Wanted, waves
+from kafka2hive.pipeline.task.consumer import ConsumerPort, forget_consumer, process_consumer
+from kafka2hive.pipeline.task.counted import CountedConsumer, FetchBug
+from kafka2hive.pipeline.task.fetch import Fetch, TableRead, TableUnreadable, Wanted, waves
 from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
@@ -95,19 +97,22 @@ class Task:
         plan: TaskPlan,
         settings: TaskSettings,
         files: FileSystem,
-        consumer: TaskConsumer,
+        consumer: ConsumerPort,
         watchdog: Watchdog,
         open_sink: OpenSink | None = None,
+        open_fetch: type[Fetch] = Fetch,
     ) -> None:
-        """`open_sink` None: rows become files on `files`."""
+        """`open_sink` None: rows become files on `files`. What `open_fetch` reads is compared with what was delivered."""
         self._plan = plan
         self._settings = settings
         self._files = files
         self._open_sink = open_sink or self._writer
-        self._consumer = consumer
+        self._consumer = CountedConsumer(consumer)
+        self._open_fetch = open_fetch
         self._watchdog = watchdog
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
         self._running: dict[str, TableRun] = {}
+        self._delivered: dict[str, tuple[Delivered, ...]] = {}
         self._closing: list[TableRun] = []
 
     def run(self) -> Iterator[TableManifest]:
@@ -151,7 +156,8 @@ class Task:
         return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
 
     def _read(self, wave: list[Wanted], left: dict[str, int]) -> Iterator[TableManifest]:
-        fetch = Fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
+        self._consumer.expect([item.range for item in wave])
+        fetch = self._open_fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
         asked = time.perf_counter()
         for event in fetch:
             run = self._running.get(event.table)
@@ -168,6 +174,8 @@ class Task:
                 case TableUnreadable(table, failure):
                     yield self._fail(table, failure)
                 case TableRead(table):
+                    read = self._consumer.delivered([item.range for item in wave if item.table == table])
+                    self._delivered[table] = (*self._delivered.get(table, ()), *read)
                     left[table] -= 1
                     if left[table] == 0:
                         yield from self._complete(table)
@@ -176,7 +184,7 @@ class Task:
     def _complete(self, name: str) -> Iterator[TableManifest]:
         """Begin to close the table's files; its manifest comes when they are closed."""
         try:
-            self._running[name].complete()
+            self._running[name].complete(self._delivered.get(name, ()))
         except TABLE_ERRORS as error:
             yield self._fail(name, as_failure(error))
         else:

@@ -28,7 +28,10 @@ _SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A whole file: `path` is its `.pending` name in full, `checksum` is `crc32:<8 hex digits>`."""
+    """A whole file: `path` is its `.pending` name in full, `checksum` is `crc32:<8 hex digits>`.
+
+    `rows` are those that Parquet counted in the footer: a second opinion on what was given to it.
+    """
 
     path: str
     length: int
@@ -100,16 +103,19 @@ class StagedFile:
             self._file = files.create(self._in_progress)
         self._sink = _Sink(self._file, progress)
         self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
+        self._footers: list[pq.FileMetaData] = []
         self._parquet = pq.ParquetWriter(
             self._stream,
             schema,
             compression=options.compression.upper(),
             compression_level=options.level,
+            metadata_collector=self._footers,
             store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
         )
         self._options = options
         self._ended = False
         self.rows = 0
+        self.rows_in_footer = 0
 
     @property
     def length(self) -> int:
@@ -133,7 +139,8 @@ class StagedFile:
         self._ended = True
         self._parquet.close()
         self._stream.close()
-        del self._parquet, self._stream
+        self.rows_in_footer = sum(int(footer.num_rows) for footer in self._footers)
+        del self._parquet, self._stream, self._footers
 
     def publish(self) -> Staged:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError.
@@ -152,7 +159,7 @@ class StagedFile:
             if not self._is_pending():
                 raise error
         self._progress()
-        return Staged(self._pending, self._sink.length, self.rows, f"crc32:{self._sink.crc:08x}")
+        return Staged(self._pending, self._sink.length, self.rows_in_footer, f"crc32:{self._sink.crc:08x}")
 
     def _is_pending(self) -> bool:
         try:

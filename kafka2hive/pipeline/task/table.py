@@ -3,7 +3,7 @@
 import functools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.delivered import Delivered, check_accounts
 from kafka2hive.pipeline.task.bucket import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.dead_letters import (
@@ -74,6 +75,7 @@ class TableRun:
         self._progress = progress
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._accounts: dict[OffsetRange, Account] = {r: Account() for r in task.ranges}
+        self._delivered: tuple[Delivered, ...] = ()
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
         self._oldest_ms: int | None = None
         self._newest_ms: int | None = None
@@ -246,23 +248,26 @@ class TableRun:
         if known is None or source.start >= known[0]:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
-    def complete(self) -> None:
-        """All chunks were taken: write what waits, begin to close the files."""
-        whole = tuple(self._closed(r, account) for r, account in self._accounts.items() if len(r))
+    def complete(self, delivered: Sequence[Delivered]) -> None:
+        """All chunks were taken: write what waits, begin to close the files.
+
+        `delivered` is what the client says of each range that is not empty. Raises AccountMismatch where it is not what
+        came in chunks.
+        """
+        for one in delivered:
+            self._accounts[one.range] += Account(absent=one.absent)
+        self._delivered = tuple(delivered)
+        check_accounts(self._range_accounts(), self._delivered)
+        whole = tuple(account for r, account in self._accounts.items() if len(r))
         with self.timed("write"):
             self._data.finish(whole)
             self._letters.finish(whole)
 
     def manifest(self) -> TableManifest:
-        """Wait for the files. Raises AccountMismatch when the numbers of ranges and files do not add up."""
+        """Wait for the files. Raises AccountMismatch when the rows of files and accounts do not add up."""
         with self.timed("close"):
             files = (*self._data.results(), *self._letters.results())
-        accounts = tuple(
-            RangeAccount(self._index, source, self._closed(source, account))
-            for source, account in self._accounts.items()
-        )
-        for account in accounts:
-            account.check()
+        accounts = self._range_accounts()
         _check_rows("data", self._data.rows, sum(a.account.written for a in accounts))
         _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))
         return TableManifest(
@@ -271,14 +276,15 @@ class TableRun:
             epoch=self.task.epoch,
             files=files,
             accounts=accounts,
+            delivered=self._delivered,
             leader_epochs=tuple((tp, epoch) for tp, (_, epoch) in self._leader_epochs.items()),
             newest_ms=self._newest_ms,
             oldest_ms=self._oldest_ms,
             seconds=tuple(self._seconds.items()),
         )
 
-    def _closed(self, source: OffsetRange, account: Account) -> Account:
-        return account + Account(absent=len(source) - account.read)
+    def _range_accounts(self) -> tuple[RangeAccount, ...]:
+        return tuple(RangeAccount(self._index, source, account) for source, account in self._accounts.items())
 
     def fail(self, failure: TableFailure) -> TableManifest:
         """Give up all files; what was closed already becomes an orphan that the ledger's owner sweeps."""

@@ -196,7 +196,7 @@ class TableWriter:
         """After `finish`: wait for the closings."""
         self._raise_failure()
         files = [closing.result() for closing, _ in self._closings]
-        written = sum(file.rows for file in files)
+        written = sum(file.rows for file in files)  # as Parquet counted them
         if written != self.rows:
             raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
         return files
