@@ -18,6 +18,8 @@ def run_command(config: str, once: bool, take_over: bool, log_format: LogFormat)
             tell_error(result.error)
         for _table, error in result.set_aside:
             tell_error(error)
+        if result.unregistered is not None:
+            tell_error(result.unregistered)
         return int(result.exit_code)
 
     return with_map(config, log_format, logging.INFO, command)

@@ -57,6 +57,7 @@ class Registrar:
         self._condition = threading.Condition()
         self._ending = False
         self._busy = False
+        self._once_more = False
         self._thread = threading.Thread(target=self._work, name="registrar", daemon=True)
 
     def start(self) -> None:
@@ -69,10 +70,21 @@ class Registrar:
             self._condition.notify_all()
 
     def settle(self, seconds: float) -> bool:
-        """Wait until nothing is owed but what Hive has just refused, at most that long; True when nothing is owed."""
+        """Try once more, now, what is owed and not refused; wait for that at most so long; True when nothing is owed.
+
+        A HiveServer2 that is away is not waited for: what it was not told stands in the ledgers.
+        """
         with self._condition:
-            self._condition.wait_for(lambda: not self._busy and self._debts <= self._hopeless, seconds)
+            self._once_more = bool(self._debts - self._hopeless)
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._busy and not self._once_more, seconds)
             return not self._debts
+
+    @property
+    def untold(self) -> frozenset[HivePartition]:
+        """What is still owed, and was not refused: Hive gave no answer to it."""
+        with self._condition:
+            return frozenset(self._debts) - self._hopeless
 
     def end(self) -> None:
         """Finish the statement that runs and stop; what is still owed stands in the ledgers."""
@@ -89,7 +101,7 @@ class Registrar:
                 self._condition.wait_for(lambda: bool(self._debts) or self._ending)
                 if self._ending:
                     return
-                debts, self._busy = frozenset(self._debts), True
+                debts, self._busy, self._once_more = frozenset(self._debts), True, False
             try:
                 left = self.pay(debts)
             except Kafka2HiveError as error:
@@ -104,7 +116,7 @@ class Registrar:
                     self._condition.wait_for(partial(self._is_new_beside, left), RETRY_SECONDS)
 
     def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
-        return self._ending or bool(self._debts - left)
+        return self._ending or self._once_more or bool(self._debts - left)
 
     def pay(self, debts: frozenset[HivePartition]) -> frozenset[HivePartition]:
         """Register now, in the caller's thread; what could not be done for now comes back."""

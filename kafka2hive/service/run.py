@@ -31,6 +31,7 @@ from kafka2hive.service.holding import Holding
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.online.before_start import refuse_to_start
 from kafka2hive.service.registrar import Registrar
 from kafka2hive.service.report import Listener, Reporter
 from kafka2hive.service.settings import task_settings
@@ -59,11 +60,15 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Why the run ended; `set_aside` names the tables that could not go on, with their errors."""
+    """Why the run ended; `set_aside` names the tables that could not go on, with their errors.
+
+    `unregistered`: with `once`, what is committed and Hive was not told of.
+    """
 
     exit_code: ExitCode
     error: Exception | None
     set_aside: tuple[tuple[str, Kafka2HiveError], ...]
+    unregistered: ServiceUnavailable | None = None
 
 
 class Run:
@@ -103,6 +108,7 @@ class Run:
 
         Nothing is touched before 3. Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
         """
+        refuse_to_start(self._wiring)
         self._holding.refresh(self._view.cluster().topics)
         self._holding.judge_all()
         with Scratch(Path(self._map.run_directory)) as scratch:
@@ -253,12 +259,7 @@ class Run:
                 "epoch %d was abandoned: what of it is not committed is read again, those files are swept later",
                 ended.abandoned,
             )
-        if self._registrar is not None:
-            if not self._registrar.settle(SETTLE_SECONDS if self._order.once else BEAT_SECONDS):
-                log.warning(
-                    "Hive is not told everything: the rest is in the ledgers and paid at the next start"
-                )
-            self._registrar.end()
+        unregistered = self._settle_with_hive()
         if ended.error is None:
             self._dump.write_debts()
         if self._follower is not None:
@@ -267,7 +268,30 @@ class Run:
         aside = tuple(
             (t.name, t.aside.error) for t in self._holding.set_aside_tables() if t.aside is not None
         )
-        return RunResult(self._exit_code(ended, [error for _, error in aside]), ended.error, aside)
+        code = self._exit_code(ended, [error for _, error in aside])
+        if code is ExitCode.DONE and unregistered is not None:
+            code = unregistered.exit_code
+        return RunResult(code, ended.error, aside, unregistered)
+
+    def _settle_with_hive(self) -> ServiceUnavailable | None:
+        """Tell Hive what it was not told; with `once`, say what is left."""
+        if self._registrar is None or self._metastore is None:
+            return None
+        if not self._registrar.settle(SETTLE_SECONDS if self._order.once else BEAT_SECONDS):
+            log.warning(
+                "Hive is not told everything: the rest is in the ledgers, the next start registers it"
+            )
+        untold = self._registrar.untold
+        self._registrar.end()
+        if not untold or not self._order.once:
+            return None
+        tables = sorted({partition.table for partition in untold})
+        return ServiceUnavailable(
+            "hive.unavailable",
+            f"HiveServer2 at {self._metastore.session.address} does not answer: {len(untold)} of the partitions that"
+            f" hold rows are not registered ({', '.join(tables)}); all rows are committed",
+            "bring HiveServer2 back; the next run, or `kafka2hive recover`, registers them",
+        )
 
     def _exit_code(self, ended: "Ended", aside: list[Kafka2HiveError]) -> ExitCode:
         if ended.error is not None:

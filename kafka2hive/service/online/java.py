@@ -1,0 +1,67 @@
+"""The Java that Spark will use, and whether it is new enough."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+OLDEST = 17
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
+
+
+def require_java() -> str:
+    """What Java there is, for people. Raises ServiceUnavailable (`spark.java`): none, or one that is too old.
+
+    Nothing is asked where Spark's launcher started this process: its JVM runs already.
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return "the JVM of spark-submit"
+    home = os.environ.get("JAVA_HOME")
+    launcher = java_launcher()
+    where = f"JAVA_HOME={home}" if home else "the path"
+    if launcher is None:
+        raise ServiceUnavailable(
+            "spark.java",
+            f"there is no Java in {where}",
+            f"install Java {OLDEST} or newer, or correct JAVA_HOME",
+        )
+    version = released_version(launcher) or java_version(str(launcher))
+    if version < OLDEST:
+        found = f"Java {version}" if version else "a Java that does not start"
+        raise ServiceUnavailable(
+            "spark.java",
+            f"Spark needs Java {OLDEST} or newer; {found} is in {where}",
+            f"install Java {OLDEST} or newer, or set JAVA_HOME to one",
+        )
+    return f"Java {version} at {launcher}"
+
+
+def java_launcher() -> Path | None:
+    """JAVA_HOME's, else the one on the path."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home, "bin")) if home else None)
+    return Path(found) if found else None
+
+
+def released_version(launcher: Path) -> int:
+    """The major version by the `release` file of the JDK or JRE, which costs no JVM; 0 when there is none."""
+    try:
+        text = (launcher.resolve().parent.parent / "release").read_text()
+    except OSError:
+        return 0
+    found = _RELEASE.search(text)
+    return int(found[1]) if found else 0
+
+
+def java_version(launcher: str) -> int:
+    """The major version by `java -version`, 0 when it cannot be told."""
+    try:
+        done = subprocess.run([launcher, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = _VERSION.search(done.stderr + done.stdout)
+    return int(found[1]) if found else 0

@@ -1,0 +1,106 @@
+"""What a run asks before it starts Spark: a NameNode that is not there, a Java that is too old; and Hive at its end, once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.model.errors import ExitCode, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.online.before_start import refuse_silent_storage
+from kafka2hive.service.online.java import require_java
+from kafka2hive.service.registrar import Registrar
+from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
+from tests.unit.cli_ledger import write_map
+
+
+class Answers:
+    """A file system whose every answer to `stat` is this error."""
+
+    def __init__(self, error: type[StorageError]) -> None:
+        self._error = error
+        self.asked: list[str] = []
+
+    def stat(self, path: str) -> FileStatus:
+        self.asked.append(path)
+        raise self._error(path, "Connection refused (os error 111)")
+
+
+@pytest.mark.parametrize("answer", [NotFound, Denied])
+def test_a_file_system_that_answers_anything_is_there_and_asked_once(
+    tmp_path: Path, answer: type[StorageError]
+) -> None:
+    service_map = load_map(str(write_map(tmp_path)), {})
+    files: Any = Answers(answer)
+    refuse_silent_storage(files, service_map)
+    assert files.asked == [service_map.storage.ledger_root]
+
+
+def test_a_file_system_that_does_not_answer_ends_the_start_with_69(tmp_path: Path) -> None:
+    files: Any = Answers(Unavailable)
+    with pytest.raises(ServiceUnavailable, match="Connection refused") as ended:
+        refuse_silent_storage(files, load_map(str(write_map(tmp_path)), {}))
+    assert (ended.value.code, ended.value.exit_code) == ("storage.unavailable", ExitCode.UNAVAILABLE)
+    assert len(files.asked) == 1
+
+
+def make_java(home: Path, version: str, release: bool) -> None:
+    (home / "bin").mkdir(parents=True)
+    launcher = home / "bin/java"
+    launcher.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    launcher.chmod(0o755)
+    if release:
+        (home / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\n')
+
+
+@pytest.mark.parametrize("release", [True, False])
+@pytest.mark.parametrize(
+    ("version", "fits"), [("17.0.15", True), ("21", True), ("11.0.2", False), ("1.8.0_402", False)]
+)
+def test_the_java_of_java_home_must_be_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, fits: bool, release: bool
+) -> None:
+    make_java(tmp_path / "jdk", version, release)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    if fits:
+        assert require_java().startswith(f"Java {version.partition('.')[0]} at ")
+        return
+    with pytest.raises(ServiceUnavailable) as ended:
+        require_java()
+    major = "8" if version.startswith("1.8") else "11"
+    assert ended.value.code == "spark.java" and f"Java {major} is in JAVA_HOME=" in ended.value.message
+
+
+def test_a_java_home_without_a_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    with pytest.raises(ServiceUnavailable, match="there is no Java in JAVA_HOME="):
+        require_java()
+
+
+class Away:
+    """A HiveServer2 that is not there."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def ensure(self, name: str) -> None:
+        self.calls += 1
+        raise MetastoreUnavailable(f"{name}: Connection refused")
+
+
+def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
+    hive, owed = Away(), HivePartition("a.b", "dt=1", "file:///w/dt=1")
+    metastore: Any = hive
+    registrar = Registrar(metastore, hive.ensure, lambda _: None, lambda *_: None)
+    registrar.start()
+    assert registrar.settle(3600)
+    registrar.owe(frozenset({owed}))
+    assert not registrar.settle(3600), "an hour is longer than this test may take"
+    assert registrar.untold == {owed} and 1 <= hive.calls <= 2
+    assert not registrar.settle(3600)
+    registrar.end()
+    assert hive.calls <= 3
