@@ -12,6 +12,8 @@ from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.service.conditions.condition import Retrying, Stopped, Trouble
+from kafka2hive.service.conditions.table_state import OwnerLife, state_name
 from kafka2hive.service.init_ledgers import InitResult
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverResult
@@ -52,7 +54,14 @@ def problems_document(problems: Iterable[MapProblem]) -> Document:
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
     """`recover`: what was done, or with `--plan` would be."""
     tables = [_recovered(table) for table in result.tables]
-    return _document("recover", result.exit_code, service=service, plan=plan_only, tables=tables)
+    return _document(
+        "recover",
+        result.exit_code,
+        service=service,
+        plan=plan_only,
+        kafka_error=result.kafka_error,
+        tables=tables,
+    )
 
 
 def status_document(service: str, result: StatusResult) -> Document:
@@ -64,6 +73,7 @@ def status_document(service: str, result: StatusResult) -> Document:
         kafka_error=result.kafka_error,
         tables=[_status(table) for table in result.tables],
         errors=[{"table": table, **_error(error)} for table, error in result.errors],
+        not_begun=list(result.not_begun),
     )
 
 
@@ -178,6 +188,11 @@ def _status(table: TableStatus) -> Document:
         "table": table.table,
         "generation": table.generation,
         "owner": table.owner,
+        "owner_alive": table.owner_life is OwnerLife.ALIVE,
+        "state": state_name(table.state),
+        "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
+        "error": _trouble(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
+        "warnings": list(table.warnings),
         "epoch": table.epoch,
         "written_at": table.written_at,
         "pending": {"files": table.pending_files} if table.pending else None,
@@ -207,6 +222,10 @@ def _status(table: TableStatus) -> Document:
         "gaps": table.gaps,
         "losses": table.losses,
     }
+
+
+def _trouble(trouble: Trouble) -> Document:
+    return {"code": trouble.code, "message": trouble.message, "remedy": trouble.remedy or None}
 
 
 def _partition(partition: HivePartition) -> Document:

@@ -130,12 +130,34 @@ def recover(
     raise typer.Exit(recover_command(config, order, json, color, log_format))
 
 
-@app.command(epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.STOP, options.CONFIG))
-def status(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
-    """Show position, lag, freshness, pending work, debts, last epochs and owner of every table."""
+@app.command(
+    epilog=exit_codes(
+        options.OK,
+        options.USAGE,
+        options.AWAY,
+        options.RETRYING,
+        options.STOP,
+        options.CONFIG,
+        options.ENDED_WATCH,
+    )
+)
+def status(
+    config: Map,
+    table: Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            "--watch", metavar="SECONDS", min=0, help="Show it again every so many seconds, until Ctrl-C."
+        ),
+    ] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show state, position, lag, freshness, pending work, debts, last epochs and owner of every table."""
     from kafka2hive.cli.status import status_command
 
-    raise typer.Exit(status_command(config, json, color, log_format))
+    raise typer.Exit(status_command(config, tuple(table or ()), watch, json, color, log_format))
 
 
 @app.command(

@@ -25,6 +25,9 @@ def render_recover(service: str, order: RecoverOrder, result: RecoverResult, scr
     asked = {*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired}
     if not order.plan_only:
         parts += [Text(f"not lost in any of these ledgers: {path}", style="yellow") for path in sorted(asked)]
+    if result.kafka_error:
+        text = f"whether the positions still fit is not known: {result.kafka_error}"
+        parts.append(Text(text, style="yellow"))
     parts.append(_verdict(service, order, result))
     return render(screen, parts)
 

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from typing import assert_never
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,6 +12,8 @@ from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.quantities import counted, duration, size
+from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
+from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, OwnerLife, Starting, TableState
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
@@ -26,22 +29,29 @@ def render_status(service: str, result: StatusResult, screen: Screen, now: float
     if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
         for table in result.tables:
             parts += _details(table, moment)
+    if len(result.tables) > _EPOCHS_SHOWN_UP_TO:
+        for table in result.tables:
+            if trouble := _trouble(table.state):
+                parts += ["", Text(table.table, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     if result.kafka_error:
         parts += ["", Text(f"no lag is known: {result.kafka_error}", style="yellow")]
-    if not result.tables and not result.errors:
+    if result.not_begun:
+        parts += ["", Text(f"no ledger yet: {', '.join(result.not_begun)}")]
+    if not (result.tables or result.errors or result.not_begun):
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts)
 
 
 def _overview(result: StatusResult, now: float) -> RenderableType:
     table = grid(
-        "table", "epoch", "lag", "newest record", "pending", "debts", right=("epoch", "lag", "debts")
+        "table", "state", "epoch", "lag", "newest record", "pending", "debts", right=("epoch", "lag", "debts")
     )
     for row in result.tables:
         table.add_row(
             row.table,
+            _shown_state(row.state),
             str(row.epoch),
             "?" if row.lag is None else f"{row.lag:,}",
             "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
@@ -51,9 +61,50 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
     return table
 
 
+def _shown_state(state: TableState) -> Text:
+    match state:
+        case Serving():
+            return Text("serving", style="green")
+        case Retrying():
+            return Text("retrying", style="yellow")
+        case Stopped():
+            return Text("STOP", style="bold red")
+        case Starting():
+            return Text("starting", style="yellow")
+        case NotRunning():
+            return Text("not running")
+        case NotInMap():
+            return Text("not in the map", style="yellow")
+        case _:
+            assert_never(state)
+
+
+def _trouble(state: TableState) -> list[RenderableType]:
+    """Why a table does not go on, until when, and what to do."""
+    match state:
+        case Retrying(trouble, next_try):
+            return _lines(f"retrying, next at {next_try}", trouble, "yellow")
+        case Stopped(trouble):
+            return _lines("manual intervention required", trouble, "red")
+        case _:
+            return []
+
+
+def _lines(what: str, trouble: Trouble, style: str) -> list[RenderableType]:
+    lines = [f"{what}: [{trouble.code}] {trouble.message}"]
+    if trouble.remedy:
+        lines.append(f"  what to do: {trouble.remedy}")
+    return [Text("  " + line, style=style) for line in lines]
+
+
+def _life(life: OwnerLife) -> str:
+    return {OwnerLife.ALIVE: ", alive", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}[life]
+
+
 def _details(table: TableStatus, now: float) -> list[RenderableType]:
-    parts: list[RenderableType] = ["", Text(table.table, style="bold")]
-    lines = [f"owner: {_owner(table.generation)}"]
+    parts: list[RenderableType] = ["", Text(table.table, style="bold"), *_trouble(table.state)]
+    lines = [f"owner: {_owner(table.generation)}{_life(table.owner_life)}"]
+    lines += [f"warning: {warning}" for warning in table.warnings]
     if table.pending:
         lines.append(
             f"epoch {table.epoch} is committed and not finished: a start or `recover` rolls it forward"

@@ -7,8 +7,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.look import View, look
@@ -29,10 +31,11 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.conditions.derive import Foresight, KafkaLook, look_at_kafka, routed_by_ledgers
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables, unknown_tables
-from kafka2hive.service.pending import PendingFiles, pending_files
+from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.repair import Repairs, remedies
 from kafka2hive.service.wiring import Wiring
@@ -115,9 +118,10 @@ _WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
-    """All tables of the call, by name."""
+    """All tables of the call, by name. `kafka_error`: why `--plan` does not know whether Kafka still fits the positions."""
 
     tables: tuple[RecoveredTable, ...]
+    kafka_error: str | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -129,9 +133,12 @@ class RecoverResult:
         return ExitCode.SET_ASIDE if errors else ExitCode.DONE
 
 
-def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> RecoverResult:
+def recover(
+    wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs, kafka: Kafka | None = None
+) -> RecoverResult:
     """Recover every ledger of the map's service. `pay` registers Hive partitions and says what is still owed.
 
+    `kafka` is asked by `--plan` alone, for the STOP that a run would end in; None: it is not asked.
     A table named in `order.tables` may be another service's. A table, file or topic in the order that nobody knows
     is refused before anything is touched. Raises ConfigError (such a file or topic), ServiceUnavailable when the file
     system does not answer at all.
@@ -143,25 +150,42 @@ def recover(wiring: Wiring, order: RecoverOrder, pay: Pay, repairs: Repairs) -> 
     me = process_of(wiring.new_owner())
     judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over)
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
+    planned: list[View] = []
+
+    def work(paths: LedgerPaths) -> RecoveredTable | None:
+        view = look(wiring.ports.files, paths)
+        if view.state.service != wiring.map.service and paths.table not in order.tables:
+            return None
+        if order.plan_only:
+            planned.append(view)
+            return None
+        return _recover_table(wiring, view, order, judge, pay, repairs)
+
     for paths in ledgers:
-        if order.tables and paths.table not in order.tables:
-            continue
-        try:
-            view = look(wiring.ports.files, paths)
-            if view.state.service != wiring.map.service and paths.table not in order.tables:
-                continue
-            if order.plan_only:
-                results.append(_planned(wiring, view))
-            else:
-                results.append(_recover_table(wiring, view, order, judge, pay, repairs))
-        except NoLedger:
-            continue
-        except Kafka2HiveError as error:
-            results.append(failed(paths, error))
-        except StorageError as error:
-            away = ServiceUnavailable("storage.unavailable", f"{paths.table}: {error}", "recover again")
-            results.append(failed(paths, away))
-    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)))
+        if not order.tables or paths.table in order.tables:
+            results += _attempt(paths, partial(work, paths))
+    seen = KafkaLook()
+    if planned:
+        routed = routed_by_ledgers(wiring, planned)
+        seen = look_at_kafka(kafka, planned, routed)
+        foresight = Foresight(wiring, kafka, seen, routed, order.accept_gap)
+        for view in planned:
+            results += _attempt(view.paths, partial(_planned, view, foresight))
+    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
+
+
+def _attempt(paths: LedgerPaths, work: Callable[[], RecoveredTable | None]) -> list[RecoveredTable]:
+    """One table's result; what fails is the result of this table alone. None for a table that is not meant, or has gone."""
+    try:
+        result = work()
+    except NoLedger:
+        return []
+    except Kafka2HiveError as error:
+        return [failed(paths, error)]
+    except StorageError as error:
+        away = ServiceUnavailable("storage.unavailable", f"{paths.table}: {error}", "recover again")
+        return [failed(paths, away)]
+    return [] if result is None else [result]
 
 
 def _refuse_unknown_places(
@@ -199,19 +223,19 @@ def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> lis
     return results
 
 
-def _planned(wiring: Wiring, view: View) -> RecoveredTable:
+def _planned(view: View, foresight: Foresight) -> RecoveredTable:
     """`--plan`: only reads."""
-    pending = pending_files(wiring.ports.files, view.state.files) if view.newest.pending else None
+    ahead = foresight.of(view)
     return RecoveredTable(
         view.paths.table,
         Recovery.PLANNED,
         generation=view.generation.name,
         epoch=view.state.epoch,
         rolled_forward=view.state.epoch if view.newest.pending else None,
-        pending=pending,
+        pending=ahead.pending,
         debts_open=len(view.state.debts),
         resumes_at=view.state.positions,
-        error=pending.problem if pending else None,
+        error=ahead.stop,
     )
 
 

@@ -30,6 +30,8 @@ from kafka2hive.service.repair import Repairs
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
+PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
+
 log = logging.getLogger(__name__)
 
 
@@ -39,7 +41,8 @@ def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
         return _rebuild_and_recover(wiring, order, order.rebuild)
     outside = _Outside(wiring)
     repairs = Repairs(wiring, lambda: KafkaAdmin(wiring.map.kafka), outside.refetch)
-    return recover(wiring, order, outside.pay, repairs)
+    kafka = KafkaAdmin(wiring.map.kafka, PLAN_SECONDS) if order.plan_only else None
+    return recover(wiring, order, outside.pay, repairs, kafka)
 
 
 def _rebuild_and_recover(wiring: Wiring, order: RecoverOrder, table: str) -> RecoverResult:

@@ -1,9 +1,12 @@
 """`kafka2hive status`: where every table stands, by its ledger and by Kafka; only reads."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.views import Watermark
+from kafka2hive.ledger.alive import live_owners
+from kafka2hive.ledger.board import read_boards
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
@@ -12,7 +15,17 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailabl
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.service.audit_ledger import vanished_ledgers
+from kafka2hive.service.conditions.condition import decode
+from kafka2hive.service.conditions.derive import Foresight, look_at_kafka, routed_by_ledgers
+from kafka2hive.service.conditions.table_state import (
+    LiveRuns,
+    OwnerLife,
+    TableState,
+    exit_code_of,
+    state_of,
+)
+from kafka2hive.service.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -45,13 +58,18 @@ class EpochStatus:
 class TableStatus:
     """One table. `lag` in records, None when Kafka did not answer; `newest_ms`: time of the newest visible record.
 
+    `warnings` are those of its live run.
+
     `pending_files`: files of an unfinished commit.
     """
 
     table: str
     service: str
+    state: TableState
+    warnings: tuple[str, ...]
     generation: str
     owner: str
+    owner_life: OwnerLife
     epoch: int
     written_at: str
     pending: bool
@@ -67,22 +85,41 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """`kafka_error`: why there is no lag. `errors`: tables that could not be read."""
+    """`kafka_error`: why there is no lag. `errors`: tables that could not be read, or whose ledger is gone.
+
+    `not_begun`: tables of the map that have no ledger yet.
+    """
 
     tables: tuple[TableStatus, ...]
     errors: tuple[tuple[str, Kafka2HiveError], ...]
     kafka_error: str | None
+    not_begun: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
-        return self.errors[0][1].exit_code if self.errors else ExitCode.DONE
+        """The worst: STOP before a service that is away, before a wrong name, before a table that is tried again."""
+        codes = {error.exit_code for _, error in self.errors} | {exit_code_of(t.state) for t in self.tables}
+        return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
 
-def status(wiring: Wiring, kafka: KafkaAdmin | None) -> StatusResult:
-    """Look at every ledger of the map's service. Raises ServiceUnavailable when the file system does not answer."""
+_WORST_FIRST = (ExitCode.BUG, ExitCode.STOP, ExitCode.UNAVAILABLE, ExitCode.CONFIG, ExitCode.SET_ASIDE)
+
+
+def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) -> StatusResult:
+    """Look at every ledger of the map's service, or at the `wanted` tables, which may be of another service.
+
+    A service with a heartbeat on another host is watched for a few beats. Raises ServiceUnavailable when the file
+    system does not answer.
+    """
+    ledgers = ledger_tables(wiring)
+    there = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, wanted, there):
+        return StatusResult((), tuple(unknown), None)
+    errors = vanished_ledgers(wiring, tuple(wanted), there)
     views: list[View] = []
-    errors: list[tuple[str, Kafka2HiveError]] = []
-    for paths in ledger_tables(wiring):
+    for paths in ledgers:
+        if wanted and paths.table not in wanted:
+            continue
         try:
             view = look(wiring.ports.files, paths)
         except NoLedger:
@@ -90,37 +127,75 @@ def status(wiring: Wiring, kafka: KafkaAdmin | None) -> StatusResult:
         except Kafka2HiveError as error:
             errors.append((paths.table, error))
             continue
-        if view.state.service == wiring.map.service:
+        if wanted or view.state.service == wiring.map.service:
             views.append(view)
-    ends: dict[TopicPartition, Watermark] = {}
-    kafka_error = None
-    if kafka is not None and views:
-        try:
-            ends = kafka.latest({p.topic_partition for v in views for p in v.state.positions})
-        except ServiceUnavailable as error:
-            kafka_error = error.message
+    routed = routed_by_ledgers(wiring, views)
+    seen = look_at_kafka(kafka, views, routed)
+    ends = seen.logs.latest if seen.logs else {}
+    live = live_runs(wiring) if views else LiveRuns(frozenset(), {})
+    foresight = Foresight(wiring, kafka, seen, routed)
     tables = []
     for view in views:
         try:
-            tables.append(_table(wiring, view, ends))
+            state = _state(view, live, view.paths.table in routed, foresight)
+            tables.append(_table(wiring, view, ends, state))
         except Kafka2HiveError as error:
             errors.append((view.paths.table, error))
+        except NoLedger:
+            continue
         except StorageError as error:
             moved = ServiceUnavailable(
                 "storage.unavailable", f"reading {view.directory}: {error}", "ask again"
             )
             errors.append((view.paths.table, moved))
-    return StatusResult(tuple(tables), tuple(errors), kafka_error)
+    literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
+    gone = {name for name, _ in errors}
+    not_begun = sorted((literal & set(wanted) if wanted else literal) - there - gone)
+    return StatusResult(tuple(tables), tuple(errors), seen.silent, tuple(not_begun))
 
 
-def _table(wiring: Wiring, view: View, ends: dict[TopicPartition, Watermark]) -> TableStatus:
+def live_runs(wiring: Wiring) -> LiveRuns:
+    """Who beats for the map's service, and what they say of their tables."""
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    said = read_boards(wiring.ports, root, service, decode)
+    owners = live_owners(wiring.ports, root, service, wiring.processes)
+    return LiveRuns(frozenset(owners), said)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A table's state and who owns it."""
+
+    state: TableState
+    life: OwnerLife
+    warnings: tuple[str, ...]
+
+
+def _state(view: View, live: LiveRuns, in_map: bool, foresight: Foresight) -> _State:
+    owner = view.generation.owner
+    life = OwnerLife.ALIVE if live.of(owner) else OwnerLife.DEAD
+    if owner is None:
+        life = OwnerLife.NOBODY
+    condition = live.condition(view.paths.table, owner)
+    stop = foresight.of(view).stop if condition is None and life is not OwnerLife.ALIVE else None
+    return _State(
+        state_of(condition, life, in_map, stop), life, condition.warnings if condition is not None else ()
+    )
+
+
+def _table(
+    wiring: Wiring, view: View, ends: Mapping[TopicPartition, Watermark], state: _State
+) -> TableStatus:
     partitions = tuple(_partition(view.state, p.topic_partition, p.end, ends) for p in view.state.positions)
     lags = [p.lag for p in partitions if p.lag is not None]
     return TableStatus(
         table=view.paths.table,
         service=view.state.service,
+        state=state.state,
+        warnings=state.warnings,
         generation=view.generation.name,
         owner=view.generation.owner or "init",
+        owner_life=state.life,
         epoch=view.state.epoch,
         written_at=view.state.written_at,
         pending=view.newest.pending,
@@ -136,7 +211,7 @@ def _table(wiring: Wiring, view: View, ends: dict[TopicPartition, Watermark]) ->
 
 
 def _partition(
-    state: Snapshot, tp: TopicPartition, position: int, ends: dict[TopicPartition, Watermark]
+    state: Snapshot, tp: TopicPartition, position: int, ends: Mapping[TopicPartition, Watermark]
 ) -> PartitionStatus:
     end = ends[tp].offset if tp in ends else None
     return PartitionStatus(

@@ -19,6 +19,8 @@ from kafka2hive.model.errors import Stop, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.conditions.condition import Retrying, Trouble
+from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
@@ -75,7 +77,7 @@ def _planned() -> RecoverResult:
         debts_open=2,
         resumes_at=(Position(PARTITION, 10, 20),),
     )
-    return RecoverResult((table,))
+    return RecoverResult((table,), "nobody answers at 127.0.0.1:9092")
 
 
 def _status() -> StatusResult:
@@ -83,8 +85,11 @@ def _status() -> StatusResult:
     table = TableStatus(
         "air.flights",
         "flights",
+        Retrying(Trouble("hive.columns", "Hive has no column b", "add it"), "2013-01-01T00:00:05Z"),
+        ("column Titel was never filled",),
         GENERATION,
         "host-1-" + "0" * 32,
+        OwnerLife.ALIVE,
         epoch=41,
         written_at="2013-01-01T00:00:00Z",
         pending=True,
@@ -102,7 +107,9 @@ def _status() -> StatusResult:
         losses=2,
     )
     damaged = Stop("ledger.damaged", "the checksum is wrong")
-    return StatusResult((table,), (("air.planes", damaged),), "nobody answers at 127.0.0.1:9092")
+    return StatusResult(
+        (table,), (("air.planes", damaged),), "nobody answers at 127.0.0.1:9092", ("air.crews",)
+    )
 
 
 def _init() -> InitResult:

@@ -9,6 +9,7 @@ from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
 from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
@@ -62,8 +63,11 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
     table = TableStatus(
         "air.flights",
         "demo",
+        NotRunning(),
+        (),
         GENERATION,
         "data-node-3-4711-" + "0" * 32,
+        OwnerLife.DEAD,
         epoch=41,
         written_at="2013-01-01T00:26:00Z",
         pending=True,
@@ -80,10 +84,10 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
     )
     text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
     assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
-        "table         epoch      lag   newest record   pending   debts",
-        "air.flights      41   12,000   10.0 s old      4 files       0",
+        "table         state         epoch      lag   newest record   pending   debts",
+        "air.flights   not running      41   12,000   10.0 s old      4 files       0",
         "air.flights",
-        "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7",
+        "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
         "  epoch 41 is committed and not finished: a start or `recover` rolls it forward",
         "  accepted so far: 1 gap, 0 lost files",
         "  goes on at flights  0:20",

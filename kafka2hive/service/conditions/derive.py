@@ -1,0 +1,120 @@
+"""The STOP that a start of `run` would end in, found without touching anything: for `status` and `recover --plan`.
+
+Decided by the code that decides it in a run: the look before a start, the look of a roll-forward, positions against Kafka.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kafka2hive.config.route import RoutedTable, route
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import Halt, Logs, Wishes, decide
+from kafka2hive.kafka.problems import stop
+from kafka2hive.ledger.look import View
+from kafka2hive.model.errors import ServiceUnavailable, Stop
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.kafka_view import last_read_epochs
+from kafka2hive.service.pending import PendingFiles, pending_files
+from kafka2hive.service.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaLook:
+    """One look at Kafka for many tables. `silent`: why there is none, or not all of it."""
+
+    logs: Logs | None = None
+    silent: str | None = None
+
+
+def look_at_kafka(
+    kafka: Kafka | None, views: Collection[View], routed: Mapping[str, RoutedTable]
+) -> KafkaLook:
+    """Topics and both ends of their logs, for every topic partition that the tables read or have read."""
+    if kafka is None or not views:
+        return KafkaLook()
+    names = {p.topic_partition.topic for v in views for p in v.state.positions}
+    names |= {topic for table in routed.values() for topic in (*table.topics, *table.missing)}
+    try:
+        cluster = kafka.cluster(lambda name: name in names)
+        wanted = [
+            tp
+            for name in sorted(names)
+            if name in cluster.topics
+            for tp in cluster.topics[name].topic_partitions()
+        ]
+        earliest = kafka.earliest(wanted)
+        return KafkaLook(Logs(cluster, earliest, kafka.latest(earliest)))
+    except ServiceUnavailable as error:
+        return KafkaLook(silent=error.message)
+
+
+def routed_by_ledgers(wiring: Wiring, views: Iterable[View]) -> dict[str, RoutedTable]:
+    """The map's tables with the topics that are known without Kafka: those that ledgers have positions of."""
+    topics = {p.topic_partition.topic for view in views for p in view.state.positions}
+    return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table})).tables
+
+
+@dataclass(frozen=True, slots=True)
+class WouldStop:
+    """What a start would meet: the files of a pending epoch, if there is one, and the STOP, if there is one."""
+
+    pending: PendingFiles | None
+    stop: Stop | None
+
+
+class Foresight:
+    """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        kafka: Kafka | None,
+        look: KafkaLook,
+        routed: Mapping[str, RoutedTable],
+        acceptances: Collection[GapAcceptance] = (),
+    ) -> None:
+        self._wiring = wiring
+        self._kafka = kafka
+        self._look = look
+        self._routed = routed
+        self._acceptances = acceptances
+        root = wiring.map.storage.ledger_root
+        self._judge = Judge(wiring.ports, root, wiring.processes, "", take_over=True)
+
+    def of(self, view: View) -> WouldStop:
+        """Raises StorageError, Surprise, NoLedger."""
+        pending = pending_files(self._wiring.ports.files, view.state.files) if view.newest.pending else None
+        refused = self._refused(view)
+        return WouldStop(pending, refused or (pending.problem if pending else None) or self._by_kafka(view))
+
+    def _refused(self, view: View) -> Stop | None:
+        routed = self._routed.get(view.paths.table)
+        try:
+            self._judge.judge(view.paths, routed.rule.location if routed else None)
+        except Stop as stopped:
+            return stopped
+        return None
+
+    def _by_kafka(self, view: View) -> Stop | None:
+        logs, routed = self._look.logs, self._routed.get(view.paths.table)
+        if logs is None or routed is None:
+            return None
+        wishes = Wishes(
+            [topic for topic in routed.topics if topic in logs.cluster.topics],
+            routed.rule.start,
+            by_pattern=routed.rule.pattern is not None,
+            acceptances=self._acceptances,
+        )
+        decision = decide(view.state, self._with_last_read(view, logs), wishes)
+        return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
+
+    def _with_last_read(self, view: View, logs: Logs) -> Logs:
+        """Whether the log was written anew, where that may be so; not known when Kafka does not give the record."""
+        assert self._kafka is not None
+        try:
+            return replace(
+                logs, last_read=last_read_epochs(self._kafka, view.state, logs.earliest, logs.latest)
+            )
+        except ServiceUnavailable:
+            return logs

@@ -1,0 +1,248 @@
+"""`status` says of each table whether it is served, tried again, or waits for a command; and `recover --plan` the STOP ahead."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.ledger.board import Board
+from kafka2hive.service.conditions.condition import (
+    Retrying,
+    Serving,
+    Stopped,
+    TableCondition,
+    Trouble,
+    encode,
+)
+from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service, tree
+from tests.unit.test_cli_kafka import Broker, _plain_map
+
+
+@pytest.fixture(scope="module")
+def broker() -> Broker:
+    """Topic flights reaches beyond the ledger's positions."""
+    broker = Broker()
+    broker.produce("flights", 20)
+    return broker
+
+
+@pytest.fixture
+def service(tmp_path: Path, broker: Broker) -> Service:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    return service
+
+
+# A process that owns the table as a run does, beats until its standard input ends, and says what it is given.
+_OWNER = """
+import select, sys
+from kafka2hive.config.load import load_map
+from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
+from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.take_over import take_over
+from kafka2hive.service.wiring import wire
+
+wiring = wire(load_map(sys.argv[1], {}))
+owner, root = wiring.new_owner(), wiring.map.storage.ledger_root
+if sys.argv[2]:
+    take_over(wiring.ports, wiring.paths(sys.argv[2]), wiring.new_owner(), None)
+beat = Beat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
+beat.beat()
+if sys.argv[3]:
+    Board(wiring.ports, root, wiring.map.service, owner).show(sys.argv[3].encode())
+print("beating", flush=True)
+while not select.select([sys.stdin], [], [], BEAT_SECONDS / 4)[0]:
+    beat.beat()
+"""
+
+
+@contextmanager
+def live_run(service: Service, conditions: tuple[TableCondition, ...], owns: str = TABLE) -> Iterator[None]:
+    said = encode(conditions).decode() if conditions else ""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(_OWNER), str(service.map), owns, said],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert owner.stdin is not None and owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == "beating\n"
+        yield
+    finally:
+        owner.stdin.close()
+        owner.wait(20)
+        owner.stdout.close()
+
+
+def shown(service: Service, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the document."""
+    result = invoke("status", "--json", "-c", str(service.map), *arguments)
+    document = json.loads(result.stdout)
+    assert document["exit_code"] == result.exit_code
+    return result.exit_code, document
+
+
+def only(document: dict[str, Any]) -> dict[str, Any]:
+    (table,) = document["tables"]
+    assert isinstance(table, dict)
+    return table
+
+
+COLUMNS = Trouble("hive.columns", "Hive has no column b", "ALTER TABLE")
+LOST = Trouble("kafka.offsets_lost", "5 offsets are gone unread", "kafka2hive recover --accept-gap flights:0")
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "state", "text"),
+    [
+        (TableCondition(TABLE, Serving(), ("column Titel was never filled",)), 0, "serving", "serving"),
+        (
+            TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),
+            75,
+            "retrying",
+            "retrying, next at 2026-11-21T08:00:05Z: [hive.columns] Hive has no column b",
+        ),
+        (
+            TableCondition(TABLE, Stopped(LOST)),
+            76,
+            "manual_intervention_required",
+            "what to do: kafka2hive recover --accept-gap flights:0",
+        ),
+    ],
+)
+def test_what_a_live_run_says_of_its_table_is_shown(
+    service: Service, condition: TableCondition, code: int, state: str, text: str
+) -> None:
+    with live_run(service, (condition,)):
+        exit_code, document = shown(service)
+        table = only(document)
+        plain = invoke("status", "-c", str(service.map))
+    assert (exit_code, table["state"], table["owner_alive"]) == (code, state, True)
+    assert table["warnings"] == list(condition.warnings)
+    assert (table["error"] or {}).get("code") == {75: "hive.columns", 76: "kafka.offsets_lost"}.get(code)
+    assert text in plain.stdout and "alive" in plain.stdout
+    for warning in condition.warnings:
+        assert f"warning: {warning}" in plain.stdout
+
+
+def test_a_live_run_that_could_not_take_the_table_over_is_heard_all_the_same(
+    service: Service, tmp_path: Path
+) -> None:
+    with live_run(service, (TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),), owns=""):
+        exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], only(document)["owner_alive"]) == (75, "retrying", False)
+
+
+def test_a_live_run_that_says_nothing_is_starting_and_its_pending_files_are_its_own_matter(
+    service: Service,
+) -> None:
+    service.staged(0).unlink()
+    with live_run(service, ()):
+        exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"]) == (0, "starting")
+
+
+def test_what_a_dead_run_said_is_not_believed(service: Service, tmp_path: Path) -> None:
+    root, owner = service.wiring.map.storage.ledger_root, service.wiring.new_owner()
+    Board(service.wiring.ports, root, "demo", owner).show(encode([TableCondition(TABLE, Stopped(LOST))]))
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], only(document)["owner_alive"]) == (0, "not_running", False)
+
+
+def test_without_a_live_run_a_missing_file_is_found(service: Service, tmp_path: Path) -> None:
+    service.staged(1).unlink()
+    before = tree(tmp_path)
+    exit_code, document = shown(service)
+    table = only(document)
+    assert (exit_code, table["state"]) == (76, "manual_intervention_required")
+    assert table["error"]["code"] == "ledger.missing" and service.files[1].final in table["error"]["remedy"]
+    assert tree(tmp_path) == before
+
+
+def test_without_a_live_run_positions_that_kafka_does_not_have_are_found_also_by_a_plan(
+    service: Service, tmp_path: Path, broker: Broker
+) -> None:
+    assert shown(service)[0] == 0
+    assert invoke("recover", "--plan", "-c", str(service.map)).exit_code == 0
+    service.map.write_text(service.map.read_text().replace("topics: [flights]", "topics: [flights, planes]"))
+    assert shown(service)[0] == 0
+
+    cut_off = Broker()
+    cut_off.produce("flights", 8)  # the ledger stands at 15
+    service.map.write_text(service.map.read_text().replace(broker.address, cut_off.address))
+    before = tree(tmp_path)
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["error"]["code"]) == (76, "kafka.log_truncated")
+    planned = invoke("recover", "--plan", "-c", str(service.map))
+    assert planned.exit_code == 76, planned.output
+    assert "would STOP" in planned.stdout and "--accept-gap flights:0" in planned.stdout
+    accepted = invoke("recover", "--plan", "--accept-gap", "flights:0", "-c", str(service.map))
+    assert accepted.exit_code == 0, accepted.output
+    assert tree(tmp_path) == before
+
+
+def test_a_plan_without_kafka_says_what_it_does_not_know(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("recover", "--plan", "-c", str(service.map))
+    assert result.exit_code == 0
+    assert "whether the positions still fit is not known" in result.stdout
+
+
+def test_a_directory_that_another_ledger_feeds_is_found_by_status_and_plan(
+    service: Service, tmp_path: Path
+) -> None:
+    (marker,) = tmp_path.rglob("_kafka2hive_owner")
+    marker.write_text('{"ledger": "' + "f" * 32 + '"}')
+    assert only(shown(service)[1])["error"]["code"] == "marker.foreign"
+    planned = invoke("recover", "--plan", "-c", str(service.map))
+    assert planned.exit_code == 76 and "marker.foreign" in planned.stdout
+
+
+def test_a_table_that_left_the_map_and_one_that_has_no_ledger_yet_are_told_apart(
+    service: Service, tmp_path: Path
+) -> None:
+    service.map.write_text(service.map.read_text().replace(TABLE, "air.planes"))
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], document["not_begun"]) == (0, "not_in_map", ["air.planes"])
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert "not in the map" in plain and "no ledger yet: air.planes" in plain
+
+
+def test_a_ledger_that_is_gone_is_found(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "kafka2hive").rename(tmp_path / "elsewhere")
+    exit_code, document = shown(service)
+    assert exit_code == 76 and [e["code"] for e in document["errors"]] == ["ledger.vanished"]
+
+
+def test_only_the_tables_that_are_named_are_shown(service: Service, tmp_path: Path) -> None:
+    service.map.write_text(service.map.read_text() + "  - {table: air.crews, topics: [crews], format: raw}\n")
+    assert shown(service, "--table", "air.crews")[1]["tables"] == []
+    assert only(shown(service, "--table", TABLE)[1])["table"] == TABLE
+    result = invoke("status", "--table", "air.fligths", "-c", str(service.map))
+    assert result.exit_code == 78 and f"did you mean {TABLE}?" in result.stdout
+
+
+def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Path) -> None:
+    assert invoke("status", "--watch", "1", "--json", "-c", str(service.map)).exit_code == 2
+    program = [sys.executable, "-m", "kafka2hive.cli.main", "status", "--watch", "1", "-c", str(service.map)]
+    watching = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert watching.stdout is not None and watching.stderr is not None
+    try:
+        seen = 0
+        while seen < 2:
+            line = watching.stdout.readline()
+            assert line, watching.stderr.read()
+            seen += line.startswith("table ")
+    finally:
+        watching.send_signal(2)
+        code = watching.wait(30)
+        watching.stdout.close()
+        watching.stderr.close()
+    assert code == 130
