@@ -8,6 +8,7 @@ from kafka2hive.config.values import Column
 from kafka2hive.hive import text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
 from kafka2hive.hive.session import HiveSession, NoSuchTable
+from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.layout import parent
 
 
@@ -78,4 +79,6 @@ def describe(session: HiveSession, table: str) -> TableDescription | None:
 
 
 def _columns(columns: Sequence[Column]) -> str:
-    return ", ".join(f"{text.identifier(column.name)} {column.type}" for column in columns)
+    return ", ".join(
+        f"{text.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
+    )

@@ -6,6 +6,7 @@ Grammar and bounds follow the Hive language manual (LanguageManual Types). What 
 
 import difflib
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
@@ -92,6 +93,7 @@ class _Parser:
         self._text = text
         self._tokens: list[_Token] = []
         self._next = 0
+        self.field_names: list[_Token] = []
         at = 0
         stripped = text.rstrip()
         while at < len(stripped):
@@ -233,6 +235,13 @@ class _Parser:
             if not name.text or name.text in "<>(),:":
                 self._fail(name.position, "a field's name is missing", "struct<name:type,...>")
             field = name.text.strip("`")
+            if strange := next((c for c in field if not _may_name_a_field(c)), ""):
+                self._fail(
+                    name.position,
+                    f"Hive cannot hold a struct field with {strange!r} in its name",
+                    f"name it with letters, digits and _; a column of its own takes it from the JSON: from: \"$.path['{field}']\"",
+                )
+            self.field_names.append(name)
             if any(field.lower() == known.lower() for known in fields):
                 self._fail(
                     name.position, f"field {field!r} is declared twice (Hive ignores case)", "rename one"
@@ -252,6 +261,24 @@ def parse_hive_type(text: str) -> "pa.DataType":
     become string: the length is Hive's to apply when reading. Raises HiveTypeError with position and suggestion.
     """
     return _Parser(text).whole()
+
+
+def with_quoted_fields(text: str) -> str:
+    """The type text as a statement needs it: names of struct fields in back-quotes, since some are words of HiveQL.
+
+    Raises HiveTypeError.
+    """
+    parser = _Parser(text)
+    parser.whole()
+    for name in sorted(parser.field_names, key=lambda token: token.position, reverse=True):
+        end = name.position + len(name.text)
+        text = f"{text[: name.position]}`{name.text.strip('`')}`{text[end:]}"
+    return text
+
+
+def _may_name_a_field(character: str) -> bool:
+    """HiveServer2 4.0.1 refuses others in CREATE TABLE, or makes a table that no query reads (blank, point)."""
+    return character in "_$" or unicodedata.category(character)[0] == "L" or character.isdecimal()
 
 
 def hive_type_of(dtype: "pa.DataType") -> str:

@@ -227,6 +227,11 @@ def test_a_table_is_made_external_and_keeps_its_files_when_dropped() -> None:
     )
 
 
+def test_struct_fields_that_are_words_of_hiveql_are_quoted() -> None:
+    wish = TableWish("d.t", (Column("s", "struct<date:int>"),), (), "hdfs://n/d/t")
+    assert "(`s` struct<`date`:int>) STORED" in create_statement(wish, "led")
+
+
 def test_a_table_as_the_map_wants_it_passes() -> None:
     check_table(WISH, FOUND)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.model.hive_types import HiveTypeError, hive_type_of, parse_hive_type
+from kafka2hive.model.hive_types import HiveTypeError, hive_type_of, parse_hive_type, with_quoted_fields
 
 _INTEGERS = [pa.int64(), pa.int32(), pa.int16(), pa.int8()]
 _OTHERS = [pa.float64(), pa.float32(), pa.bool_(), pa.string(), pa.binary(), pa.date32(), pa.timestamp("us")]
@@ -13,7 +13,7 @@ _LEAVES = st.sampled_from([*_INTEGERS, *_OTHERS]) | st.integers(1, 38).flatmap(
     lambda p: st.integers(0, p).map(lambda s: pa.decimal128(p, s))
 )
 _NAMES = st.one_of(
-    st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True), st.sampled_from(["a b", "x:y", "ü", "1st"])
+    st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True), st.sampled_from(["date", "$x", "ü", "1st"])
 )
 TYPES = st.recursive(
     _LEAVES,
@@ -43,11 +43,11 @@ def test_every_type_comes_back_from_its_own_text(dtype: pa.DataType) -> None:
         ("decimal(5)", pa.decimal128(5, 0)),
         ("numeric(5, 2)", pa.decimal128(5, 2)),
         ("timestamp", pa.timestamp("us")),
-        ("array< struct<a:int, `b c`:map<string , date>> >", None),
+        ("array< struct<a:int, `order`:map<string , date>> >", None),
     ],
 )
 def test_what_people_write_is_understood(text: str, dtype: pa.DataType | None) -> None:
-    expected = dtype or pa.list_(pa.struct([("a", pa.int32()), ("b c", pa.map_(pa.string(), pa.date32()))]))
+    expected = dtype or pa.list_(pa.struct([("a", pa.int32()), ("order", pa.map_(pa.string(), pa.date32()))]))
     assert parse_hive_type(text).equals(expected)
 
 
@@ -71,6 +71,9 @@ def test_what_people_write_is_understood(text: str, dtype: pa.DataType | None) -
         ("varchar(0)", 8, ""),
         ("varchar(²)", 8, ""),
         ("int`", 3, ""),
+        ("struct<us-gross:int>", 7, "from:"),
+        ("array<struct<a:int,`us gross`:int>>", 19, "$.path['us gross']"),
+        ("struct<`a.b`:int>", 7, "from:"),
     ],
 )
 def test_an_error_names_the_position_and_a_way_out(text: str, position: int, hint: str) -> None:
@@ -91,3 +94,19 @@ def test_types_nested_without_end_are_refused_without_a_crash() -> None:
 def test_an_arrow_type_that_hive_lacks_is_refused(dtype: pa.DataType) -> None:
     with pytest.raises(HiveTypeError):
         hive_type_of(dtype)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("bigint", "bigint"),
+        (
+            "struct<date:int,b:array<struct<order:varchar(3)>>>",
+            "struct<`date`:int,`b`:array<struct<`order`:varchar(3)>>>",
+        ),
+        ("map<string, struct<`x`:int, день:int> >", "map<string, struct<`x`:int, `день`:int> >"),
+    ],
+)
+def test_names_of_struct_fields_are_quoted_in_statements(text: str, quoted: str) -> None:
+    assert with_quoted_fields(text) == quoted
+    assert with_quoted_fields(quoted) == quoted
