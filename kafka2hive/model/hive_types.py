@@ -239,7 +239,8 @@ class _Parser:
                 self._fail(
                     name.position,
                     f"Hive cannot hold a struct field with {strange!r} in its name",
-                    f"name it with letters, digits and _; a column of its own takes it from the JSON: from: \"$.path['{field}']\"",
+                    "name it with letters, digits and _, or take it into a column of its own: "
+                    f"from: \"$.path['{field}']\"",
                 )
             self.field_names.append(name)
             if any(field.lower() == known.lower() for known in fields):

@@ -9,7 +9,7 @@ import binascii
 import json
 import re
 import struct
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -30,7 +30,13 @@ def _refuse(_: str) -> Any:
     raise No
 
 
-def reference(message: bytes, schema: pa.Schema, zone: str) -> dict[str, Any] | None:
+Sources = dict[str, tuple[tuple[str, ...], str | None]]
+"""Column name: the keys that lead to its value, and the unit of an epoch number."""
+
+
+def reference(
+    message: bytes, schema: pa.Schema, zone: str, sources: Sources | None = None, any_case: bool = False
+) -> dict[str, Any] | None:
     """One message by the acceptance table."""
     try:
         text = message.decode("utf-8")
@@ -42,8 +48,10 @@ def reference(message: bytes, schema: pa.Schema, zone: str) -> dict[str, Any] | 
         if not _is_object(document, text):
             raise No
         _walk(document, 1)
-        return _members(document, {field.name: field.type for field in schema}, zone)
-    except (No, ValueError, RecursionError):
+        if sources is None:
+            return _members(document, {field.name: field.type for field in schema}, zone, any_case)
+        return {f.name: _at(document, *sources[f.name], f.type, zone, any_case) for f in schema}
+    except (No, ValueError, OverflowError, RecursionError):
         return None
 
 
@@ -65,31 +73,61 @@ def _walk(value: Any, depth: int) -> None:
             _walk(inner, depth + 1)
 
 
-def _members(pairs: Any, types: dict[str, pa.DataType], zone: str) -> dict[str, Any]:
+def _same(wanted: str, found: str, any_case: bool) -> bool:
+    if not any_case or wanted.isascii() != found.isascii():
+        return wanted == found
+    return wanted.lower() == found.lower()
+
+
+def _at(value: Any, keys: Any, unit: str | None, dtype: pa.DataType, zone: str, any_case: bool) -> Any:
+    """What stands at the end of a path: nothing where an object on the way is missing or null."""
+    for key in keys:
+        if value is None:
+            return None
+        if not isinstance(value, tuple):
+            raise No
+        found = [inner for name, inner in value if _same(key, name, any_case)]
+        if len(found) > 1:
+            raise No
+        value = found[0] if found else None
+    if unit is None or value is None:
+        return _value(value, dtype, zone, any_case)
+    if not isinstance(value, Number) or not re.fullmatch(r"-?[0-9]{1,19}", value):
+        raise No
+    micros = Fraction(int(value)) * {"s": 10**6, "ms": 1000, "us": 1, "ns": Fraction(1, 1000)}[unit]
+    if micros.denominator != 1 and not pa.types.is_date(dtype):
+        raise No
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros.__floor__())
+    there = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+    return there.date() if pa.types.is_date(dtype) else there
+
+
+def _members(pairs: Any, types: dict[str, pa.DataType], zone: str, any_case: bool) -> dict[str, Any]:
     if not isinstance(pairs, tuple):
         raise No
     row: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in types:
+    for given, value in pairs:
+        name = next((name for name in types if _same(name, given, any_case)), None)
+        if name is not None:
             if name in row:
                 raise No
-            row[name] = _value(value, types[name], zone)
+            row[name] = _value(value, types[name], zone, any_case)
     return {name: row.get(name) for name in types}
 
 
-def _value(value: Any, dtype: pa.DataType, zone: str) -> Any:
+def _value(value: Any, dtype: pa.DataType, zone: str, any_case: bool) -> Any:
     if value is None:
         return None
     if pa.types.is_list(dtype):
         if not isinstance(value, list):
             raise No
-        return [_value(inner, dtype.value_type, zone) for inner in value]
+        return [_value(inner, dtype.value_type, zone, any_case) for inner in value]
     if pa.types.is_struct(dtype):
-        return _members(value, {field.name: field.type for field in dtype}, zone)
+        return _members(value, {field.name: field.type for field in dtype}, zone, any_case)
     if pa.types.is_map(dtype):
         if not isinstance(value, tuple) or len({key for key, _ in value}) < len(value):
             raise No
-        return [(key, _value(inner, dtype.item_type, zone)) for key, inner in value]
+        return [(key, _value(inner, dtype.item_type, zone, any_case)) for key, inner in value]
     if pa.types.is_boolean(dtype):
         if not isinstance(value, bool):
             raise No

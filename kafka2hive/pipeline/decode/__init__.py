@@ -1,25 +1,35 @@
 """From message bytes to rows of the table's schema, by the acceptance table of docs/decoding.md."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.wanted import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["make_decoder"]
+__all__ = ["Source", "make_decoder"]
 
 
-def make_decoder(format: str, schema: "pa.Schema", zone: str = "UTC") -> Decoder:
+def make_decoder(
+    format: str,
+    schema: "pa.Schema",
+    zone: str = "UTC",
+    sources: Sequence[Source] = (),
+    any_case: bool = False,
+) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
-    `format` is `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. Raises
+    `format` is `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources` and
+    `any_case` are for `json`: where each column's value stands (none given: at its name), and whether the case of keys
+    does not matter. Raises
     ValueError for another format, a zone nobody knows, or a schema the format cannot fill.
     """
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 
-        return JsonDecoder(schema, zone)
+        return JsonDecoder(schema, zone, sources=sources, any_case=any_case)
     if format == "raw":
         from kafka2hive.pipeline.decode.raw import RawDecoder
 

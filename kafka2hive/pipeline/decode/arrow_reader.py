@@ -7,6 +7,7 @@ each message is one or more whole documents, and as many rows as messages means:
 """
 
 import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +133,15 @@ def _wordless_failures(wire: pa.Schema) -> str:
     """Two documents in one message; a fraction, an exponent or an overflow in a column of integers."""
     patterns = [
         rf'"{re.escape(field.name)}"[ \t\r\n]*:[ \t\r\n]*-?[0-9]+([.eE]|[0-9]{{{_INTEGER_DIGITS[field.type] - 1}}})'
-        for field in wire
+        for field in _leaves(wire)
         if field.type in _INTEGER_DIGITS
     ]
     return "|".join([r"\}[ \t\r\n]*\{", *patterns])
+
+
+def _leaves(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type)
+        else:
+            yield field

@@ -6,7 +6,7 @@ timestamps and binary are read as text and decimals as decimal256, and converted
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,25 +14,27 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.timestamps import NAIVE, parse_timestamps
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.decode.wanted import Spelling, as_it_stands
 
 # From here on neighbouring whole numbers are no longer all representable.
 _WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
 _FIRST_DATE, _LAST_DATE = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days from 1970-01-01
 
 
-def wire_type(dtype: pa.DataType) -> pa.DataType | None:
+def wire_type(dtype: pa.DataType, spelling: Spelling = as_it_stands) -> pa.DataType | None:
     """The type to ask pyarrow.json for, None where it cannot read such a column at all (maps)."""
     if dtype in (NAIVE, pa.date32(), pa.binary()):
         return pa.string()
     if pa.types.is_decimal128(dtype):
         return pa.decimal256(76, dtype.scale)
     if pa.types.is_list(dtype):
-        element = wire_type(dtype.value_type)
+        element = wire_type(dtype.value_type, spelling)
         return None if element is None else pa.list_(element)
     if pa.types.is_struct(dtype):
-        wires = [(field.name, wire_type(field.type)) for field in dtype]
+        wires = [(spelling(field.name), wire_type(field.type, spelling)) for field in dtype]
         return None if any(wire is None for _, wire in wires) else pa.struct(wires)
     if pa.types.is_map(dtype):
         return None
@@ -48,6 +50,14 @@ def holds(dtype: pa.DataType, leaf: Callable[[pa.DataType], bool]) -> bool:
     return leaf(dtype)
 
 
+def structs_in(dtype: pa.DataType) -> Iterator[pa.StructType]:
+    """The outermost structs of a type: itself, or its elements."""
+    if pa.types.is_list(dtype):
+        yield from structs_in(dtype.value_type)
+    elif pa.types.is_struct(dtype):
+        yield dtype
+
+
 @dataclass(frozen=True, slots=True)
 class Converted:
     """`suspect` rows must go the exact path; `large` ones only if the message spells a long whole number."""
@@ -57,8 +67,10 @@ class Converted:
     large: Mask | None = None
 
 
-def convert(column: pa.Array, dtype: pa.DataType, zone: str) -> Converted:
-    """One column as read (wire type) to the table's type."""
+def convert(column: pa.Array, dtype: pa.DataType, zone: str, unit: str | None = None) -> Converted:
+    """One column as read (wire type) to the table's type; with a unit it was read as epoch numbers."""
+    if unit is not None:
+        return Converted(*of_epoch_numbers(column, dtype, unit, zone))
     if dtype in _WHOLE_LIMIT:
         return _judge_floats(column, dtype)
     if dtype == NAIVE:

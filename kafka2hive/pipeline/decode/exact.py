@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -12,9 +13,19 @@ from kafka2hive.pipeline.decode.exact_values import (
     Refused,
     Take,
     Whole,
+    kind_of,
+    once_each,
     taker,
 )
 from kafka2hive.pipeline.decode.screens import MAX_DEPTH, deeper_than
+from kafka2hive.pipeline.decode.wanted import (
+    Source,
+    Spelling,
+    Wanted,
+    as_it_stands,
+    path_text,
+    wanted_values,
+)
 
 _BLANKS = b" \t\n\r"
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -28,9 +39,25 @@ def _no_constant(name: str) -> NoReturn:
 class ExactDecoder:
     """Decodes one message after the other in Python; `decode` gives a row's values or the reason against it."""
 
-    def __init__(self, schema: pa.Schema, zone: str) -> None:
-        self._names = {field.name: index for index, field in enumerate(schema)}
-        self._takers: list[Take] = [taker(field.type, zone) for field in schema]
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source] = (),
+        spelling: Spelling = as_it_stands,
+    ) -> None:
+        """`sources`: where the columns' values stand; none given: each at its own name."""
+        sources = sources or [Source((name,)) for name in schema.names]
+        self._wanted = wanted_values(sources, spelling)
+        self._spelling = spelling
+        self._takers: list[Take] = [
+            taker(field.type, zone, spelling, source.unit)
+            for field, source in zip(schema, sources, strict=True)
+        ]
+        self._labels = [
+            name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
+            for name, source in zip(schema.names, sources, strict=True)
+        ]
         self._json = json.JSONDecoder(
             object_pairs_hook=Members, parse_int=Whole, parse_float=Fraction, parse_constant=_no_constant
         )
@@ -63,14 +90,24 @@ class ExactDecoder:
 
     def _row(self, document: Members) -> list[Any]:
         row: list[Any] = [None] * len(self._takers)
-        seen = set()
-        for name, value in document:
-            index = self._names.get(name)
-            if index is None:
-                continue
-            if index in seen:
-                raise Refused("json.duplicate", f"column {name} stands twice in the object")
-            seen.add(index)
-            if value is not None:
-                row[index] = self._takers[index](value, name)
+        self._fill(row, document, self._wanted, ())
         return row
+
+    def _fill(self, row: list[Any], members: Members, wanted: Wanted, path: tuple[str, ...]) -> None:
+        def what(key: str) -> str:
+            columns = wanted.inner[key].columns
+            return f"column {self._labels[columns[0]]}" if columns else f"the key {path_text((*path, key))}"
+
+        for key, value in once_each(members, wanted.inner, self._spelling, what):
+            if value is None:
+                continue
+            found = wanted.inner[key]
+            for index in found.columns:
+                row[index] = self._takers[index](value, self._labels[index])
+            if not found.inner:
+                continue
+            if type(value) is not Members:
+                raise Refused(
+                    "json.type", f"{path_text((*path, key))} expects an object, got {kind_of(value)}"
+                )
+            self._fill(row, value, found, (*path, key))

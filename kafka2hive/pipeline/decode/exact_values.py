@@ -4,8 +4,8 @@ Numbers arrive as their text, so that nothing passes through a double on its way
 """
 
 import re
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Container, Iterator
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.columns import standard_base64
+from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE
+from kafka2hive.pipeline.decode.wanted import Spelling, as_it_stands
 from kafka2hive.pipeline.wall_clock import wall_clock
 
 Take = Callable[
@@ -56,7 +58,7 @@ class Refused(Exception):
         self.text = text
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     if isinstance(value, Fraction):
         return f"number {value[:_SHOWN]}"
     names = {Whole: "number", str: "string", bool: "boolean", Members: "object", list: "array"}
@@ -64,7 +66,7 @@ def _kind(value: Any) -> str:
 
 
 def _wrong(dtype: pa.DataType, value: Any, path: str) -> Refused:
-    return Refused("json.type", f"column {path} expects {hive_type_of(dtype)}, got {_kind(value)}")
+    return Refused("json.type", f"column {path} expects {hive_type_of(dtype)}, got {kind_of(value)}")
 
 
 def _range(dtype: pa.DataType, value: str, path: str) -> Refused:
@@ -75,8 +77,10 @@ def _inexact(dtype: pa.DataType, value: str, path: str) -> Refused:
     return Refused("json.inexact", f"column {path}: {value[:_SHOWN]} is not exact as {hive_type_of(dtype)}")
 
 
-def taker(dtype: pa.DataType, zone: str) -> Take:
-    """The function that takes a JSON value into `dtype`, or raises Refused."""
+def taker(dtype: pa.DataType, zone: str, spelling: Spelling = as_it_stands, unit: str | None = None) -> Take:
+    """The function that takes a JSON value into `dtype`, or raises Refused. `unit`: the value is an epoch number."""
+    if unit is not None:
+        return _epoch(dtype, zone, unit)
     if pa.types.is_integer(dtype):
         return _integer(dtype)
     if pa.types.is_floating(dtype):
@@ -94,10 +98,10 @@ def taker(dtype: pa.DataType, zone: str) -> Take:
     if dtype == NAIVE:
         return _timestamp(zone)
     if pa.types.is_list(dtype):
-        return _array(dtype, zone)
+        return _array(dtype, zone, spelling)
     if pa.types.is_map(dtype):
-        return _map(dtype, zone)
-    return _struct(dtype, zone)
+        return _map(dtype, zone, spelling)
+    return _struct(dtype, zone, spelling)
 
 
 def _plain(dtype: pa.DataType, wanted: type) -> Take:
@@ -228,8 +232,32 @@ def _timestamp(zone: str) -> Take:
     return take
 
 
-def _array(dtype: pa.DataType, zone: str) -> Take:
-    element = taker(dtype.value_type, zone)
+def _epoch(dtype: pa.DataType, zone: str, unit: str) -> Take:
+    factor, divisor = UNITS[unit]
+    of_day = dtype != NAIVE
+
+    def take(value: Any, path: str) -> Any:
+        if type(value) is not Whole:
+            raise Refused(
+                "json.type",
+                f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",
+            )
+        number = int(value) if len(value) <= 20 else LATEST * 1000
+        if not EARLIEST - 86_400_000_000 <= number * factor // divisor <= LATEST + 86_400_000_000:
+            raise _range(dtype, value, path)
+        if not of_day and number * factor % divisor:
+            raise _inexact(dtype, value, path)
+        instant = pa.array([number * factor // divisor], pa.timestamp("us", tz="UTC"))
+        micros = wall_clock(instant, zone).cast(pa.int64())[0].as_py()
+        if not EARLIEST <= micros <= LATEST:
+            raise _range(dtype, value, path)
+        return date(1970, 1, 1) + timedelta(days=micros // 86_400_000_000) if of_day else micros
+
+    return take
+
+
+def _array(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    element = taker(dtype.value_type, zone, spelling)
 
     def take(value: Any, path: str) -> list[Any]:
         if type(value) is not list:
@@ -239,8 +267,8 @@ def _array(dtype: pa.DataType, zone: str) -> Take:
     return take
 
 
-def _map(dtype: pa.DataType, zone: str) -> Take:
-    item = taker(dtype.item_type, zone)
+def _map(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    item = taker(dtype.item_type, zone, spelling)
 
     def take(value: Any, path: str) -> list[tuple[str, Any]]:
         if type(value) is not Members:
@@ -252,19 +280,34 @@ def _map(dtype: pa.DataType, zone: str) -> Take:
     return take
 
 
-def _struct(dtype: pa.DataType, zone: str) -> Take:
-    takers = {field.name: taker(field.type, zone) for field in dtype}
+def _struct(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    fields = {spelling(field.name): (field.name, taker(field.type, zone, spelling)) for field in dtype}
 
     def take(value: Any, path: str) -> dict[str, Any]:
         if type(value) is not Members:
             raise _wrong(dtype, value, path)
         row: dict[str, Any] = {}
-        for name, inner in value:
-            if name not in takers:
-                continue
-            if name in row:
-                raise Refused("json.duplicate", f"column {path}.{name} stands twice in its object")
-            row[name] = None if inner is None else takers[name](inner, f"{path}.{name}")
+        for key, inner in once_each(value, fields, spelling, lambda name: f"column {path}.{name}"):
+            name, take_field = fields[key]
+            row[name] = None if inner is None else take_field(inner, f"{path}.{name}")
         return row
 
     return take
+
+
+def once_each(
+    members: Members, wanted: Container[str], spelling: Spelling, what: Callable[[str], str]
+) -> Iterator[tuple[str, Any]]:
+    """The wanted members of an object, by the key they are wanted by. Refused where two of them are the same one."""
+    seen: dict[str, str] = {}
+    for name, value in members:
+        key = spelling(name)
+        if key not in wanted:
+            continue
+        before = seen.get(key)
+        if before == name:
+            raise Refused("json.duplicate", f"{what(key)} stands twice in its object")
+        if before is not None:
+            raise Refused("json.ambiguous", f"{what(key)} could take {before} and {name} of its object")
+        seen[key] = name
+        yield key, value

@@ -1,5 +1,6 @@
 """Format `json`: the fast way for what is plainly right, the exact way for every message in doubt."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,17 @@ import pyarrow.compute as pc
 
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.arrow_reader import ArrowReader
-from kafka2hive.pipeline.decode.columns import convert, either, holds, wire_type
+from kafka2hive.pipeline.decode.columns import convert, either, holds, structs_in
 from kafka2hive.pipeline.decode.exact import ExactDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.screens import suspects
+from kafka2hive.pipeline.decode.small_keys import with_small_keys
 from kafka2hive.pipeline.decode.tiling import TilingReader
 from kafka2hive.pipeline.decode.timestamps import check_zone
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.decode.wanted import Source, as_it_stands, in_small_letters, wanted_values
+from kafka2hive.pipeline.decode.wire import Wire, wire_of
 
 Places = npt.NDArray[np.int64]
 Part = tuple[Places, pa.RecordBatch]  # rows and the positions of their messages
@@ -28,9 +32,17 @@ _NONE: Places = np.empty(0, dtype=np.int64)
 
 
 class JsonDecoder:
-    """One JSON object a message, its members to the columns of the same name, by docs/decoding.md."""
+    """One JSON object a message, its values to the columns that take them, by docs/decoding.md."""
 
-    def __init__(self, schema: pa.Schema, zone: str, tile_from: int = TILE_FROM) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        tile_from: int = TILE_FROM,
+        sources: Sequence[Source] = (),
+        any_case: bool = False,
+    ) -> None:
+        """`sources`: where the columns' values stand; none given: each at its own name. `any_case`: of keys."""
         if len(schema) == 0 or len(set(schema.names)) != len(schema):
             raise ValueError(
                 f"format json needs columns with names of their own, the table has: {schema.names}"
@@ -41,11 +53,15 @@ class JsonDecoder:
         self.schema = schema
         self._zone = zone
         self._tile_from = tile_from
-        self._tiling = TilingReader(schema, zone)
-        self._exact = ExactDecoder(schema, zone)
-        wires = [(field.name, wire_type(field.type)) for field in schema]
-        readable = all(wire is not None for _, wire in wires)
-        self._reader = ArrowReader(pa.schema(wires)) if readable else None
+        self._sources = sources or [Source((name,)) for name in schema.names]
+        spelling = in_small_letters if any_case else as_it_stands
+        self._any_case = any_case
+        self._tiling = TilingReader(schema, zone, self._sources, spelling)
+        self._exact = ExactDecoder(schema, zone, self._sources, spelling)
+        wire = wire_of(schema, self._sources, wanted_values(self._sources, spelling), spelling)
+        if any_case and wire is not None and not _is_ascii(wire.schema):
+            wire = None  # small_keys knows ASCII's letters only
+        self._fast = None if wire is None else (wire, ArrowReader(wire.schema))
         self._has_decimals = any(holds(field.type, pa.types.is_decimal) for field in schema)
         float32 = any(holds(field.type, pa.types.is_float32) for field in schema)
         self._long_whole = "[0-9]{8}" if float32 else "[0-9]{16}"
@@ -55,8 +71,8 @@ class JsonDecoder:
         sound = ~cast_or_null(values, pa.string())[1]
         parts = self._tile(values, sound)  # 1
         left = np.delete(np.arange(len(values)), np.concatenate([_NONE, *(places for places, _ in parts)]))
-        if self._reader is not None and sound[left].any():
-            part = self._read(values, left[sound[left]], self._reader)  # 2
+        if self._fast is not None and sound[left].any():
+            part = self._read(values, left[sound[left]], *self._fast)  # 2
             parts.append(part)
             left = np.setdiff1d(left, part[0], assume_unique=True)
         part, rejected, reasons = self._judge(values, left)  # 3
@@ -86,17 +102,21 @@ class JsonDecoder:
                     break
         return parts
 
-    def _read(self, values: pa.BinaryArray, places: Places, reader: ArrowReader) -> Part:
+    def _read(self, values: pa.BinaryArray, places: Places, wire: Wire, reader: ArrowReader) -> Part:
         """Rows of those messages at `places` that raise no doubt in screen, reader or conversion."""
         messages = values if len(places) == len(values) else values.take(pa.array(places))
         marked = suspects(messages, self._has_decimals)
         if marked.any():
             places, messages = places[~marked], messages.filter(pa.array(~marked))
+        if self._any_case:
+            messages, doubtful = with_small_keys(messages)
+            if doubtful.any():
+                places, messages = places[~doubtful], messages.filter(pa.array(~doubtful))
         batch, left_out = reader.read(messages)
         places = places[~left_out]
         converted = [
-            convert(column, field.type, self._zone)
-            for column, field in zip(batch.columns, self.schema, strict=True)
+            convert(wire.column(batch, number), field.type, self._zone, source.unit)
+            for number, (field, source) in enumerate(zip(self.schema, self._sources, strict=True))
         ]
         rows = pa.RecordBatch.from_arrays([c.column for c in converted], schema=self.schema)
         late = either(c.suspect for c in converted)
@@ -124,6 +144,11 @@ class JsonDecoder:
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self.schema)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         return (np.array(accepted, dtype=np.int64), batch), rejected, reasons
+
+
+def _is_ascii(fields: Iterable[pa.Field]) -> bool:
+    """All names, of the structs' fields too."""
+    return all(field.name.isascii() and all(map(_is_ascii, structs_in(field.type))) for field in fields)
 
 
 def _merge(parts: list[Part]) -> Part:

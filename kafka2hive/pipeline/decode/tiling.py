@@ -10,6 +10,7 @@ Where values end is known from the quotes alone: no message with a backslash tak
 next quote, and any other value ends where the next prefix, whose first quote is the next quote, begins.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +20,17 @@ import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.columns import convert, wire_type
 from kafka2hive.pipeline.decode.digits import PADDING, Index, Mask, Words, whole_numbers, words_of
+from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.message_bytes import MessageBytes
 from kafka2hive.pipeline.decode.template import Template, template_of
 from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+from kafka2hive.pipeline.decode.wanted import (
+    Source,
+    Spelling,
+    Wanted,
+    as_it_stands,
+    wanted_values,
+)
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _PLAIN_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
@@ -122,10 +131,20 @@ class _Sheet:
 class TilingReader:
     """Reads what tiles into the table's columns."""
 
-    def __init__(self, schema: pa.Schema, zone: str) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source] = (),
+        spelling: Spelling = as_it_stands,
+    ) -> None:
+        """`sources`: where the columns' values stand; none given: each at its own name."""
         self._schema = schema
         self._zone = zone
-        self._types = {field.name: field.type for field in schema}
+        self._types = schema.types
+        self._sources = sources or [Source((name,)) for name in schema.names]
+        self._wanted = wanted_values(self._sources, spelling).inner
+        self._spelling = spelling
 
     def read(self, first: bytes, messages: MessageBytes, sound: Mask) -> tuple[pa.RecordBatch, Mask] | None:
         """Rows of the messages that tile by the template of `first`, and their mask; None where less than half do.
@@ -133,35 +152,54 @@ class TilingReader:
         `sound` marks the messages that are UTF-8; only they are looked at.
         """
         template = template_of(first, len(self._types) + _MOST_IGNORED)
-        if template is None or any(
-            pa.types.is_nested(self._types.get(m.name, pa.null())) for m in template.members
-        ):
+        if template is None:
+            return None
+        wanted = [self._wanted.get(self._spelling(member.name)) for member in template.members]
+        if not self._is_flat([value for value in wanted if value is not None]):
             return None
         sheet = _Sheet(messages, sound, template)
-        found = self._columns(template, sheet)
+        found = self._columns(template, wanted, sheet)
         if found is None:
             return None
         nothing = len(sheet.begin)
-        columns = [found[f.name] if f.name in found else pa.nulls(nothing, f.type) for f in self._schema]
+        columns = [
+            found[i] if i in found else pa.nulls(nothing, dtype) for i, dtype in enumerate(self._types)
+        ]
         rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         return (rows if sheet.alive.all() else rows.filter(pa.array(sheet.alive))), sheet.alive
 
-    def _columns(self, template: Template, sheet: _Sheet) -> dict[str, pa.Array] | None:
+    def _is_flat(self, values: list[Wanted]) -> bool:
+        """No value is wanted for what lies within it, and no two keys of the template are one (by their small letters)."""
+        return len({id(value) for value in values}) == len(values) and not any(
+            value.inner or any(pa.types.is_nested(self._types[number]) for number in value.columns)
+            for value in values
+        )
+
+    def _columns(
+        self, template: Template, wanted: Sequence[Wanted | None], sheet: _Sheet
+    ) -> dict[int, pa.Array] | None:
         followings = [m.prefix for m in template.members[1:]] + [template.suffix]
-        found: dict[str, pa.Array] = {}
-        for number, (member, following) in enumerate(zip(template.members, followings, strict=True), 1):
+        found: dict[int, pa.Array] = {}
+        steps = zip(template.members, wanted, followings, strict=True)
+        for number, (member, value, following) in enumerate(steps, 1):
             values = sheet.values(member.prefix, following, number == len(followings))
-            if member.name in self._types:
-                found[member.name] = self._column(sheet, values, self._types[member.name])
-            else:
+            if value is None:
                 _ignored(sheet, values)
+            else:
+                for column in value.columns:
+                    found[column] = self._column(sheet, values, column)
             if 2 * np.count_nonzero(sheet.alive) < len(sheet.alive):
                 return None
         sheet.skip(template.suffix)
         sheet.alive &= sheet.at == sheet.end
         return found
 
-    def _column(self, sheet: _Sheet, values: _Values, dtype: pa.DataType) -> pa.Array:
+    def _column(self, sheet: _Sheet, values: _Values, number: int) -> pa.Array:
+        dtype, unit = self._types[number], self._sources[number].unit
+        if unit is not None:
+            times, bad = of_epoch_numbers(_integers(sheet, values, pa.int64()), dtype, unit, self._zone)
+            sheet.alive &= ~bad
+            return times
         if pa.types.is_integer(dtype):
             return _integers(sheet, values, dtype)
         if pa.types.is_boolean(dtype):

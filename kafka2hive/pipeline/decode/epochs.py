@@ -1,0 +1,34 @@
+"""Numbers that count seconds or fractions of them from 1970 UTC, to timestamps and dates of the table's zone."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE
+from kafka2hive.pipeline.decode.tolerant_cast import Mask
+from kafka2hive.pipeline.wall_clock import wall_clock
+
+UNITS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""Microseconds are number * first // second."""
+
+_A_DAY = 86_400_000_000
+
+
+def of_epoch_numbers(
+    numbers: pa.Int64Array, dtype: pa.DataType, unit: str, zone: str
+) -> tuple[pa.Array, Mask]:
+    """Numbers to timestamps or dates; the mask marks what is out of range or, as a timestamp, not exact."""
+    factor, divisor = UNITS[unit]
+    values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    low, high = (EARLIEST - _A_DAY) * divisor // factor, (LATEST + _A_DAY) * divisor // factor
+    bad = (values < max(low, -(2**63))) | (values > min(high, 2**63 - 1))
+    if divisor > 1 and dtype == NAIVE:
+        bad |= values % divisor != 0
+    micros = np.where(bad, 0, values) * factor // divisor
+    walls = wall_clock(pa.array(micros, pa.int64()).cast(NAIVE), zone).cast(pa.int64()).to_numpy()
+    bad |= (walls < EARLIEST) | (walls > LATEST)
+    nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
+    if dtype == NAIVE:
+        return pa.array(np.where(bad, 0, walls), pa.int64(), mask=nulls).cast(NAIVE), bad
+    days = (np.where(bad, 0, walls) // _A_DAY).astype(np.int32)
+    return pa.array(days, pa.int32(), mask=nulls).cast(pa.date32()), bad

@@ -1,0 +1,57 @@
+"""Which values of a message fill which columns: a tree of keys that all ways to decode share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+Spelling = Callable[[str], str]
+"""A key as it is compared with others: as it stands, or in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a column's value stands: `keys` lead to it from the message's object inward.
+
+    `unit` (`s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
+    """
+
+    keys: tuple[str, ...]
+    unit: str | None = None
+
+
+@dataclass(slots=True)
+class Wanted:
+    """One value of a message: the `columns` (by number) that take it whole, and the keys to look for within it."""
+
+    columns: list[int] = field(default_factory=list)
+    inner: dict[str, "Wanted"] = field(default_factory=dict)
+
+
+def as_it_stands(key: str) -> str:
+    return key
+
+
+def in_small_letters(key: str) -> str:
+    """For names that come from Hive, which keeps small letters only.
+
+    A key with other letters than ASCII's never becomes one without (the Kelvin sign's small letter is a plain k).
+    """
+    small = key.lower()
+    return key if small.isascii() and not key.isascii() else small
+
+
+def wanted_values(sources: Sequence[Source], spelling: Spelling) -> Wanted:
+    """The tree of all columns' sources, keys as compared; the root is the message's own object."""
+    root = Wanted()
+    for number, source in enumerate(sources):
+        node = root
+        for key in source.keys:
+            node = node.inner.setdefault(spelling(key), Wanted())
+        node.columns.append(number)
+    return root
+
+
+def path_text(keys: Sequence[str]) -> str:
+    """`$.props['US Gross']`: how a path is written in the map and in reasons."""
+    return "$" + "".join(
+        f".{key}" if key.isidentifier() else "['" + key.replace("'", "''") + "']" for key in keys
+    )
