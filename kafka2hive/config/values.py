@@ -34,10 +34,16 @@ class StartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`."""
+    """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
+
+    `path`: the keys that lead to its value in a record's JSON; empty: its name. `unit` (`s`, `ms`, `us`, `ns`): the
+    value is a number that counts from 1970 UTC.
+    """
 
     name: str
     type: str
+    path: tuple[str, ...] = ()
+    unit: str | None = None
 
 
 class MetadataColumn(Enum):

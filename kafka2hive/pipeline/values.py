@@ -90,7 +90,8 @@ class TableSettings:
     """What a task must know of a table; the same for every epoch of a run.
 
     `columns` are the value's columns (resolved, also when the map left them to Hive), `metadata` the further columns
-    taken from the record, appended after them in this order. `location` is the table's directory.
+    taken from the record, appended after them in this order. `location` is the table's directory. `any_case`: the
+    columns' names come from Hive, so the case of JSON keys does not matter.
     """
 
     table: str
@@ -102,6 +103,7 @@ class TableSettings:
     tombstones: Tombstones
     writer: WriterOptions
     location: str
+    any_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class Catalogue:
             rule.tombstones,
             rule.writer,
             table.location,
+            any_case=not rule.columns,
         )
 
     def ensure(self, name: str) -> None:

@@ -18,7 +18,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import Source, make_decoder
 from kafka2hive.pipeline.delivered import Delivered, check_accounts
 from kafka2hive.pipeline.task.bucket import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -44,6 +44,11 @@ LARGEST_VALUE = 64 * 1024 * 1024  # what a decoder takes; a larger value is a de
 def value_schema(table: TableSettings) -> pa.Schema:
     """The columns that come from the value."""
     return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+
+
+def value_sources(table: TableSettings) -> list[Source]:
+    """Where each of them stands in the value."""
+    return [Source(column.path or (column.name,), column.unit) for column in table.columns]
 
 
 def written_schema(table: TableSettings) -> pa.Schema:
@@ -81,7 +86,9 @@ class TableRun:
         self._newest_ms: int | None = None
         values = value_schema(table)
         try:
-            self._decoder = make_decoder(table.format, values, table.zone)
+            self._decoder = make_decoder(
+                table.format, values, table.zone, value_sources(table), table.any_case
+            )
         except ValueError as error:
             raise TableError("decode.schema", f"{task.table}: {error}") from error
         whole = row_schema(values, table.metadata)
