@@ -22,6 +22,7 @@ def with_map(config: str, log_format: LogFormat, level: int, command: Callable[[
         return int(error.exit_code)
     except KeyboardInterrupt:
         logging.shutdown()
+        print("interrupted", file=sys.stderr)  # noqa: T201 (this is the command line)
         return int(ExitCode.INTERRUPTED)
 
 

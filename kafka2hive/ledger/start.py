@@ -58,7 +58,7 @@ def start(ports: Ports, order: StartOrder) -> Started:
             wait = next(waits, None)
             if wait is None:
                 raise
-            log.warning("start %s again in %.1f s (rule R0): %s", order.paths.table, wait, surprise.message)
+            log.warning("start %s again in %.1f s: %s", order.paths.table, wait, surprise.message)
             ports.clock.sleep(wait)
 
 

@@ -30,7 +30,8 @@ class Moves:
 class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
 
-    `lag_records` are left in Kafka after it; `freshness_seconds` is the age of the newest record that is visible now,
+    `lag_records` are left in Kafka after it; `debts` are Hive partitions not known to be registered, `overdue` those of
+    them that were so before this epoch already. `freshness_seconds` is the age of the newest record that is visible now,
     None when there was none.
     """
 
@@ -41,19 +42,24 @@ class TableNumbers:
     dead_letters: int = 0
     moves: Moves = field(default_factory=Moves)
     debts: int = 0
+    overdue: int = 0
     lag_records: int = 0
     freshness_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EpochNumbers:
-    """One epoch of the service. `seconds` from plan to visible; `phases` (name -> seconds) may overlap."""
+    """One epoch of the service. `seconds` from plan to visible; `phases` (name -> seconds) may overlap.
+
+    `tables` are those that took part, `lag_records` are left in Kafka for all tables, also those that are set aside.
+    """
 
     number: int
     seconds: float
     tables: tuple[TableNumbers, ...]
     phases: Mapping[str, float] = field(default_factory=dict)
     set_aside: int = 0
+    lag_records: int = 0
 
     @property
     def records(self) -> int:
@@ -71,12 +77,28 @@ class EpochNumbers:
         return sum(table.moves.renamed + table.moves.already_there for table in self.tables)
 
     @property
-    def lag_records(self) -> int:
-        """Records left in Kafka, all tables."""
-        return sum(table.lag_records for table in self.tables)
-
-    @property
     def freshness_seconds(self) -> float | None:
         """The stalest table's freshness, None when no table had a record."""
         known = [table.freshness_seconds for table in self.tables if table.freshness_seconds is not None]
         return max(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all epochs of a run came to."""
+
+    epochs: int = 0
+    records: int = 0
+    bytes: int = 0
+    files: int = 0
+    dead_letters: int = 0
+
+    def plus(self, epoch: EpochNumbers) -> "Totals":
+        """With one epoch more."""
+        return Totals(
+            epochs=self.epochs + 1,
+            records=self.records + epoch.records,
+            bytes=self.bytes + epoch.bytes,
+            files=self.files + epoch.files,
+            dead_letters=self.dead_letters + sum(table.dead_letters for table in epoch.tables),
+        )

@@ -3,7 +3,7 @@
 import logging
 
 from kafka2hive.model.quantities import counted, duration, size
-from kafka2hive.observe.numbers import EpochNumbers
+from kafka2hive.observe.numbers import EpochNumbers, Totals
 
 log = logging.getLogger("kafka2hive.progress")
 
@@ -28,14 +28,32 @@ def line(epoch: EpochNumbers) -> str:
     dead = sum(table.dead_letters for table in epoch.tables)
     if dead:
         parts.append(counted(dead, "dead letter"))
-    debts = sum(table.debts for table in epoch.tables)
-    if debts:
-        parts.append(f"{debts:,} not in Hive yet")
+    overdue = sum(table.overdue for table in epoch.tables)
+    if overdue:
+        parts.append(f"{counted(overdue, 'partition')} not in Hive yet")
     if epoch.set_aside:
         parts.append(f"{counted(epoch.set_aside, 'table')} SET ASIDE")
     unaccounted = sum(table.moves.unaccounted for table in epoch.tables)
     if unaccounted:
         parts.append(f"{counted(unaccounted, 'file')} UNACCOUNTED FOR")
+    return ", ".join(parts)
+
+
+def total_line(totals: Totals, *, seconds: float, lag_records: int, unregistered: int, set_aside: int) -> str:
+    """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do."""
+    parts = [
+        f"dumped {counted(totals.records, 'record')} ({size(totals.bytes)}) into {counted(totals.files, 'file')}"
+        f" in {counted(totals.epochs, 'epoch')} and {duration(seconds)}",
+        f"lag {lag_records:,}",
+    ]
+    if totals.dead_letters:
+        parts.append(counted(totals.dead_letters, "dead letter"))
+    if unregistered:
+        parts.append(
+            f"{counted(unregistered, 'partition')} NOT REGISTERED in Hive: the next start tries again"
+        )
+    if set_aside:
+        parts.append(f"{counted(set_aside, 'table')} SET ASIDE")
     return ", ".join(parts)
 
 

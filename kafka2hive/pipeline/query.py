@@ -11,6 +11,7 @@ Facts it is built on (measured, pyspark 4.3.0):
 - `awaitTermination` without a time limit swallows SIGTERM; SIGTERM must reach the driver alone, not its JVM.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ from kafka2hive.pipeline.values import (
     plan_from_json,
     plan_to_json,
 )
+
+log = logging.getLogger(__name__)
 
 #: A source of Spark's that always has something new.
 CLOCK = "rate-micro-batch"
@@ -153,6 +156,8 @@ class DumpQuery:
         work (the tasks are done) it is waited for, not interrupted.
         """
         self._gate.close()
+        if self._gate.busy():
+            log.info("shutting down: the epoch under way gets %g s to finish", self._stop_seconds)
         deadline = time.monotonic() + self._stop_seconds
         while self._gate.busy() and time.monotonic() < deadline and self._is_active():
             time.sleep(TICK_SECONDS / 4)

@@ -1,12 +1,13 @@
 """The Spark session: defaults that fit a dump, the map's own settings above them, our package on the workers.
 
-Signals: install handlers after `start_session`, pyspark replaces the one of SIGINT. The JVM ignores SIGINT and is in
-the driver's process group: SIGTERM must go to the driver alone (systemd: `KillMode=mixed`).
+Signals: the JVM ignores SIGINT and is in the driver's process group: SIGTERM must go to the driver alone (systemd:
+`KillMode=mixed`, cron: `timeout --foreground`).
 """
 
 import logging
 import os
 import re
+import signal
 import sys
 import threading
 import zipfile
@@ -14,12 +15,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import kafka2hive
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.pipeline.spark_log import SparkOutput
 
 log = logging.getLogger(__name__)
 
@@ -70,20 +74,37 @@ def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSe
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    for key, value in session_conf(options, service, scratch).items():
-        builder = builder.config(key, value)
+    conf = SparkConf(loadDefaults=False).setAll(list(session_conf(options, service, scratch).items()))
     try:
-        spark = builder.getOrCreate()
+        start_context(conf)
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
     except PySparkException as error:
         raise ServiceUnavailable(
             "spark.start",
             f"Spark did not start: {str(error).splitlines()[0]}",
-            "Spark needs Java 17 or later (java -version); its own words are on standard error",
+            "Spark needs Java 17 or later (java -version); what it printed is in the log",
         ) from error
     if not is_local(options.master):
         ship_package(spark, scratch)
     return spark
+
+
+def start_context(conf: SparkConf) -> None:
+    """Start the JVM with its output in our log, and leave the caller's SIGINT handler in place: pyspark has its own.
+
+    Does nothing when this process has a context already.
+    """
+    if SparkContext._active_spark_context is not None:
+        return
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    output = SparkOutput()
+    try:
+        gateway = launch_gateway(conf, {"stdout": output.writing, "stderr": output.writing})
+    finally:
+        output.handed_over()
+    SparkContext(conf=conf, gateway=gateway)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)
 
 
 def warm_workers(spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.kafka.views import ClusterView
+from kafka2hive.kafka.views import ClusterView, Watermark
 from kafka2hive.ledger.draft import Change
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
@@ -89,6 +89,16 @@ def change_before_reading(
         location=table.location,
         start=None if began else table.rule.start.text,
     )
+
+
+def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark]) -> int:
+    """Offsets between a table's positions and the ends of their logs, as far as Kafka gave those."""
+    ends = {
+        p.topic_partition: latest[p.topic_partition].offset
+        for p in state.positions
+        if p.topic_partition in latest
+    }
+    return sum(max(ends[p.topic_partition] - p.end, 0) for p in state.positions if p.topic_partition in ends)
 
 
 def backlog(

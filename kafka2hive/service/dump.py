@@ -16,7 +16,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.suspects import Suspects
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.backlogs import backlog, ranges_to_read
+from kafka2hive.service.backlogs import backlog, ranges_to_read, records_waiting
 from kafka2hive.service.busy_lock import BusyLock
 from kafka2hive.service.holding import Holding
 from kafka2hive.service.kafka_view import KafkaView
@@ -221,7 +221,17 @@ class Dump:
             )
             return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), self._target)
 
+        self._count_aside()
         return [b for b in self._holding.side_by_side(read, tables) if b is not None]
+
+    def _count_aside(self) -> None:
+        """The lag of tables that are set aside grows, too."""
+        aside = {
+            t.name: state for t in self._holding.set_aside_tables() if (state := t.last_state) is not None
+        }
+        ends = self._kafka.ends(list(aside.values()))
+        for name, state in aside.items():
+            self._holding.tables[name].lag_records = records_waiting(state, ends)
 
     def _take_off(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._suspects.next_only()

@@ -65,6 +65,12 @@ class KafkaView:
         at_start = self._at_start(tables, cluster)
         return Sight(Logs(cluster, earliest, latest), at_start, last_read, unknown)
 
+    def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
+        """Where the logs that these states have a position in end now; topics that are gone are left out."""
+        there = self.cluster().topics
+        tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in there}
+        return self.kafka.latest(tps) if tps else {}
+
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
     ) -> dict[str, Mapping[TopicPartition, Watermark]]:

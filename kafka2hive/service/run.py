@@ -116,9 +116,12 @@ class Run:
             from kafka2hive.pipeline.spark import session_slots, start_session, stop_session, warm_workers
             from kafka2hive.pipeline.task import run_task
 
+            self._listen_to_signals()
             spark = start_session(self._map.spark, self._map.service, scratch)
             try:
-                self._listen_to_signals()
+                if self._stop.is_set():
+                    log.info("interrupted while Spark started: nothing was touched")
+                    return RunResult(self._exit_code(None, []), None, ())
                 warm_workers(spark)
                 self._serve_metrics()
                 self._beat.beat()
@@ -204,8 +207,6 @@ class Run:
         self._registrar.start()
 
     def _listen_to_signals(self) -> None:
-        """After the Spark session: pyspark replaces SIGINT's handler."""
-
         def stop(number: int, _frame: FrameType | None) -> None:
             self._signal = self._signal or number
             self._stop.set()
@@ -265,10 +266,11 @@ class Run:
         if self._follower is not None:
             self._follower.end(BEAT_SECONDS)
         self._metrics.close()
+        log.info("%s", self._watcher.summary(list(self._holding.tables.values())))
         aside = tuple(
             (t.name, t.aside.error) for t in self._holding.set_aside_tables() if t.aside is not None
         )
-        code = self._exit_code(ended, [error for _, error in aside])
+        code = self._exit_code(ended.error, [error for _, error in aside])
         if code is ExitCode.DONE and unregistered is not None:
             code = unregistered.exit_code
         return RunResult(code, ended.error, aside, unregistered)
@@ -293,9 +295,9 @@ class Run:
             "bring HiveServer2 back; the next run, or `kafka2hive recover`, registers them",
         )
 
-    def _exit_code(self, ended: "Ended", aside: list[Kafka2HiveError]) -> ExitCode:
-        if ended.error is not None:
-            return ended.error.exit_code if isinstance(ended.error, Kafka2HiveError) else ExitCode.BUG
+    def _exit_code(self, error: Exception | None, aside: list[Kafka2HiveError]) -> ExitCode:
+        if error is not None:
+            return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG
         if self._signal is not None:
             return ExitCode.INTERRUPTED if self._signal == signal.SIGINT else ExitCode.TERMINATED
         if any(isinstance(error, Stop) for error in aside):

@@ -9,6 +9,7 @@ from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, S
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
@@ -39,7 +40,8 @@ class Table:
 
     `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
     epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
-    epoch: a take-over that went well proves little. `warnings`: what `status` shows of the table as long as it holds, by
+    epoch: a take-over that went well proves little. `shown` is the state of the tenure that was dropped last.
+    `warnings`: what `status` shows of the table as long as it holds, by
     who found it; whoever sets an entry replaces it when it holds no more.
     """
 
@@ -56,6 +58,7 @@ class Table:
     bytes_per_record: float = FIRST_GUESS_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
+    shown: Snapshot | None = None
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -79,9 +82,16 @@ class Table:
 
     def forget(self) -> None:
         """Drop all memory of the ledger; the next start reads it afresh (rule R0)."""
+        self.shown = self.last_state
         self.tenure = None
         self.open_debts = frozenset()
         self.checked_epochs.clear()
+
+    @property
+    def last_state(self) -> Snapshot | None:
+        """What the table showed last, also while it is not held: to count and show, never to decide by."""
+        tenure = self.tenure  # read once: another thread may drop it
+        return tenure.state if tenure is not None else self.shown
 
     def is_waiting(self, now: float) -> bool:
         """Set aside, and not to be tried yet."""

@@ -9,8 +9,8 @@ from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
-from kafka2hive.observe.progress import tell
+from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
+from kafka2hive.observe.progress import tell, total_line
 from kafka2hive.service.report import EpochReport
 from kafka2hive.service.table import Table
 
@@ -24,15 +24,25 @@ class EpochWatcher:
         """`began`: time.monotonic() at the start of this process's run."""
         self._metrics = metrics
         self._began = began
-        self._first = True
+        self._totals = Totals()
 
     def __call__(self, report: EpochReport) -> None:
         numbers = epoch_numbers(report, time.time())
         self._metrics.observe_epoch(numbers)
         tell(numbers)
-        if self._first and report.files:
-            self._first = False
+        if not self._totals.files and report.files:
             log.info("first rows visible %.1f s after the start", time.monotonic() - self._began)
+        self._totals = self._totals.plus(numbers)
+
+    def summary(self, tables: list[Table]) -> str:
+        """What the whole run came to, on one line."""
+        return total_line(
+            self._totals,
+            seconds=time.monotonic() - self._began,
+            lag_records=sum(t.lag_records for t in tables),
+            unregistered=sum(len(t.open_debts) for t in tables),
+            set_aside=sum(t.aside is not None for t in tables),
+        )
 
     def idle(self, tables: list[Table]) -> None:
         """Lag, debts and set-aside tables, also when there was no epoch."""
@@ -57,6 +67,7 @@ def epoch_numbers(report: EpochReport, now: float) -> EpochNumbers:
                 r.outcome.total.dead_lettered,
                 move_numbers(r.moves),
                 len(tables[r.table].open_debts),
+                len(tables[r.table].open_debts & r.outcome.change.open_debts),
                 tables[r.table].lag_records,
                 freshness(tables[r.table], now),
             )
@@ -64,6 +75,7 @@ def epoch_numbers(report: EpochReport, now: float) -> EpochNumbers:
         ),
         phases={"tasks": report.tasks_seconds, "publish": report.publish_seconds},
         set_aside=sum(t.aside is not None for t in report.tables),
+        lag_records=report.lag_records,
     )
 
 
@@ -75,8 +87,8 @@ def freshness(table: Table, now: float) -> float | None:
     """Age in seconds of what the table shows: 0 when nothing waits, else the age of its newest record."""
     if table.lag_records == 0:
         return 0.0
-    tenure = table.tenure  # read once: another thread may drop it
-    newest = tenure.state.newest_ms if tenure else None
+    state = table.last_state
+    newest = state.newest_ms if state else None
     return None if newest is None else max(now - newest / 1000, 0.0)
 
 

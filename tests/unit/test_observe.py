@@ -16,17 +16,18 @@ from kafka2hive.observe import progress
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
-from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
+from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
 
 EPOCH = EpochNumbers(
     41,
     2.0,
     (
-        TableNumbers("d.t", 7, 119_000, 26_000_000, 2, Moves(5, 4, 1), 1, 10, 2.4),
+        TableNumbers("d.t", 7, 119_000, 26_000_000, 2, Moves(5, 4, 1), 3, 1, 10, 2.4),
         TableNumbers("d.u", 3, 1_000, 100_000, moves=Moves(1, 1), freshness_seconds=600.0),
     ),
     {"tasks": 1.5, "publish": 0.5},
     set_aside=1,
+    lag_records=10,
 )
 
 
@@ -43,7 +44,19 @@ def _logging_as_before() -> Iterator[None]:
 def test_an_epoch_is_one_line() -> None:
     assert progress.line(EPOCH) == (
         "epoch 41: 2 tables, 120,000 records, 26.1 MB in 2.0 s (13.1 MB/s), 6 files, lag 10, fresh 10 min,"
-        " 2 dead letters, 1 not in Hive yet, 1 table SET ASIDE"
+        " 2 dead letters, 1 partition not in Hive yet, 1 table SET ASIDE"
+    )
+
+
+def test_a_runs_end_is_one_line_that_names_what_is_left() -> None:
+    totals = Totals().plus(EPOCH).plus(EPOCH)
+    assert progress.total_line(totals, seconds=12.34, lag_records=0, unregistered=0, set_aside=0) == (
+        "dumped 240,000 records (52.2 MB) into 12 files in 2 epochs and 12.3 s, lag 0, 4 dead letters"
+    )
+    left = progress.total_line(Totals(), seconds=1.0, lag_records=7, unregistered=1, set_aside=2)
+    assert left == (
+        "dumped 0 records (0 B) into 0 files in 0 epochs and 1.0 s, lag 7,"
+        " 1 partition NOT REGISTERED in Hive: the next start tries again, 2 tables SET ASIDE"
     )
 
 
@@ -131,7 +144,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_unaccounted_files{table="d.u"} 0.0',
         'kafka2hive_lag_records{table="d.idle"} 5.0',
         'kafka2hive_freshness_seconds{table="d.u"} 600.0',
-        'kafka2hive_debts{table="d.t"} 1.0',
+        'kafka2hive_debts{table="d.t"} 3.0',
         "kafka2hive_tables_set_aside 1.0",
         "kafka2hive_epoch_total 1.0",
         'kafka2hive_ledger_epoch{table="d.t"} 7.0',

@@ -303,3 +303,18 @@ def test_a_service_waits_for_topics_that_kafka_does_not_have(tmp_path: Path) -> 
     run(dump, next_epoch(dump))
     dump.plan()
     assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_the_lag_of_a_table_that_is_set_aside_is_counted_and_grows(tmp_path: Path, forgotten: bool) -> None:
+    kafka = Kafka()
+    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka, once=False)
+    dump.plan()
+    early = holding.tables["air.early"]
+    if forgotten:
+        early.forget()
+    holding.set_aside(early, TableError("a.b", "no room"))
+    for end in (50, 90):
+        kafka.ends[EARLY] = end
+        dump.plan()
+        assert early.lag_records == end

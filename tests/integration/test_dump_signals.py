@@ -1,0 +1,89 @@
+"""What ends a run from outside: Ctrl-C while Spark starts, and the time limit that operations.md gives for cron."""
+
+import json
+import os
+import re
+import shlex
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from tests.integration.product import PROGRAM, Running, command
+from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.tree import LocalTree
+from tests.services.flights import flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.kafka_broker import KafkaBroker
+
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+
+
+def has_jvm(run: Running) -> bool:
+    return any(child.name() == "java" for child in psutil.Process(run.pid).children(recursive=True))
+
+
+def others(run: Running) -> list[str]:
+    """Lines of the log that are no JSON documents."""
+    return [line for line in run.log.read_text().splitlines() if not is_json(line)]
+
+
+def is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def test_ctrl_c_while_spark_starts_ends_with_130_one_line_and_nothing_touched(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    uri = f"file://{tmp_path}/disk"
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 1)
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [flights_table(f"{unique}.flights", unique)])
+    with Running(config) as run:
+        run.wait_until(lambda: has_jvm(run), "starting Spark")
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.wait() == 128 + signal.SIGINT
+        assert run.times_said("interrupted while Spark started") == 1
+        assert not run.said("Traceback"), run.tail()
+        assert others(run) == []
+    assert not (tmp_path / "disk" / "kafka2hive" / "kafka_partition_offsets").exists()
+
+
+def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    """`timeout` hands on a signal that it gets in the way it sends its own: no need to wait for the limit."""
+    found = re.search(r"`(timeout [^`]* 6h)`", OPERATIONS.read_text())
+    assert found is not None, "operations.md names no time limit for cron"
+    uri, table, tree = f"file://{tmp_path}/disk", f"{unique}.flights", LocalTree()
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 2)
+    stored = produce(kafka.bootstrap, unique, flights()[:60_000], 2)
+    config = write_map(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        uri,
+        [flights_table(table, unique)],
+        trigger="100ms",
+        limits={"epoch_records": 500},
+    )
+    with Running(config, program=[*shlex.split(found[1]), *PROGRAM]) as run:
+        run.wait_for_epoch()
+        assert run.terminate() == 128 + signal.SIGTERM, run.tail()
+        assert run.said("dumped "), run.tail()
+        assert not run.said("Traceback"), run.tail()
+        assert not run.said("failed in its tasks"), run.tail()
+        assert others(run) == []
+    with Running(config, "--once") as rest:
+        assert rest.wait() == 0, rest.tail()
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    assert_exactly(tree, location(uri, table), stored, flight)
+    assert command("verify", config).code == 0
