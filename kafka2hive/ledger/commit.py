@@ -14,8 +14,8 @@ def commit(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> Tenure:
     """Write `snapshot` (epoch = tenure's next) and make it the table's state.
 
     State before: newest is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash in the middle leaves a draft
-    that means nothing, or the committed snapshot: the next start's listing tells. Never call it twice for one epoch
-    after a Surprise: start again at R2. Raises Fenced, Surprise, TableError.
+    that means nothing, or the committed snapshot: the next start's listing tells. `tenure` is spent by it: a second call
+    is refused before it changes anything; after a Surprise start again at R2. Raises Fenced, Surprise, TableError.
     """
     if (
         tenure.pending
@@ -23,19 +23,20 @@ def commit(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> Tenure:
         or snapshot.generation != tenure.generation.number
     ):
         raise ValueError(f"epoch {snapshot.epoch} does not follow {tenure.state_path}")
-    draft = _write_draft(ports, tenure, snapshot)
-    _rename_to_pending(ports, tenure, snapshot.epoch, draft)
+    tenure.spend()
+    data = encode(snapshot)
+    draft = _write_draft(ports, tenure, snapshot.epoch, data)
+    _rename_to_pending(ports, tenure, snapshot.epoch, draft, data)
     return tenure.committed(snapshot)
 
 
-def _write_draft(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> str:
+def _write_draft(ports: Ports, tenure: Tenure, epoch: int, data: bytes) -> str:
     """C1. Every try has a name of its own; a half-written draft is never touched again."""
-    data = encode(snapshot)
     draft = ""
 
     def attempt() -> Answer:
         nonlocal draft
-        draft = join(tenure.directory, draft_name(snapshot.epoch, ports.new_uuid()))
+        draft = join(tenure.directory, draft_name(epoch, ports.new_uuid()))
         try:
             write_file(ports.files, draft, data)
         except ParentMissing as error:
@@ -49,7 +50,7 @@ def _write_draft(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> str:
     return draft
 
 
-def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str) -> None:
+def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str, data: bytes) -> None:
     """C2, the commit point. Any answer but OK is settled by what the directory shows, or is R0."""
     pending = tenure.snapshot_path(epoch, SnapshotState.PENDING)
 
@@ -60,6 +61,7 @@ def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str) -> 
             log.warning("commit %s: %s", pending, error)
             names = {child.name for child in list_own_directory(ports.files, tenure)}
             if base_name(pending) in names:
+                _must_be_mine(ports, tenure, pending, data)
                 return Answer.DONE
             if base_name(draft) in names:
                 return answer_to(error)
@@ -68,3 +70,17 @@ def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str) -> 
 
     persist(ports, "commit", pending, attempt)
     log.info("commit %s epoch %d: done", tenure.paths.table, epoch)
+
+
+def _must_be_mine(ports: Ports, tenure: Tenure, pending: str, data: bytes) -> None:
+    """What is committed is what was to be committed, byte for byte. Raises Fenced, Surprise (R0): it is something else.
+
+    Another commit of this epoch by this process would have to be under way; a new take-over rolls forward what is there.
+    """
+    try:
+        there = ports.files.read(pending)
+    except StorageError as error:
+        list_own_directory(ports.files, tenure)
+        raise Surprise("ledger.no_answer", f"reading {pending} back: {error}") from error
+    if there != data:
+        raise Surprise("ledger.other_commit", f"{pending} is there, but holds another snapshot than this one")

@@ -1,21 +1,52 @@
 """A tenure: what this process knows of a table it took over. Valid until another start renames the directory."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from kafka2hive.model.errors import Fenced, Surprise
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, Surprise
 from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
 
 
+class Ticket:
+    """Good for one commit. `pop` of a list is atomic, so two threads cannot both use it."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = [True]
+
+    def use(self) -> bool:
+        """Whether this was the first use."""
+        try:
+            return self._left.pop()
+        except IndexError:
+            return False
+
+
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says."""
+    """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says.
+
+    A tenure is good for one commit, whatever became of it. After an unclear one a draft of this process may still
+    become `e<N>.pending` at any moment, so only a new take-over, whose paths are new, may try epoch N again.
+    """
 
     paths: LedgerPaths
     generation: Generation
     state: Snapshot
     pending: bool = False
+    ticket: Ticket = field(default_factory=Ticket, init=False, repr=False, compare=False)
+
+    def spend(self) -> None:
+        """Called once, before the first effect of a commit. Raises Kafka2HiveError: it was used before, a bug."""
+        if not self.ticket.use():
+            raise Kafka2HiveError(
+                "ledger.spent",
+                f"{self.paths.table}: epoch {self.next_epoch} of generation {self.generation.number} was tried before;"
+                " what became of it is known only after another take-over",
+                "report it: a bug; nothing was changed, the next start takes the table over afresh",
+            )
 
     @property
     def directory(self) -> str:

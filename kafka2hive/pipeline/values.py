@@ -67,6 +67,7 @@ class TableFailure:
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
+    `generation` and `epoch` are those of the task's plan, which the files are named by.
     `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
     record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`: record timestamps (epoch milliseconds), None
     without records. `seconds`: time per phase (fetch, decode, write, close).
@@ -74,6 +75,7 @@ class TableManifest:
 
     table: str
     task: int
+    generation: int
     epoch: int
     files: tuple[DataFile, ...] = ()
     accounts: tuple[RangeAccount, ...] = ()
@@ -177,6 +179,7 @@ def manifest_to_json(manifest: TableManifest) -> str:
         {
             "table": manifest.table,
             "task": manifest.task,
+            "generation": manifest.generation,
             "epoch": manifest.epoch,
             "files": files,
             "accounts": accounts,
@@ -198,6 +201,7 @@ def manifest_from_json(text: str) -> TableManifest:
     return TableManifest(
         table=value["table"],
         task=value["task"],
+        generation=value["generation"],
         epoch=value["epoch"],
         files=tuple(
             DataFile(

@@ -257,10 +257,12 @@ class Dump:
 
     def _publish(self, flight: Flight, table: Table, manifests: Sequence[TableManifest]) -> TableReport:
         assert table.tenure is not None
-        if strays := [m.epoch for m in manifests if m.epoch != table.tenure.next_epoch]:
+        next_up = (table.tenure.generation.number, table.tenure.next_epoch)
+        if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
             raise Kafka2HiveError(
                 "task.wrong_epoch",
-                f"{table.name}: tasks wrote for epoch {strays[0]}, {table.tenure.next_epoch} is to be committed",
+                f"{table.name}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]};"
+                f" generation {next_up[0]}, epoch {next_up[1]} is to be committed",
                 "report it: a bug; nothing of the epoch was committed",
             )
         outcome = judge_manifests(

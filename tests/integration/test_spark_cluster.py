@@ -45,7 +45,7 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(
     def where(plan: TaskPlan, settings: str) -> Iterator[TableManifest]:
         """A task that says where it found the package; a closure, as the workers do not have this test."""
         home = str(kafka2hive.pipeline.values.__file__)
-        yield TableManifest("db.t", plan.index, 1, failure=TableFailure("here", f"{settings} {home}"))
+        yield TableManifest("db.t", plan.index, 1, 1, failure=TableFailure("here", f"{settings} {home}"))
 
     epoch = OneEpoch()
     with Scratch(tmp_path) as scratch:

@@ -84,7 +84,7 @@ def read(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
         accounts = tuple(
             RangeAccount(plan.index, r, Account(read=len(r), written=len(r))) for r in task.ranges
         )
-        yield TableManifest(task.table, plan.index, task.epoch, accounts=accounts)
+        yield TableManifest(task.table, plan.index, task.generation, task.epoch, accounts=accounts)
 
 
 def read_or_die_once(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:

@@ -98,7 +98,7 @@ MUTANTS = (
         "a generation that is there is taken for mine without the uuid",
         TAKE_OVER,
         (
-            "        raise _why_not_mine(files, paths, old, refused) from refused\n",
+            "        raise _why_not_mine(files, paths, old, refused, own) from refused\n",
             "        mine = the_generation(files, paths)\n"
             "        directory = paths.generation(mine)\n"
             "        children = files.list(directory)\n",
@@ -158,7 +158,7 @@ MUTANTS = (
     _mutant(
         "a draft's name reused",
         COMMIT,
-        ("draft_name(snapshot.epoch, ports.new_uuid())", 'draft_name(snapshot.epoch, "0" * 32)'),
+        ("draft_name(epoch, ports.new_uuid())", 'draft_name(epoch, "0" * 32)'),
         (
             '            log.warning("write %s: %s", draft, error)\n',
             "            if type(error).__name__ == 'AlreadyExists':\n                return Answer.DONE\n",
@@ -173,7 +173,7 @@ MUTANTS = (
         "commit's lost reply taken for failure",
         COMMIT,
         (
-            "    _rename_to_pending(ports, tenure, snapshot.epoch, draft)\n",
+            "    _rename_to_pending(ports, tenure, snapshot.epoch, draft, data)\n",
             "    try:\n"
             "        ports.files.rename(draft, tenure.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
             "    except AlreadyExists:\n"

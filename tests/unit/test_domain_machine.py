@@ -232,7 +232,13 @@ class Ledger(RuleBasedStateMachine):
             if rows:
                 files.append(self._file(data, plan.index, kind, rows, task.ranges))
         return TableManifest(
-            task.table, plan.index, task.epoch, tuple(files), tuple(accounts), delivered_as(accounts)
+            task.table,
+            plan.index,
+            task.generation,
+            task.epoch,
+            tuple(files),
+            tuple(accounts),
+            delivered_as(accounts),
         )
 
     def _file(

@@ -154,7 +154,9 @@ def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
 
 def _only_tombstones(index: int, task: TableTask) -> TableManifest:
     accounts = tuple(RangeAccount(index, r, Account(read=len(r), tombstones=len(r))) for r in task.ranges)
-    return TableManifest(task.table, index, task.epoch, accounts=accounts, delivered=delivered_as(accounts))
+    return TableManifest(
+        task.table, index, task.generation, task.epoch, accounts=accounts, delivered=delivered_as(accounts)
+    )
 
 
 def run(dump: Dump, epoch: PlannedEpoch) -> None:
@@ -178,14 +180,20 @@ def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Pa
     assert dump.plan() is None
 
 
-def test_tasks_of_another_epoch_end_the_run_and_commit_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("generation", "epoch"), [(0, -1), (0, 1), (-1, 0), (1, 0)])
+def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
+    tmp_path: Path, generation: int, epoch: int
+) -> None:
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
     first = next_epoch(dump)
     table = holding.tables["air.early"]
     assert table.tenure is not None
     before = wiring.ports.files.list(table.tenure.directory)
-    late = [replace(manifest, epoch=manifest.epoch - 1) for manifest in only_tombstones(first)]
+    late = [
+        replace(m, generation=m.generation + generation, epoch=m.epoch + epoch)
+        for m in only_tombstones(first)
+    ]
     with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
         dump.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)

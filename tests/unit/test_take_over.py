@@ -67,6 +67,7 @@ class LateTakeOver(LocalFileSystem):
     """The first rename of a generation directory has no answer, and is carried out when `arrive` is called."""
 
     def __init__(self, paths: LedgerPaths, listings: int | None) -> None:
+        super().__init__()
         self._table = paths.table_directory
         self._listings = listings
         self._sent: tuple[str, str] | None = None

@@ -280,6 +280,7 @@ class TableRun:
         return TableManifest(
             table=self.task.table,
             task=self._index,
+            generation=self.task.generation,
             epoch=self.task.epoch,
             files=files,
             accounts=accounts,
@@ -305,7 +306,7 @@ class TableRun:
 
 
 def failed_manifest(index: int, task: TableTask, failure: TableFailure) -> TableManifest:
-    return TableManifest(task.table, index, task.epoch, failure=failure)
+    return TableManifest(task.table, index, task.generation, task.epoch, failure=failure)
 
 
 def _sums(chunk: Chunk, several: list[Positions]) -> list[int]:
