@@ -3,8 +3,25 @@
 from tests.mutants.text_mutant import TextMutant
 
 FETCH = "kafka2hive.pipeline.task.fetch"
+COUNTED = "kafka2hive.pipeline.task.counted"
+DELIVERED = "kafka2hive.pipeline.delivered"
+ACCOUNT = "kafka2hive.model.account"
+TABLE = "kafka2hive.pipeline.task.table"
+WRITE = "kafka2hive.pipeline.task.write"
+STAGED_FILE = "kafka2hive.pipeline.task.staged_file"
+BUCKET = "kafka2hive.pipeline.task.bucket"
+GATE = "kafka2hive.service.publishing"
+DUMP = "kafka2hive.service.dump"
+SHARE = "kafka2hive.service.dead_letters.share"
+REFUSALS = "kafka2hive.pipeline.task.refusals"
+RECOVER = "kafka2hive.service.recover"
 
 READS = "tests/unit/test_task_reads.py"
+ROWS = "tests/unit/test_task_rows.py"
+WRITES = "tests/unit/test_write.py"
+COMMIT_GATE = "tests/unit/test_commit_gate.py"
+LETTERS = "tests/unit/test_dead_letter_share.py"
+REGISTRATIONS = "tests/unit/test_open_registrations.py"
 
 BROKEN_FETCHES = (
     TextMutant(
@@ -111,5 +128,431 @@ BROKEN_FETCHES = (
         FETCH,
         (("        for run in delivery.runs:\n", "        for run in delivery.runs[:1]:\n"),),
         READS,
+    ),
+)
+
+TEXT_MUTANTS = (
+    TextMutant(
+        "records come twice or backwards unnoticed",
+        COUNTED,
+        ((" or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1)", ""),),
+        READS,
+    ),
+    TextMutant(
+        "a record before the next one is taken",
+        COUNTED,
+        (("        if first < count.next or (", "        if ("),),
+        READS,
+    ),
+    TextMutant(
+        "a topic partition that nobody asked for is passed over",
+        COUNTED,
+        (('            raise FetchBug(f"offset', '            return\n            raise FetchBug(f"offset'),),
+        READS,
+    ),
+    TextMutant(
+        "records behind the range are counted",
+        COUNTED,
+        (("int(np.searchsorted(offsets, count.range.end))", "len(offsets)"),),
+        READS,
+    ),
+    TextMutant(
+        "a reported end of the log proves nothing",
+        COUNTED,
+        (("            count.pass_to(count.log_end)\n", ""),),
+        READS,
+    ),
+    TextMutant(
+        "an earlier end of the log takes absent offsets back",
+        COUNTED,
+        (("        if offset > self.next:", "        if True:"),),
+        READS,
+    ),
+    TextMutant(
+        "where the client began is what it was told",
+        COUNTED,
+        (
+            (
+                "                count.begun = assigned.offset\n",
+                "                count.begun = count.range.start\n",
+            ),
+        ),
+        READS,
+    ),
+    TextMutant(
+        "the client's position is not asked for",
+        COUNTED,
+        (
+            (
+                "position = max(NEVER, found.offset)",
+                "position = self._counts[found.topic, found.partition].next",
+            ),
+        ),
+        READS,
+    ),
+    TextMutant(
+        "where the client began is not compared",
+        DELIVERED,
+        (("        if self.begun != self.range.start:", "        if False:"),),
+        f"{READS} {COMMIT_GATE}",
+    ),
+    TextMutant(
+        "where the client came to is not compared",
+        DELIVERED,
+        (("        if max(self.position, self.log_end) < self.range.end:", "        if False:"),),
+        f"{READS} {COMMIT_GATE}",
+    ),
+    TextMutant(
+        "any end of the log is an end of the range",
+        DELIVERED,
+        (
+            (
+                "max(self.position, self.log_end) < self.range.end",
+                "max(self.position, self.log_end) < self.range.end and self.log_end < 0",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "what the client delivered is not compared",
+        DELIVERED,
+        (("        if (self.records, self.absent) != (read, absent):", "        if False:"),),
+        f"{READS} {COMMIT_GATE}",
+    ),
+    TextMutant(
+        "only the records delivered are compared",
+        DELIVERED,
+        (("        if (self.records, self.absent) != (read, absent):", "        if self.records != read:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "only the absent offsets are compared",
+        DELIVERED,
+        (("        if (self.records, self.absent) != (read, absent):", "        if self.absent != absent:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "a range that the client says nothing of is fine",
+        DELIVERED,
+        (
+            (
+                "        if len(account.range):\n            of_range[account.range].check(account)",
+                "        if account.range in of_range:\n            of_range[account.range].check(account)",
+            ),
+            ("    if sorted(wanted) != sorted(one.range for one in delivered):", "    if False:"),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "negative counts pass",
+        ACCOUNT,
+        (("        if min(astuple(a)) < 0:", "        if False:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "offsets of a range need not add up",
+        ACCOUNT,
+        (("        if len(self.range) != a.read + a.absent:", "        if False:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "fewer offsets than the range has pass",
+        ACCOUNT,
+        (
+            (
+                "        if len(self.range) != a.read + a.absent:",
+                "        if len(self.range) < a.read + a.absent:",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "records of a range need not add up",
+        ACCOUNT,
+        (
+            (
+                "        if a.read != a.written + a.filtered + a.tombstones + a.dead_lettered:",
+                "        if False:",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "accounts are not checked at the gate",
+        GATE,
+        (("        check_accounts(manifest.accounts, manifest.delivered)\n", ""),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "accounts are added up only at the gate",
+        GATE,
+        (
+            (
+                "        check_accounts(manifest.accounts, manifest.delivered)\n",
+                "        for account in manifest.accounts:\n            account.check()\n",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "a failed manifest is committed",
+        GATE,
+        (("        if manifest.failure:\n", "        if manifest.failure and not manifest.accounts:\n"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "the plan is not compared",
+        GATE,
+        (("    if sorted(a.range for a in accounts) != sorted(planned):", "    if False:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "a part of the plan is enough",
+        GATE,
+        (
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if not {a.range for a in accounts} <= set(planned):",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "more than the plan is fine",
+        GATE,
+        (
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if not {a.range for a in accounts} >= set(planned):",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "a range may be accounted for twice",
+        GATE,
+        (
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if {a.range for a in accounts} != set(planned):",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "rows are not compared at the gate",
+        GATE,
+        (("    if rows != accounted:", "    if False:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "fewer rows than accounted for pass the gate",
+        GATE,
+        (("    if rows != accounted:", "    if rows > accounted:"),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "dead letters are not compared at the gate",
+        GATE,
+        (("    _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)\n", ""),),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "the gate keeps the last leader epoch it meets",
+        GATE,
+        (
+            (
+                "            newest[topic_partition] = max(epoch, newest.get(topic_partition, -1))",
+                "            newest[topic_partition] = epoch",
+            ),
+        ),
+        COMMIT_GATE,
+    ),
+    TextMutant(
+        "the first range gives the leader epoch",
+        TABLE,
+        (
+            (
+                "        if known is None or source.start >= known[0]:",
+                "        if known is None or source.start <= known[0]:",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "the range met first gives the leader epoch",
+        TABLE,
+        (("        if known is None or source.start >= known[0]:", "        if known is None:"),),
+        ROWS,
+    ),
+    TextMutant(
+        "tombstones are written and not counted",
+        TABLE,
+        (
+            (
+                "                if self._table.tombstones is Tombstones.SKIP:\n",
+                "                if self._table.tombstones is Tombstones.SKIP and not len(tombstones):\n",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "tombstones are written and counted as skipped, too",
+        TABLE,
+        (
+            (
+                "                elif len(tombstones):\n                    nulls",
+                "                if len(tombstones):\n                    nulls",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "the record's time is bucketed in the table's zone",
+        BUCKET,
+        (
+            (
+                "                return _wall_clock(_micros(record_times(), 1_000), zone)",
+                "                return _wall_clock(_micros(record_times(), 1_000), self._table_zone)",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "the record's time is bucketed in UTC",
+        BUCKET,
+        (
+            (
+                "                return _wall_clock(_micros(record_times(), 1_000), zone)",
+                '                return _wall_clock(_micros(record_times(), 1_000), "UTC")',
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "data rows are not compared in the task",
+        TABLE,
+        (('        _check_rows("data", self._data.rows, sum(a.account.written for a in accounts))\n', ""),),
+        ROWS,
+    ),
+    TextMutant(
+        "dead letters are not compared in the task",
+        TABLE,
+        (
+            (
+                '        _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))\n',
+                "",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "accounts are not compared in the task",
+        TABLE,
+        (("        check_accounts(self._range_accounts(), self._delivered)\n", ""),),
+        READS,
+    ),
+    TextMutant(
+        "footers hold no accounts",
+        TABLE,
+        (
+            (
+                "            self._data.finish(whole)\n            self._letters.finish(whole)\n",
+                "            self._data.finish()\n            self._letters.finish()\n",
+            ),
+        ),
+        ROWS,
+    ),
+    TextMutant(
+        "rows in files are not compared by the writer",
+        WRITE,
+        (("        if written != self.rows:", "        if False:"),),
+        WRITES,
+    ),
+    TextMutant(
+        "a row of each row group is lost",
+        STAGED_FILE,
+        (
+            (
+                "        self._parquet.write_table(rows, row",
+                "        self._parquet.write_table(rows.slice(1), row",
+            ),
+        ),
+        WRITES,
+    ),
+    TextMutant(
+        "the rows of a file are what it was given",
+        STAGED_FILE,
+        (("self._sink.length, self.rows_in_footer,", "self._sink.length, self.rows,"),),
+        WRITES,
+    ),
+    TextMutant(
+        "paid registrations are kept",
+        DUMP,
+        (
+            (
+                "                table.open_debts -= paid\n",
+                "                table.open_debts -= paid - table.open_debts\n",
+            ),
+        ),
+        REGISTRATIONS,
+    ),
+    TextMutant(
+        "an idle table does not say what is registered",
+        DUMP,
+        (
+            (
+                "frozenset(table.tenure.state.debts) != table.open_debts",
+                "not frozenset(table.tenure.state.debts) >= table.open_debts",
+            ),
+        ),
+        REGISTRATIONS,
+    ),
+    TextMutant(
+        "a repair drops what is still to be registered",
+        RECOVER,
+        (
+            (
+                "        publish(replace(change, open_debts=frozenset(tenure.state.debts)))",
+                "        publish(change)",
+            ),
+        ),
+        REGISTRATIONS,
+    ),
+    TextMutant(
+        "a repair never tells what was registered",
+        RECOVER,
+        (("    if payment.left != owed:", "    if False:"),),
+        REGISTRATIONS,
+    ),
+    TextMutant(
+        "a small epoch is judged by its share",
+        SHARE,
+        ((" or (share > 0 and total.read < FLOOR_RECORDS)", ""),),
+        LETTERS,
+    ),
+    TextMutant(
+        "a small epoch may have dead letters where there may be none",
+        SHARE,
+        (("share > 0 and total.read < FLOOR_RECORDS", "total.read < FLOOR_RECORDS"),),
+        LETTERS,
+    ),
+    TextMutant(
+        "the share is judged of the dead letters alone",
+        SHARE,
+        (("total.read < FLOOR_RECORDS", "total.dead_lettered < FLOOR_RECORDS"),),
+        LETTERS,
+    ),
+    TextMutant(
+        "reasons of one task alone are named",
+        SHARE,
+        (("for manifest in manifests for refusal", "for manifest in manifests[:1] for refusal"),),
+        LETTERS,
+    ),
+    TextMutant(
+        "a reason's count is that of its last chunk",
+        REFUSALS,
+        (("self._found[key] = known.more(count)", "self._found[key] = known"),),
+        LETTERS,
     ),
 )

@@ -84,6 +84,12 @@ def with_delivered(**changes: int) -> Manifests:
     return replace(SOUND[0], delivered=(replace(SOUND[0].delivered[0], **changes),)), SOUND[1]
 
 
+def both_say(absent: int) -> Manifests:
+    """The first range's absent offsets, in the account and in the client's words."""
+    account, delivered = with_account(absent=absent)[0], with_delivered(absent=absent)[0]
+    return replace(account, delivered=delivered.delivered), SOUND[1]
+
+
 def with_file(kind: FileKind, more: int) -> Manifests:
     """The first task's file of this kind holds other rows."""
     files = tuple(replace(f, rows=f.rows + more) if f.kind is kind else f for f in SOUND[0].files)
@@ -113,6 +119,8 @@ WRONG: dict[str, Callable[[], Manifests]] = {
     "a record is counted in two places": lambda: with_account(filtered=5),
     "a record more than the range has": lambda: with_account(read=91, written=81),
     "an offset less than the range has": lambda: with_account(absent=9),
+    "task and client agree on an offset less than the range has": lambda: both_say(absent=9),
+    "task and client agree on an offset more than the range has": lambda: both_say(absent=11),
     "a negative count hides another": lambda: with_account(
         written=84, filtered=0, tombstones=-1, dead_lettered=7
     ),

@@ -14,6 +14,7 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.staged_file import StagedFile
 from kafka2hive.pipeline.task.write import Destination, TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
@@ -241,3 +242,24 @@ def test_abandoned_files_are_never_published() -> None:
     shared.closer.stop()
     assert files.open_now == set()
     assert not [path for path in files.content if path.endswith(".pending")]
+
+
+def test_rows_that_are_in_no_file_are_missed_when_the_files_are_closed() -> None:
+    files, shared = MemoryFiles(), limits()
+    table = writer(files, shared)
+    table.add(batch([1, 2]), ids([0, 0]), [""])
+    table.rows += 1
+    table.finish()
+    with pytest.raises(pa.ArrowInvalid, match="3 rows came in, 2 are in files"):
+        table.results()
+    shared.closer.stop()
+
+
+def test_the_rows_of_a_file_are_those_that_its_footer_holds() -> None:
+    files = MemoryFiles(directories={STAGING})
+    name = destination().new_name("")
+    file = StagedFile(files, STAGING, name, SCHEMA, WriterOptions())
+    file.write(pa.Table.from_batches([batch([1, 2, 3])]))
+    file.rows += 4
+    file.end({})
+    assert file.publish().rows == 3

@@ -110,7 +110,7 @@ class CountedConsumer:
         self._consumer.unassign()
 
     def _give_up(self, keys: Sequence[Key]) -> None:
-        """Ask for the client's positions while it has them; what still comes of these is not counted."""
+        """Ask for the client's positions while it has them."""
         asked = [key for key in keys if key in self._counts and not self._counts[key].given_up]
         if not asked:
             return
@@ -141,8 +141,6 @@ class CountedConsumer:
         offsets: Offsets = np.fromiter(map(Message.offset, run.messages), np.int64, len(run.messages))
         if count is None:
             raise FetchBug(f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} came, which nobody asked for")
-        if count.given_up:
-            return  # was on its way when the range ended, or its table was dropped
         first, last = int(offsets[0]), int(offsets[-1])
         if first < count.next or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1):
             raise FetchBug(
@@ -155,12 +153,12 @@ class CountedConsumer:
         if event.error().code() != KafkaError._PARTITION_EOF:
             return
         count = self._counts.get((event.topic(), event.partition()))
-        if count is not None and not count.given_up:
+        if count is not None:
             count.log_end = event.offset()
             count.pass_to(count.log_end)
 
     def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[Delivered, ...]:
-        """The counts of expected ranges that have been read. What comes of them later is not counted."""
+        """The counts of expected ranges that have been read."""
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
         self._give_up(keys)
         counts = [self._counts[key] for key in keys]

@@ -1,0 +1,71 @@
+"""What is still to be registered in Hive stands in the next snapshot: no more than that, and no less."""
+
+from pathlib import Path
+
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.recover import Payment, RecoverOrder, recover
+from kafka2hive.service.repair import Repairs
+from tests.unit.cli_ledger import TABLE, Service, pending_service
+from tests.unit.test_once import Kafka, make_dump_and_holding, make_wiring, next_epoch, only_tombstones
+
+FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
+SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
+
+
+def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    dump, holding = make_dump_and_holding(wiring, Kafka())
+    table = holding.tables["air.early"]
+    table.open_debts = frozenset({FIRST, SECOND})
+    epoch = next_epoch(dump)
+    dump.debts_paid(frozenset({FIRST}))
+    dump.on_epoch(epoch.number, only_tombstones(epoch))
+    assert look(wiring.ports.files, table.paths).state.debts == (SECOND,)
+
+
+def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    dump, holding = make_dump_and_holding(wiring, Kafka())
+    table = holding.tables["air.early"]
+    table.open_debts = frozenset({FIRST, SECOND})
+    epoch = next_epoch(dump)
+    dump.on_epoch(epoch.number, only_tombstones(epoch))
+    assert set(look(wiring.ports.files, table.paths).state.debts) == {FIRST, SECOND}
+    dump.debts_paid(frozenset({SECOND}))
+    dump.write_debts()
+    assert look(wiring.ports.files, table.paths).state.debts == (FIRST,)
+
+
+def _unasked(tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
+    raise AssertionError("nobody asked for a refetch")
+
+
+def _no_kafka() -> object:
+    raise AssertionError("nobody asked for Kafka")
+
+
+def _accept_loss(service: Service, registered: bool) -> None:
+    service.staged(0).unlink()
+    repairs = Repairs(service.wiring, _no_kafka, _unasked)  # type: ignore[arg-type]  # never called
+    order = RecoverOrder(accept_loss=(service.files[0].final,))
+    (table,) = recover(
+        service.wiring, order, lambda debts: Payment(frozenset() if registered else debts), repairs
+    ).tables
+    assert table.error is None
+
+
+def test_a_repair_keeps_what_is_still_to_be_registered(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    _accept_loss(service, registered=False)
+    state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
+    assert [loss.path for loss in state.losses] == [service.files[0].final]
+    assert state.debts == (service.files[1].hive_partition,)
+
+
+def test_a_repair_that_reaches_hive_leaves_nothing_to_register(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    _accept_loss(service, registered=True)
+    state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
+    assert ([loss.path for loss in state.losses], state.debts) == ([service.files[0].final], ())
