@@ -266,7 +266,8 @@ class TableOptions(Section):
         default=0.1,
         ge=0,
         le=1,
-        description="Share of an epoch's records that may be dead letters; above it the table is set aside. 1: never.",
+        description="Share of an epoch's records that may be dead letters; above it the table is set aside. Not judged "
+        "for an epoch of fewer than 100 records, unless it is 0. 1: never.",
     )
     create: bool | None = Field(
         default=None,

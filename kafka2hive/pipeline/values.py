@@ -4,7 +4,7 @@ Both travel as JSON text in Spark rows (`plan_to_json`, `manifest_to_json`); sec
 goes out in the task's closure only.
 """
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 import orjson
 
@@ -64,13 +64,32 @@ class TableFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """`count` records became dead letters for the reason `code` and this `column` ("": none is to blame).
+
+    `topic_partition`, `offset` and `detail` are those of one of them.
+    """
+
+    code: str
+    column: str
+    count: int
+    topic_partition: TopicPartition
+    offset: int
+    detail: str
+
+    def more(self, count: int) -> "Refusal":
+        return replace(self, count=self.count + count)
+
+
+@dataclass(frozen=True, slots=True)
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
     `generation` and `epoch` are those of the task's plan, which the files are named by.
     `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
     record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`: record timestamps (epoch milliseconds), None
-    without records. `seconds`: time per phase (fetch, decode, write, close).
+    without records. `seconds`: time per phase (fetch, decode, write, close). `refusals`: the most frequent
+    reasons for dead letters.
     """
 
     table: str
@@ -84,6 +103,7 @@ class TableManifest:
     newest_ms: int | None = None
     oldest_ms: int | None = None
     seconds: tuple[tuple[str, float], ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     failure: TableFailure | None = None
 
 
@@ -191,6 +211,18 @@ def manifest_to_json(manifest: TableManifest) -> str:
             "newest_ms": manifest.newest_ms,
             "oldest_ms": manifest.oldest_ms,
             "seconds": manifest.seconds,
+            "refusals": [
+                [
+                    r.code,
+                    r.column,
+                    r.count,
+                    r.topic_partition.topic,
+                    r.topic_partition.number,
+                    r.offset,
+                    r.detail,
+                ]
+                for r in manifest.refusals
+            ],
             "failure": failure,
         }
     ).decode()
@@ -223,5 +255,9 @@ def manifest_from_json(text: str) -> TableManifest:
         newest_ms=value["newest_ms"],
         oldest_ms=value["oldest_ms"],
         seconds=tuple((name, seconds) for name, seconds in value["seconds"]),
+        refusals=tuple(
+            Refusal(code, column, count, TopicPartition(topic, number), offset, detail)
+            for code, column, count, topic, number, offset, detail in value["refusals"]
+        ),
         failure=None if value["failure"] is None else TableFailure(*value["failure"]),
     )

@@ -10,6 +10,7 @@ from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import check_accounts
 from kafka2hive.pipeline.values import TableManifest
+from kafka2hive.service.dead_letters.share import check_dead_letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,7 @@ def judge_manifests(
     _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.written)
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
-    if total.dead_lettered > dead_letter_share * total.read:
-        raise TableError(
-            "dead_letters.too_many",
-            f"{table}: {total.dead_lettered} of {total.read} records of {_texts(planned)} cannot be decoded or bucketed,"
-            f" more than the map's dead_letter_share {dead_letter_share}",
-            "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
-        )
+    check_dead_letters(table, planned, total, manifests, dead_letter_share)
     newest = max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None)
     oldest = min((m.oldest_ms for m in manifests if m.oldest_ms is not None), default=None)
     change = Change(

@@ -27,6 +27,7 @@ from kafka2hive.pipeline.task.dead_letters import (
     dead_letter_path,
     dead_letters,
 )
+from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import row_schema, rows_of_nulls, with_metadata
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.template import parse_template
@@ -81,6 +82,7 @@ class TableRun:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._accounts: dict[OffsetRange, Account] = {r: Account() for r in task.ranges}
         self._delivered: tuple[Delivered, ...] = ()
+        self._refusals = Refusals()
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
         self._oldest_ms: int | None = None
         self._newest_ms: int | None = None
@@ -181,6 +183,7 @@ class TableRun:
             refused = []
         for positions, reasons in refused:
             with self.timed("write"):
+                self._refusals.add(chunk, positions, reasons)
                 letters = dead_letters(chunk, positions, reasons, self.task.epoch)
                 self._letters.add(letters, np.zeros(len(letters), np.int32), self._letter_paths)
         self._count(chunk, [p for p, _ in refused], filtered, skipped)
@@ -289,6 +292,7 @@ class TableRun:
             newest_ms=self._newest_ms,
             oldest_ms=self._oldest_ms,
             seconds=tuple(self._seconds.items()),
+            refusals=self._refusals.most_frequent(),
         )
 
     def _range_accounts(self) -> tuple[RangeAccount, ...]:

@@ -1,0 +1,1 @@
+"""Dead letters as the service sees them: how many may be committed, and what is in their table."""
