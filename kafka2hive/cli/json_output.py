@@ -4,7 +4,9 @@ A change that is not an addition raises `format`. Offsets are half-open: `next_o
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.config.shown import shown
@@ -20,6 +22,9 @@ from kafka2hive.service.recover import RecoveredTable, RecoverResult
 from kafka2hive.service.status import StatusResult, TableStatus
 from kafka2hive.service.verify import VerifyResult
 from kafka2hive.service.where import WhereResult
+
+if TYPE_CHECKING:  # needs pyarrow, which no other command's document does
+    from kafka2hive.service.dead_letters.reading import DeadLetterList, FoundLetters
 
 FORMAT = 1
 
@@ -122,6 +127,60 @@ def where_document(service: str, place: str, result: WhereResult) -> Document:
         for found in result.found
     ]
     return _document("where", result.exit_code, service=service, place=place, tables=tables)
+
+
+def dead_letters_document(service: str, result: "DeadLetterList") -> Document:
+    """`dead-letters list`: counts, the most frequent first; each with the place and detail of one of them."""
+    groups = [
+        {
+            "table": group.table,
+            "topic": group.topic,
+            "reason": group.reason,
+            "count": group.count,
+            "example": {"place": str(group.place), "detail": group.detail},
+        }
+        for group in result.groups
+    ]
+    return _document(
+        "dead-letters list",
+        result.exit_code,
+        service=service,
+        dead_letters=result.letters,
+        files=result.files,
+        groups=groups,
+        more_groups=result.more_groups,
+        not_read=[{"path": path, "why": why} for path, why in result.not_read],
+    )
+
+
+def dead_letter_document(service: str, result: "FoundLetters") -> Document:
+    """`dead-letters show`: bytes in base64, null where the record has none."""
+    letters = [
+        {
+            "place": str(letter.place),
+            "table": letter.table,
+            "epoch": letter.epoch,
+            "reason": letter.reason,
+            "detail": letter.detail,
+            "timestamp": letter.timestamp.isoformat(timespec="milliseconds") + "Z"
+            if letter.timestamp
+            else None,
+            "key": _base64(letter.key),
+            "value": _base64(letter.value),
+            "headers": None
+            if letter.headers is None
+            else [{"key": key, "value": _base64(value)} for key, value in letter.headers],
+            "file": letter.file,
+        }
+        for letter in result.letters
+    ]
+    return _document(
+        "dead-letters show", result.exit_code, service=service, dead_letters=letters, more=result.more
+    )
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else b64encode(data).decode()
 
 
 def _document(command: str, exit_code: ExitCode, **content: object) -> Document:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive import __version__
-from kafka2hive.cli import options
+from kafka2hive.cli import dead_letters, options
 from kafka2hive.cli.options import Color, Json, Log, Map, exit_codes
 from kafka2hive.observe.log import LogFormat
 
@@ -28,6 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(dead_letters.app, name="dead-letters")
 
 
 def _version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 A key may be added (with its example); a key that is renamed, removed or means something else raises the format.
 """
 
+import datetime
 import json
 from pathlib import Path
 
@@ -21,12 +22,13 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.conditions.condition import Retrying, Trouble
 from kafka2hive.service.conditions.table_state import OwnerLife
+from kafka2hive.service.dead_letters.reading import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 from kafka2hive.service.verify import VerifiedTable, VerifyResult
-from kafka2hive.service.where import FoundPlace, WhereResult
+from kafka2hive.service.where import FoundPlace, Place, WhereResult
 from tests.unit.cli_ledger import document, invoke, pending_service, write_map
 
 FROZEN = Path(__file__).parent / "json_output"
@@ -156,6 +158,30 @@ def _where() -> WhereResult:
     return WhereResult((FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),))
 
 
+def _dead_letters() -> DeadLetterList:
+    group = Group(
+        "air.flights", "flights", "json.type", 7, Place(PARTITION, 5), "column n expects bigint, got string"
+    )
+    gone = ("hdfs://namenode:8020/d/a.final", "is not there")
+    return DeadLetterList(9, 2, (group,), 1, (gone,))
+
+
+def _dead_letter() -> FoundLetters:
+    letter = Letter(
+        "air.flights",
+        Place(PARTITION, 5),
+        42,
+        "json.type",
+        "column n expects bigint, got string",
+        datetime.datetime(2013, 1, 1),
+        None,
+        b'{"n": "x"}',
+        (("trace", b"1"),),
+        "hdfs://namenode:8020/d/a.final",
+    )
+    return FoundLetters((letter,), more=True)
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -167,6 +193,8 @@ def _documents() -> dict[str, Document]:
         "verify": json_output.verify_document("flights", _verified()),
         "where": json_output.where_document("flights", "flights-0@5", _where()),
         "init": json_output.init_document("flights", _init()),
+        "dead-letters-list": json_output.dead_letters_document("flights", _dead_letters()),
+        "dead-letters-show": json_output.dead_letter_document("flights", _dead_letter()),
     }
 
 

@@ -12,6 +12,7 @@ STAGED_FILE = "kafka2hive.pipeline.task.staged_file"
 BUCKET = "kafka2hive.pipeline.task.bucket"
 GATE = "kafka2hive.service.publishing"
 DUMP = "kafka2hive.service.dump"
+READING = "kafka2hive.service.dead_letters.reading"
 SHARE = "kafka2hive.service.dead_letters.share"
 REFUSALS = "kafka2hive.pipeline.task.refusals"
 RECOVER = "kafka2hive.service.recover"
@@ -20,6 +21,7 @@ READS = "tests/unit/test_task_reads.py"
 ROWS = "tests/unit/test_task_rows.py"
 WRITES = "tests/unit/test_write.py"
 COMMIT_GATE = "tests/unit/test_commit_gate.py"
+LETTERS_COMMAND = "tests/unit/test_dead_letters_command.py"
 LETTERS = "tests/unit/test_dead_letter_share.py"
 REGISTRATIONS = "tests/unit/test_open_registrations.py"
 
@@ -554,5 +556,23 @@ TEXT_MUTANTS = (
         REFUSALS,
         (("self._found[key] = known.more(count)", "self._found[key] = known"),),
         LETTERS,
+    ),
+    TextMutant(
+        "any dead letter of the topic partition is shown",
+        READING,
+        (('pc.equal(rows["offset"], place.offset)', 'pc.greater_equal(rows["offset"], 0)'),),
+        LETTERS_COMMAND,
+    ),
+    TextMutant(
+        "dead letters are those of the newest epoch",
+        READING,
+        (("replace(known, count=known.count + group.count)", "known"),),
+        LETTERS_COMMAND,
+    ),
+    TextMutant(
+        "dead letters of a table that was not asked for are shown",
+        READING,
+        (("        if only not in (None, one.table):\n            continue\n", ""),),
+        LETTERS_COMMAND,
     ),
 )
