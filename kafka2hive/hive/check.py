@@ -31,6 +31,8 @@ def check_table(wish: TableWish, found: TableDescription) -> None:
 _REMEDIES = {
     "hive.not_a_table": "give the map another table name",
     "hive.transactional": "recreate it as an external Parquet table, or give the map another table name",
+    "hive.managed": "recreate it with CREATE EXTERNAL TABLE (Hive 4 without moving it: ALTER TABLE .. SET TBLPROPERTIES"
+    " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
     "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order",
@@ -49,6 +51,13 @@ def _kind(found: TableDescription) -> list[Difference]:
                 "hive.transactional",
                 "it is transactional (ACID): Hive reads only files that its own transactions wrote, so it would not"
                 " see ours",
+            )
+        ]
+    if found.kind is TableKind.MANAGED:
+        return [
+            (
+                "hive.managed",
+                "it is a managed table: DROP TABLE would delete the files, and the ledger would miss them",
             )
         ]
     return []

@@ -15,7 +15,7 @@ class TableKind(Enum):
     """What a name in Hive stands for."""
 
     EXTERNAL = "external table"
-    MANAGED = "managed table"
+    MANAGED = "managed table"  # or one that Hive 4 made of CREATE TABLE: external by name, but DROP deletes its files
     VIEW = "view"
     OTHER = "neither table nor view"
 
@@ -80,11 +80,17 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         columns=tuple(column for column in columns if column.name not in taken),
         partition_columns=tuple(partition_columns),
         location=values.get("Location"),
-        kind=_KINDS.get(values.get("Table Type") or values.get("Type") or "", TableKind.OTHER),
+        kind=_kind(values.get("Table Type") or values.get("Type") or "", parameters),
         transactional=parameters.get("transactional", "").lower() == "true",
         input_format=values.get("InputFormat", ""),
         ledger=parameters.get(LEDGER_PROPERTY),
     )
+
+
+def _kind(text: str, parameters: dict[str, str]) -> TableKind:
+    kind = _KINDS.get(text, TableKind.OTHER)
+    translated = parameters.get("TRANSLATED_TO_EXTERNAL", "").lower() == "true"
+    return TableKind.MANAGED if translated and kind is TableKind.EXTERNAL else kind
 
 
 def _spark_properties(text: str) -> dict[str, str]:

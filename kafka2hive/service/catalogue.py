@@ -6,10 +6,21 @@ from dataclasses import replace
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
 from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
 from kafka2hive.hive.check import check_table
+from kafka2hive.hive.compared import compared_table
 from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.hive.tables import TableWish, create_table, describe, ensure_database, partition_columns
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.tables import (
+    TableWish,
+    create_statement,
+    create_table,
+    database_statement,
+    describe,
+    ensure_database,
+    partition_columns,
+)
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.table import Table
 
@@ -67,23 +78,47 @@ class Catalogue:
         """
         if name in self._ensured or self._metastore is None or name not in self._wishes:
             return
-        wish, create = self._wishes[name]
-        session = self._metastore.session
+        self.compare(self._metastore.session, name, create=True)
+
+    def doubt(self, name: str) -> None:
+        """Hive has refused something of this table: it is asked for again."""
+        self._ensured.discard(name)
+
+    def spec(self, name: str) -> ComparedTable:
+        """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
+        return compared_table(self._wishes[name][0])
+
+    def statements(self, name: str) -> tuple[str, ...]:
+        """What Hive is sent when the table is missing."""
+        wish, _ = self._wishes[name]
+        ledger = self._ledgers.get(name, "-")
+        return database_statement(name.partition(".")[0], wish.location), create_statement(wish, ledger)
+
+    def compare(self, session: HiveSession, name: str, *, create: bool) -> bool:
+        """Hive's table against the map's; True: it is there. A missing one is made with `create`.
+
+        Raises MetastoreUnavailable, MetastoreRefused, TableError (another table; missing, and not to be made).
+        """
+        wish, may_create = self._wishes[name]
         found = describe(session, name)
         if found is None:
-            if not create:
+            if not may_create:
                 raise TableError(
                     "hive.no_table",
                     f"{name} is not in Hive, and the map does not let kafka2hive create it",
                     "create it, or set create: true",
                 )
+            if not create:
+                return False
             ensure_database(session, name.partition(".")[0], wish.location)
             create_table(session, wish, self._ledgers.get(name, "-"))
             log.info("created Hive table %s at %s", name, wish.location)
             found = describe(session, name)
-        if found is not None:
-            check_table(wish, found)
+        if found is None:
+            raise MetastoreUnavailable(f"{name} is not in Hive, though it was made a moment ago")
+        check_table(wish, found)
         self._ensured.add(name)
+        return True
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """The ledger that feeds a table, to be written into the properties of a table that is made."""

@@ -137,17 +137,14 @@ class Dump:
     def debts_paid(self, paid: frozenset[HivePartition]) -> None:
         """The registrar's report."""
         with self._lock:
-            for table in self._holding.tables.values():
-                table.open_debts -= paid
+            self._holding.registered(paid)
 
-    def refused_by_hive(self, name: str, error: TableError) -> None:
-        """The registrar's report: a table that Hive does not take is set aside; what is committed stays right."""
+    def refused_by_hive(
+        self, name: str, error: TableError, partitions: frozenset[HivePartition] = frozenset()
+    ) -> None:
+        """The registrar's report: what Hive does not take is set aside; what is committed stays right."""
         with self._lock:
-            table = self._holding.tables.get(name)
-            if table is None:
-                log.error("%s", error)
-            elif table.aside is None:
-                self._holding.set_aside(table, error)
+            self._holding.refused_by_hive(name, error, partitions)
 
     def stuck_seconds(self) -> float:
         """How long planning or publishing has shown no progress; 0 when neither is at work."""
@@ -306,5 +303,7 @@ class Dump:
         )
 
     def _write_debts(self, table: Table) -> None:
-        if table.tenure is not None and frozenset(table.tenure.state.debts) != table.open_debts:
+        if table.tenure is None:
+            return
+        if frozenset(table.tenure.state.debts) != table.open_debts or self._holding.newly_compared(table):
             self._publish_change(table, Change(open_debts=table.open_debts))

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from kafka2hive.ledger.draft import Change, draft
@@ -15,6 +16,7 @@ from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, S
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.quantities import counted
+from kafka2hive.service.compare.gate import Gate, NoHive
 from kafka2hive.service.init_ledgers import begin_ledger
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.routes import routed_tables
@@ -32,6 +34,7 @@ TIDY_EPOCHS = 20
 class Holding:
     """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
     partitions to the registrar, `on_started` hears of each table that was taken over.
+    `gate` says whether Hive's table is the one of the map.
     `on_progress` is called whenever one table's work has ended, well or not.
     """
 
@@ -43,6 +46,7 @@ class Holding:
         resolve: Callable[[Table], None],
         owe: Callable[[frozenset[HivePartition]], None],
         on_started: Callable[[Started], None],
+        gate: Gate = NoHive(),  # noqa: B008  it holds nothing
     ) -> None:
         self.tables: dict[str, Table] = {}
         self.on_progress: Callable[[], None] = lambda: None
@@ -52,6 +56,7 @@ class Holding:
         self._resolve = resolve
         self._owe = owe
         self._on_started = on_started
+        self._gate = gate
         self._side_by_side = wiring.side_by_side
         self._topics: frozenset[str] | None = None
 
@@ -78,14 +83,16 @@ class Holding:
 
         self._side_by_side.map(look, self.tables.values())
 
-    def start_due_tables(self) -> list[Started]:
-        """Take over every table that is not held and not waiting. Raises OwnedByLiveRun, TakeOverLost, Fenced."""
+    def start_due_tables(self) -> None:
+        """Take over every table that is not held and not waiting, and let it commit when Hive's table is the map's.
+
+        Raises OwnedByLiveRun, TakeOverLost, Fenced.
+        """
         now = self._now()
-        due = [t for t in self.tables.values() if t.tenure is None and not t.is_waiting(now)]
-        if due:
+        due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
+        if any(t.tenure is None for t in due):
             self._judge.look_again()  # who lives now: a later start must not fence a run that came in between
-        started = self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
-        return [s for s in started if s is not None]
+        self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
 
     def serving(self) -> list[Table]:
         now = self._now()
@@ -108,15 +115,45 @@ class Holding:
             self.on_progress()
 
     def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
+        known = table.aside is not None and str(table.aside.error) == str(error)
         aside = table.set_aside(error, self._now())
         until = f"for {aside.until - self._now():.0f} s"
         if aside.needs_a_person:
             until = "until a person decides and the run is started again"
-        log.error("%s is set aside %s: %s", table.name, until, error)
+        level = logging.DEBUG if known else logging.ERROR
+        log.log(level, "%s is set aside %s: %s", table.name, until, error)
+
+    def refused_by_hive(self, name: str, error: TableError, partitions: Collection[HivePartition]) -> None:
+        """Hive does not take a table (no partitions named), or these partitions of it: nothing is committed meanwhile."""
+        self._gate.differs(name, error)
+        table = self.tables.get(name)
+        if table is None:
+            log.error("%s", error)
+            return
+        table.admitted = table.admitted and bool(partitions)
+        table.refused.update(dict.fromkeys(partitions, error))
+        if not table.is_waiting(self._now()):
+            self.set_aside(table, error)
+
+    def registered(self, partitions: frozenset[HivePartition]) -> None:
+        """Hive has these: a table that waited for nothing else goes on."""
+        for table in self.tables.values():
+            table.open_debts -= partitions
+            waited = bool(table.refused)
+            for partition in partitions & table.refused.keys():
+                del table.refused[partition]
+            if waited and not table.refused and not table.needs_a_person:
+                log.info("%s goes on: Hive takes its partitions now", table.name)
+                table.aside = None
 
     def publish(self, table: Table, change: Change) -> MoveCounts:
-        """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0)."""
+        """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
+
+        Nothing is committed where Hive's table is another one than the map's.
+        """
         assert table.tenure is not None
+        self._refuse_what_hive_refuses(table, change)
+        change = replace(change, compared=self._gate.agreed(table))
         snapshot = draft(table.tenure, self._wiring.map.service, self._wiring.ports.clock.now(), change)
         try:
             published = publish_epoch(self._wiring.ports, table.tenure, snapshot)
@@ -138,6 +175,12 @@ class Holding:
         sweep_staging(self._wiring.ports, tenure, staging_directory(location))
         purge(self._wiring.ports, tenure, self._wiring.map.limits.keep_snapshots)
 
+    def newly_compared(self, table: Table) -> bool:
+        """The ledger does not say yet what was compared in this run."""
+        return table.tenure is not None and not set(self._gate.agreed(table)) <= set(
+            table.tenure.state.compared
+        )
+
     def next_retry(self, tries: int, since: float) -> float | None:
         """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none.
 
@@ -156,7 +199,23 @@ class Holding:
     def set_aside_tables(self) -> list[Table]:
         return [t for t in self.tables.values() if t.aside is not None]
 
-    def _start(self, table: Table) -> Started:
+    def _refuse_what_hive_refuses(self, table: Table, change: Change) -> None:
+        for error in table.refused.values():
+            raise error
+        try:
+            self._gate.check(table, change)
+        except (TableError, ServiceUnavailable):
+            table.admitted = False
+            raise
+
+    def _start(self, table: Table) -> None:
+        if table.tenure is None:
+            self._take_over(table)
+        self._gate.admit(table)
+        table.admitted = True
+        table.aside = None
+
+    def _take_over(self, table: Table) -> None:
         self._resolve(table)
         order = StartOrder(
             table.paths,
@@ -168,11 +227,11 @@ class Holding:
         try:
             started = start(self._wiring.ports, order)
         except NoLedger:
+            self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
             begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.tenure = started.tenure
         table.open_debts = frozenset(started.tenure.state.debts)
-        table.aside = None
         self._on_started(started)
         self._owe(table.open_debts)
         log.info(
@@ -184,7 +243,6 @@ class Holding:
             if started.rolled_forward is not None
             else "nothing pending",
         )
-        return started
 
     def _start_begun(self, order: StartOrder) -> Started:
         try:

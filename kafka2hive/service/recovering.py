@@ -99,7 +99,7 @@ class _Outside:
             self._metastore,
             self._catalogue.ensure,
             paid=lambda paid: log.info("registered %d partitions in Hive", len(paid)),
-            refused=lambda _table, error: refusals.append(error),
+            refused=lambda _table, error, _partitions: refusals.append(error),
         )
         left = registrar.pay(payable)
         return Payment(left | (debts - payable), refusals[0] if refusals else None)

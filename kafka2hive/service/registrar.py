@@ -38,14 +38,15 @@ class EnsureTable(Protocol):
 
 
 class Registrar:
-    """`paid` is called with partitions now registered, `refused` with a table's error; both from this thread."""
+    """`paid` is called with partitions now registered, `refused` with a table's error and the partitions that it is
+    about (none: the table itself); both from this thread."""
 
     def __init__(
         self,
         metastore: Metastore,
         ensure: EnsureTable,
         paid: Callable[[frozenset[HivePartition]], None],
-        refused: Callable[[str, TableError], None],
+        refused: Callable[[str, TableError, frozenset[HivePartition]], None],
     ) -> None:
         self._metastore = metastore
         self._ensure = ensure
@@ -128,7 +129,14 @@ class Registrar:
         self._hopeless = refused.union(result.refused, result.misplaced)
         for partition, reason in sorted(result.refused.items()):
             self._refused(
-                partition.table, TableError("hive.refused", f"{partition.table} {partition.path}: {reason}")
+                partition.table,
+                TableError(
+                    "hive.refused",
+                    f"Hive does not register {partition.table} {partition.path}: {reason}",
+                    "as Hive says; or give the registration up:"
+                    f" kafka2hive recover --forget-registration {partition.table} '{partition.path}'",
+                ),
+                frozenset({partition}),
             )
         for partition, where in sorted(result.misplaced.items()):
             self._refused(
@@ -139,6 +147,7 @@ class Registrar:
                     f" {partition.location}: readers would not see them",
                     "drop that partition in Hive, or correct the table's location in the map",
                 ),
+                frozenset({partition}),
             )
         if result.paid:
             self._paid(frozenset(result.paid))
@@ -151,9 +160,9 @@ class Registrar:
             log.warning("Hive is not there, %s keeps its debts: %s", table, error)
             return Ensured.AWAY
         except MetastoreRefused as error:
-            self._refused(table, TableError("hive.refused", f"{table}: {error}"))
+            self._refused(table, TableError("hive.refused", f"{table}: {error}"), frozenset())
             return Ensured.REFUSED
         except TableError as error:
-            self._refused(table, error)
+            self._refused(table, error, frozenset())
             return Ensured.REFUSED
         return Ensured.READY

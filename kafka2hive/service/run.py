@@ -17,7 +17,7 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
 from kafka2hive.ledger.board import Board, sweep_boards
 from kafka2hive.ledger.start import Started
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, Stop, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.metrics import ServiceMetrics
@@ -25,6 +25,7 @@ from kafka2hive.observe.notify import Notifier
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.compare.with_hive import hive_gate
 from kafka2hive.service.conditions.telling import ConditionTeller
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
@@ -95,7 +96,8 @@ class Run:
         self._settings: dict[str, TableSettings] = {}
         group = self._map.kafka.group if self._map.kafka.commit_group else None
         witness = Witness(self._kafka, group, wiring)
-        self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started)
+        gate = hive_gate(self._map, self._catalogue)
+        self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started, gate)
         self._watcher = EpochWatcher(self._metrics, self._began)
         self._follower = GroupFollower(self._kafka, group) if group else None
         self._view = KafkaView(self._kafka, wiring.ports.clock)
@@ -195,6 +197,11 @@ class Run:
         if self._registrar is not None:
             self._registrar.owe(debts)
 
+    def _refused_by_hive(self, name: str, error: TableError, partitions: frozenset[HivePartition]) -> None:
+        assert self._dump is not None
+        self._catalogue.doubt(name)
+        self._dump.refused_by_hive(name, error, partitions)
+
     def _start_registrar(self, dump: Dump) -> None:
         if self._metastore is None:
             log.warning(
@@ -202,7 +209,7 @@ class Run:
             )
             return
         self._registrar = Registrar(
-            self._metastore, self._catalogue.ensure, dump.debts_paid, dump.refused_by_hive
+            self._metastore, self._catalogue.ensure, dump.debts_paid, self._refused_by_hive
         )
         self._registrar.start()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.values import TableRule
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import TopicPartition
@@ -41,8 +41,9 @@ class Table:
     `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
     epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
     epoch: a take-over that went well proves little. `shown` is the state of the tenure that was dropped last.
-    `warnings`: what `status` shows of the table as long as it holds, by
-    who found it; whoever sets an entry replaces it when it holds no more.
+    `admitted`: Hive's table is the one of the map, as far as commits have to wait for that; `refused`: partitions that
+    Hive does not register. `warnings`: what `status` shows of the table as long as it holds, by who found it; whoever
+    sets an entry replaces it when it holds no more.
     """
 
     rule: TableRule
@@ -53,6 +54,8 @@ class Table:
     settings: TableSettings | None = None
     tenure: Tenure | None = None
     open_debts: frozenset[HivePartition] = frozenset()
+    admitted: bool = False
+    refused: dict[HivePartition, TableError] = field(default_factory=dict)
     aside: SetAside | None = None
     failures: int = 0
     bytes_per_record: float = FIRST_GUESS_BYTES
@@ -84,6 +87,7 @@ class Table:
         """Drop all memory of the ledger; the next start reads it afresh (rule R0)."""
         self.shown = self.last_state
         self.tenure = None
+        self.admitted = False
         self.open_debts = frozenset()
         self.checked_epochs.clear()
 
@@ -105,7 +109,13 @@ class Table:
 
     def serves(self, now: float) -> bool:
         """Ready to be planned."""
-        return self.tenure is not None and self.settings is not None and not self.is_waiting(now)
+        ready = self.is_held and self.settings is not None and not self.refused
+        return ready and not self.is_waiting(now)
+
+    @property
+    def is_held(self) -> bool:
+        """Taken over, and not refused by Hive."""
+        return self.tenure is not None and self.admitted
 
     def learn_record_size(self, records: int, size: int) -> None:
         """Move the estimate half-way to what an epoch showed (`size` bytes in `records`)."""

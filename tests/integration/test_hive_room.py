@@ -74,7 +74,8 @@ def test_tables_that_cannot_be_fed_are_refused(
     metastore: HiveMetastore, wish: TableWish, hive: HiveServer
 ) -> None:
     hive.query(
-        f"create table {wish.table} (id string) partitioned by (day string) stored as textfile location '{wish.location}x'"
+        f"create external table {wish.table} (id string) partitioned by (day string) stored as textfile"
+        f" location '{wish.location}x'"
     )
     found = describe(metastore.session, wish.table)
     assert found is not None

@@ -79,6 +79,13 @@ def test_a_table_is_described_alike_by_every_server(rows: list[tuple[str | None,
     )
 
 
+def test_what_hive_4_makes_of_create_table_is_a_managed_table_whatever_its_type_says() -> None:
+    translated = ("", "TRANSLATED_TO_EXTERNAL", "TRUE")
+    at = HIVE_4.index(("", "kafka2hive.ledger   ", "abc                 "))
+    assert parse_description(HIVE_4).kind is TableKind.EXTERNAL
+    assert parse_description([*HIVE_4[:at], translated, *HIVE_4[at:]]).kind is TableKind.MANAGED
+
+
 def test_a_partitions_own_location_wins_over_the_tables_further_down() -> None:
     rows = [
         ("a", "int", None),
@@ -247,6 +254,12 @@ def test_more_columns_in_hive_than_in_the_map_are_fine() -> None:
     [
         ({"transactional": True}, "hive.transactional", "ACID"),
         ({"kind": TableKind.VIEW, "location": None}, "hive.not_a_table", "view"),
+        ({"kind": TableKind.MANAGED}, "hive.managed", "DROP TABLE would delete"),
+        (
+            {"input_format": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"},
+            "hive.format",
+            "OrcInputFormat",
+        ),
         ({"location": "hdfs://n:8020/elsewhere"}, "hive.location", "hdfs://n:8020/elsewhere"),
         ({"input_format": "org.apache.hadoop.mapred.TextInputFormat"}, "hive.format", "TextInputFormat"),
         ({"partition_columns": (Column("day", "string"),)}, "hive.partition_columns", "(day)"),

@@ -1,0 +1,18 @@
+"""The text of a table of the map that a ledger keeps when Hive's table was found to be the same. Pure."""
+
+from collections.abc import Sequence
+
+from kafka2hive.config.values import Column
+from kafka2hive.hive.tables import TableWish
+from kafka2hive.model.snapshot import ComparedTable
+
+
+def compared_table(wish: TableWish) -> ComparedTable:
+    """Two equal ones: what was found right in Hive for the one is right for the other."""
+    return ComparedTable(
+        wish.table, wish.location, "parquet", _columns(wish.columns), _columns(wish.partition_columns)
+    )
+
+
+def _columns(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns)

@@ -1,0 +1,161 @@
+"""Tables that Hive has otherwise than the map, and a Hive that is away before a table was ever compared."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.product import Running, command, run_once
+from tests.integration.service_map import (
+    FLIGHT_COLUMNS,
+    flights_table,
+    ledger_root,
+    location,
+    write_map,
+)
+from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import flights
+from tests.services.hive_server import HiveServer
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+COLUMNS = ", ".join(f"`{name}` {kind}" for name, kind in FLIGHT_COLUMNS.items())
+OURS = f"({COLUMNS}, k_topic string, k_partition int, k_offset bigint)"
+BY_MONTH = "partitioned by (dt string)"
+
+
+@pytest.mark.timeout(1200)
+def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_corrected(
+    kafka: "KafkaBroker", hdfs: "Hdfs", hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    kafka.create_topic(topic, 2)
+    stored = produce(kafka.bootstrap, topic, flights()[:5_000], 2)
+
+    def name(table: str) -> str:
+        return f"{hive_database}.{table}"
+
+    def at(table: str) -> str:
+        return f"location '{location(uri, name(table))}'"
+
+    typed = OURS.replace("`year` bigint", "`year` string")
+    wrong = {
+        "text": f"create external table {name('text')} {OURS} {BY_MONTH} stored as textfile {at('text')}",
+        "orc": f"create external table {name('orc')} {OURS} {BY_MONTH} stored as orc {at('orc')}",
+        "typed": f"create external table {name('typed')} {typed} {BY_MONTH} stored as parquet {at('typed')}",
+        "daily": f"create external table {name('daily')} {OURS} partitioned by (day string) stored as parquet {at('daily')}",
+        "flat": f"create external table {name('flat')} {OURS} stored as parquet {at('flat')}",
+        "seen": f"create view {name('seen')} as select 1 as `year`",
+        "managed": f"create table {name('managed')} {OURS} {BY_MONTH} stored as parquet {at('managed')}",
+        "moved": f"create external table {name('moved')} {OURS} {BY_MONTH} stored as parquet {at('elsewhere')}",
+    }
+    for statement in wrong.values():
+        hive.query(statement)
+    config = write_map(
+        tmp_path,
+        hive_database,
+        kafka.bootstrap,
+        uri,
+        [
+            flights_table(name("well"), topic),
+            *(flights_table(name(table), topic) for table in wrong),
+            flights_table(name("absent"), topic, create=False),
+        ],
+        hive={"url": f"hive://{hive.address}"},
+    )
+    codes = {
+        "text": "hive.format",
+        "orc": "hive.format",
+        "typed": "hive.columns",
+        "daily": "hive.partition_columns",
+        "flat": "hive.partition_columns",
+        "seen": "hive.not_a_table",
+        "managed": "hive.managed",
+        "moved": "hive.location",
+        "absent": "hive.no_table",
+    }
+
+    def assert_only_the_healthy_one_is_dumped(log: str) -> None:
+        for table, code in codes.items():
+            assert f"{name(table)} is set aside" in log and f"[{code}]" in log, table
+            for directory in (location(uri, name(table)), f"{ledger_root(uri)}/kafka_partition_offsets"):
+                assert [p for p in tree.files(directory) if f"/{table}/" in p or f".{table}/" in p] == []
+        assert_settled(tree, ledger_root(uri), name("well"), location(uri, name("well")), ends_of(stored))
+        assert_exactly(tree, location(uri, name("well")), stored, flight)
+        assert hive.query(f"select count(*) from {name('well')}") == [(len(stored),)]
+
+    first = run_once(config)
+    assert first.code == 75, first.log[-3000:]
+    assert_only_the_healthy_one_is_dumped(first.log)
+
+    with Running(config) as run:
+        run.wait_until(lambda: all(run.said(f"{name(t)} is set aside") for t in codes), "all looked at")
+        assert_only_the_healthy_one_is_dumped(run.log.read_text())
+        hive.query(f"drop table {name('text')}")
+        properties = "'TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE'"
+        hive.query(f"alter table {name('managed')} set tblproperties ({properties})")
+        hive.query(f"alter table {name('moved')} set {at('moved')}")
+        corrected = ["text", "managed", "moved"]
+        run.wait_until(
+            lambda: all(_lag(config, name(table)) == 0 for table in corrected), "corrected", pause=1.0
+        )
+        assert run.terminate() == 143, run.tail()
+    for table in corrected:
+        assert_settled(tree, ledger_root(uri), name(table), location(uri, name(table)), ends_of(stored))
+        assert_exactly(tree, location(uri, name(table)), stored, flight)
+        assert hive.query(f"select count(*) from {name(table)}") == [(len(stored),)]
+    for table in ("orc", "typed", "daily", "flat", "seen"):
+        assert tree.files(location(uri, name(table))) == {}, table
+
+
+@pytest.mark.timeout(1200)
+def test_a_table_waits_for_hives_first_answer_and_then_dumps_on_without_hive(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, 2)
+    stored = produce(kafka.bootstrap, unique, flights()[:5_000], 2)
+    (tmp_path / "hive").mkdir()
+    with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
+        hive.kill()
+        config = write_map(
+            tmp_path,
+            unique,
+            kafka.bootstrap,
+            uri,
+            [flights_table(table, unique)],
+            hive={"url": f"hive://{hive.address}", "timeout": "10s"},
+        )
+        with Running(config) as run:
+            run.wait_until(lambda: run.said("hive.not_compared"), "told to wait")
+            assert tree.files(location(uri, table)) == {} == tree.files(f"{ledger_root(uri)}/{table}")
+            assert tree.files(f"{ledger_root(uri)}/kafka_partition_offsets") == {}
+            hive.start()
+            run.wait_until(lambda: _lag(config, table) == 0, "dumped", pause=1.0)
+            assert run.times_said(f"{table} is set aside") == 1, run.tail()
+            assert run.terminate() == 143, run.tail()
+        assert_exactly(tree, location(uri, table), stored, flight)
+        for hide in (hive.kill, hive.start, hive.service.suspend):
+            hide()
+            if hide == hive.start:
+                continue
+            more = produce(kafka.bootstrap, unique, flights()[5_000:6_000], 2)
+            stored = {**stored, **more}
+            done = run_once(config)
+            assert "hive.not_compared" not in done.log, done.log[-3000:]
+            assert_exactly(tree, location(uri, table), stored, flight)
+        hive.service.resume()
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+
+
+def _lag(config: Path, table: str) -> object:
+    """None while the table has no ledger, or no positions."""
+    for found in json.loads(command("status", config, "--json").out)["tables"]:
+        if found["table"] == table and found["partitions"]:
+            return found["lag_records"]
+    return None

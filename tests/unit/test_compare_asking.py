@@ -1,0 +1,126 @@
+"""Questions to Hive: nobody waits for a silent server, and what it answers late is not lost."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.service.compare.answers import Agrees, Answer, Differs, NoAnswer
+from kafka2hive.service.compare.asking import Ask, Asking, Question
+
+LONG = 60.0
+
+
+class Server:
+    """Answers by the table's name; hangs while `hanging` is set."""
+
+    def __init__(self, answers: dict[str, Answer] | None = None) -> None:
+        self.answers = answers or {}
+        self.hanging = threading.Event()
+        self.go_on = threading.Event()
+        self.reached = threading.Semaphore(0)
+        self.asked: list[str] = []
+        self.sessions = 0
+
+    @contextmanager
+    def session(self) -> Iterator[Ask]:
+        self.sessions += 1
+        yield self._ask
+
+    def _ask(self, question: Question) -> Answer:
+        self.asked.append(question.table)
+        self.reached.release()
+        if self.hanging.is_set():
+            assert self.go_on.wait(LONG)
+        return self.answers.get(question.table, Agrees())
+
+
+def q(table: str) -> Question:
+    return Question(table, create=False)
+
+
+def test_a_thousand_tables_are_asked_for_once_each_in_a_few_sessions() -> None:
+    server = Server()
+    asking = Asking(server.session, threads=4, patience=LONG)
+    tables = [f"d.t{n}" for n in range(1000)]
+    found: list[Answer] = []
+    askers = [
+        threading.Thread(target=lambda part=part: found.extend(asking.answer(q(t)) for t in part))
+        for part in (tables[n::8] for n in range(8))
+    ]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    assert found == [Agrees()] * 1000
+    assert sorted(server.asked) == sorted(tables) and server.sessions <= 4
+
+
+def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
+    server = Server()
+    server.hanging.set()
+    asking = Asking(server.session, threads=2, patience=0.0)
+    assert isinstance(asking.answer(q("d.a")), NoAnswer)
+    patient = Asking(server.session, threads=2, patience=LONG)
+    first = threading.Thread(target=patient.answer, args=(q("d.b"),))
+    first.start()
+    assert server.reached.acquire(timeout=LONG)
+    patient._silent = NoAnswer("silent")  # as after the patience; the test must not wait a minute for it
+    assert [patient.answer(q(f"d.{n}")) for n in range(50)] == [NoAnswer("silent")] * 50
+    server.go_on.set()
+    first.join()
+
+
+def test_a_late_answer_is_there_for_the_next_who_asks() -> None:
+    server = Server()
+    server.hanging.set()
+    asking = Asking(server.session, threads=1, patience=0.0)
+    assert isinstance(asking.answer(q("d.a")), NoAnswer)
+    server.hanging.clear()
+    server.go_on.set()
+    while isinstance(answer := asking.answer(q("d.a")), NoAnswer):
+        pass
+    assert answer == Agrees()
+    assert set(server.asked) == {"d.a"}
+
+
+def test_after_an_outage_the_rest_is_not_asked_for_and_an_answer_ends_the_silence() -> None:
+    away = NoAnswer("connection refused")
+    server = Server({"d.a": away})
+    asking = Asking(server.session, threads=1, patience=LONG)
+    assert asking.answer(q("d.a")) == away
+    assert asking.answer(q("d.b")) == away, "not waited for"
+    while asking.answer(q("d.b")) == away:
+        pass
+    assert asking.answer(q("d.c")) == Agrees(), "waited for again"
+
+
+def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
+    differs = Differs(TableError("hive.format", "text"))
+    server = Server({"d.a": differs})
+    server.hanging.set()
+    asking = Asking(server.session, threads=1, patience=0.0)
+    assert isinstance(asking.answer(q("d.a")), NoAnswer)
+    server.answers.clear()
+    server.go_on.set()
+    while isinstance(answer := asking.answer(q("d.a")), NoAnswer):
+        pass
+    assert answer == Agrees()
+
+
+def test_a_bug_in_an_ask_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda what: told.append(what.exc_value))
+
+    class Broken(Server):
+        def _ask(self, question: Question) -> Answer:
+            raise RuntimeError(f"a bug at {question.table}")
+
+    asking = Asking(Broken().session, threads=1, patience=LONG)
+    assert asking.answer(q("d.a")) == NoAnswer("asking for d.a failed")
+    for thread in threading.enumerate():
+        if thread.name == "ask-hive":
+            thread.join()
+    assert [str(error) for error in told] == ["a bug at d.a"]

@@ -1,0 +1,250 @@
+"""Nothing is committed to a table that Hive has otherwise than the map, nor to one that was never compared."""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, join, staging_directory
+from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
+from kafka2hive.service.compare.answers import Agrees, Answer, Differs, NoAnswer
+from kafka2hive.service.compare.asking import Question
+from kafka2hive.service.compare.gate import Gate, HiveGate, NoHive
+from kafka2hive.service.dump import Dump
+from kafka2hive.service.holding import Holding
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.report import Reporter
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.witness import Witness
+from kafka2hive.storage.port import write_file
+from tests.unit.test_once import EARLY, Kafka, Schemas, make_wiring, next_epoch, planned, run
+
+LETTERS = "air.once_dead_letters"
+AWAY = NoAnswer("connection refused")
+OTHER = Differs(TableError("hive.format", "it does not hold Parquet files but is read by TextInputFormat"))
+MISPLACED = TableError("hive.misplaced", "is registered elsewhere")
+
+
+class Hive:
+    """What Hive says to each table; `columns` is the map's."""
+
+    def __init__(self, answer: Answer = Agrees()) -> None:  # noqa: B008  a value
+        self.otherwise = answer
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[Question] = []
+        self.columns = "a int"
+
+    def answer(self, question: Question) -> Answer:
+        self.asked.append(question)
+        return self.answers.get(question.table, self.otherwise)
+
+    def spec(self, name: str) -> ComparedTable:
+        return ComparedTable(name, f"file:///w/{name}", "parquet", self.columns, "dt string")
+
+    def gate(self) -> Gate:
+        return HiveGate(self.spec, self.answer, LETTERS)
+
+
+def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[Dump, Holding]:
+    """A start of the run, as far as its first take-over."""
+    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
+    witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
+    schemas = Schemas()
+    schemas.tries.append("air.late")  # there at the first try
+    holding = Holding(wiring, judge, witness, schemas.resolve, lambda _: None, lambda _: None, gate)
+    view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
+    holding.refresh(view.cluster().topics)
+    holding.start_due_tables()
+    return Dump(wiring, view, holding, Reporter(()), slots=1, once=False), holding
+
+
+def pass_time(wiring: Wiring, seconds: float = 400.0) -> None:
+    wiring.ports.clock.sleep(seconds)
+
+
+def codes(holding: Holding) -> dict[str, str]:
+    return {t.name: t.aside.error.code for t in holding.set_aside_tables() if t.aside is not None}
+
+
+def epochs(wiring: Wiring, table: str) -> list[str]:
+    """The names of the table's snapshots; none without a ledger."""
+    root = Path(wiring.paths(table).table_directory.removeprefix("file://"))
+    return sorted(path.name for path in root.glob("g*/e*"))
+
+
+def dumped(dump: Dump, wiring: Wiring) -> int:
+    """Records planned and committed until nothing is due."""
+    records = 0
+    for _ in range(20):
+        pass_time(wiring)
+        epoch = dump.plan()
+        if epoch is None:
+            return records
+        records += sum(map(len, planned(epoch)))
+        run(dump, epoch)
+    raise AssertionError("it goes on for ever")
+
+
+def test_a_table_that_was_never_compared_has_not_even_a_ledger_before_hive_answers(tmp_path: Path) -> None:
+    wiring, hive = make_wiring(tmp_path), Hive(AWAY)
+    dump, holding = begin(wiring, Kafka(), hive.gate())
+    assert codes(holding) == {"air.early": "hive.not_compared", "air.late": "hive.not_compared"}
+    assert dumped(dump, wiring) == 0 and epochs(wiring, "air.early") == []
+    assert not any(question.create for question in hive.asked)
+    hive.otherwise = Agrees()
+    assert dumped(dump, wiring) == 18 and codes(holding) == {}
+
+
+def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka()
+    dump, holding = begin(wiring, kafka, Hive().gate())
+    pass_time(wiring)
+    dump.plan()  # first positions alone
+    state = holding.tables["air.early"].tenure
+    assert state is not None and [c.table for c in state.state.compared] == ["air.early", LETTERS]
+    dump, holding = begin(wiring, kafka, Hive(AWAY).gate())
+    assert dumped(dump, wiring) == 18 and codes(holding) == {}
+
+
+def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka()
+    dumped(begin(wiring, kafka, Hive().gate())[0], wiring)
+    before = epochs(wiring, "air.early")
+    hive = Hive(AWAY)
+    hive.columns = "a bigint"
+    kafka.ends[EARLY] = 50
+    dump, holding = begin(wiring, kafka, hive.gate())
+    assert dumped(dump, wiring) == 0 and codes(holding)["air.early"] == "hive.not_compared"
+    assert epochs(wiring, "air.early") == before
+    hive.otherwise = Agrees()
+    assert dumped(dump, wiring) == 43
+
+
+def test_what_was_compared_is_written_down_although_there_is_nothing_to_dump(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka()
+    dumped(begin(wiring, kafka, NoHive())[0], wiring)
+    dumped(begin(wiring, kafka, Hive().gate())[0], wiring)
+    _, holding = begin(wiring, kafka, Hive(AWAY).gate())
+    assert codes(holding) == {}
+
+
+def test_a_table_that_hive_has_otherwise_commits_nothing_also_after_a_restart(tmp_path: Path) -> None:
+    wiring, kafka, hive = make_wiring(tmp_path), Kafka(), Hive()
+    dumped(begin(wiring, kafka, hive.gate())[0], wiring)
+    kafka.ends[EARLY] = 50
+    before = epochs(wiring, "air.early")
+    hive.answers["air.early"] = OTHER
+    for _ in range(2):
+        dump, holding = begin(wiring, kafka, hive.gate())
+        assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.format"}
+        assert epochs(wiring, "air.early") == before
+    hive.answers["air.early"] = AWAY
+    assert dumped(dump, wiring) == 0, "Hive has refused it in this run, its silence changes nothing"
+    del hive.answers["air.early"]
+    assert dumped(dump, wiring) == 43 and codes(holding) == {}
+
+
+def test_an_epoch_under_way_is_not_committed_when_hive_refuses_the_table_meanwhile(tmp_path: Path) -> None:
+    wiring, hive = make_wiring(tmp_path), Hive()
+    dump, holding = begin(wiring, Kafka(), hive.gate())
+    epoch = next_epoch(dump)
+    before = epochs(wiring, "air.early")
+    hive.answers["air.early"] = OTHER
+    dump.refused_by_hive("air.early", OTHER.error)
+    run(dump, epoch)
+    assert epochs(wiring, "air.early") == before and codes(holding) == {"air.early": "hive.format"}
+    waits = [holding.tables["air.early"].failures]
+    for _ in range(3):
+        assert dumped(dump, wiring) == 0
+        waits.append(holding.tables["air.early"].failures)
+    assert waits == sorted(set(waits)), "it waits longer each time"
+
+
+def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka()
+    dump, holding = begin(wiring, kafka, Hive().gate())
+    dumped(dump, wiring)
+    partition = frozenset({HivePartition("air.early", "dt=1", "file:///w/air.early/dt=1")})
+    kafka.ends[EARLY] = 50
+    dump.refused_by_hive("air.early", MISPLACED, partition)
+    assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.misplaced"}
+    dump.debts_paid(partition)
+    assert dumped(dump, wiring) == 43 and codes(holding) == {}
+
+
+def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[TableManifest]:
+    """Table `of` brings one dead letter, everything else is tombstones."""
+    found = []
+    for plan in epoch.tasks:
+        for t in plan.tables:
+            letters = 1 if t.table == of else 0
+            accounts = tuple(
+                RangeAccount(
+                    plan.index, r, Account(len(r), tombstones=len(r) - letters, dead_lettered=letters)
+                )
+                for r in t.ranges
+            )
+            files = (_letter_file(wiring, t.table, t.epoch, plan.index, t.ranges),) if letters else ()
+            found.append(TableManifest(t.table, plan.index, t.epoch, files=files, accounts=accounts))
+    return found
+
+
+def _letter_file(wiring: Wiring, table: str, epoch: int, task: int, ranges: object) -> DataFile:
+    (rule,) = (r for r in wiring.map.tables if r.table == table)
+    path = f"source_table={table}/dt=2026-11-21"
+    partition = HivePartition(LETTERS, path, join(wiring.map.dead_letters.location, path))
+    name = DataFileName("letters", task, "0" * 8, 1, epoch, wiring.ports.new_uuid(), "parquet")
+    staged = join(staging_directory(rule.location), name.in_state("pending"))
+    wiring.ports.files.mkdirs(staging_directory(rule.location))
+    write_file(wiring.ports.files, staged, b"letter")
+    final = join(partition.location, name.in_state("final"))
+    return DataFile(FileKind.DEAD_LETTER, staged, final, partition, 6, 1, "crc32:0", task, tuple(ranges))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [OTHER, AWAY], ids=["another table", "never compared"])
+def test_only_a_table_with_dead_letters_waits_for_the_table_of_the_dead_letters(
+    tmp_path: Path, answer: Answer
+) -> None:
+    wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
+    hive.answers[LETTERS] = answer
+    dump, holding = begin(wiring, Kafka(), hive.gate())
+    epoch = next_epoch(dump)
+    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    code = "hive.format" if answer is OTHER else "hive.not_compared"
+    assert codes(holding) == {"air.early": code}
+    assert epochs(wiring, "air.early") == ["e000000.final", "e000001.final"]
+    assert dumped(dump, wiring) == 0, "its records are not read again and again"
+    del hive.answers[LETTERS]
+    pass_time(wiring)
+    epoch = next_epoch(dump)
+    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    assert codes(holding) == {} and "e000002.final" in epochs(wiring, "air.early")
+
+
+def _with_any_dead_letters(wiring: Wiring) -> Wiring:
+    tables = tuple(replace(rule, dead_letter_share=1.0) for rule in wiring.map.tables)
+    return replace(wiring, map=replace(wiring.map, tables=tables))
+
+
+def test_the_same_trouble_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    wiring, hive = make_wiring(tmp_path), Hive(AWAY)
+    with caplog.at_level(logging.INFO):
+        dump, _ = begin(wiring, Kafka(), hive.gate())
+        for _ in range(5):
+            pass_time(wiring)
+            dump.plan()
+    assert caplog.text.count("air.early is set aside") == 1
+
+
+def test_a_map_without_hive_compares_nothing(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    dump, holding = begin(wiring, Kafka(), NoHive())
+    assert dumped(dump, wiring) == 18
+    tenure = holding.tables["air.early"].tenure
+    assert tenure is not None and tenure.state.compared == ()
