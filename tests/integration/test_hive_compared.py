@@ -48,7 +48,7 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
         "text": f"create external table {name('text')} {OURS} {BY_MONTH} stored as textfile {at('text')}",
         "orc": f"create external table {name('orc')} {OURS} {BY_MONTH} stored as orc {at('orc')}",
         "typed": f"create external table {name('typed')} {typed} {BY_MONTH} stored as parquet {at('typed')}",
-        "daily": f"create external table {name('daily')} {OURS} partitioned by (day string) stored as parquet {at('daily')}",
+        "daily": f"create external table {name('daily')} {OURS} partitioned by (month_of string) stored as parquet {at('daily')}",
         "flat": f"create external table {name('flat')} {OURS} stored as parquet {at('flat')}",
         "seen": f"create view {name('seen')} as select 1 as `year`",
         "managed": f"create table {name('managed')} {OURS} {BY_MONTH} stored as parquet {at('managed')}",
