@@ -108,6 +108,7 @@ def verify_document(service: str, result: VerifyResult) -> Document:
             "findings": [{"code": f.code, "where": f.where, "message": f.message} for f in table.findings],
             "no_answer": list(table.no_answer),
             "not_checked": [*table.no_answer, *table.not_checked],
+            "accepted": list(table.accepted),
         }
         for table in result.tables
     ]
@@ -227,6 +228,7 @@ def _recovered(table: RecoveredTable) -> Document:
         ],
         "error": _error(table.error) if table.error else None,
         "rebuilt": _rebuilt(table.rebuilt) if table.rebuilt else None,
+        "forgotten": [_partition(partition) for partition in table.forgotten],
     }
 
 

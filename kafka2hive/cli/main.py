@@ -113,6 +113,14 @@ def recover(
             help="Record offsets that Kafka lost, and go on. TOPIC:* for all.",
         ),
     ] = None,
+    forget_registration: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--forget-registration",
+            metavar="TABLE PARTITION",
+            help="Go on without telling Hive of a partition that it refuses. PARTITION as in dt=2013-01-17.",
+        ),
+    ] = None,
     rebuild_ledger: Annotated[
         str | None,
         typer.Option(
@@ -126,10 +134,12 @@ def recover(
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
     from kafka2hive.cli.recover import parse_gaps, recover_command
     from kafka2hive.service.recover import RecoverOrder
+    from kafka2hive.service.registration.forget import Registration
 
     gaps = parse_gaps(accept_gap or ())
     tables, losses, again = tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ())
-    order = RecoverOrder(plan, takeover, tables, losses, again, gaps, rebuild_ledger)
+    forget = (Registration(*forget_registration),) if forget_registration else ()
+    order = RecoverOrder(plan, takeover, tables, losses, again, gaps, rebuild_ledger, forget)
     raise typer.Exit(recover_command(config, order, json, color, log_format))
 
 

@@ -83,6 +83,7 @@ def _details(table: RecoveredTable) -> list[str]:
     if table.swept:
         lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
+    lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
     lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
     return lines

@@ -25,7 +25,6 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     Stop,
     Surprise,
-    TableError,
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
@@ -37,19 +36,18 @@ from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.rebuild import RebuiltLedger
+from kafka2hive.service.registration.forget import (
+    Forgetting,
+    Payment,
+    Registration,
+    forget,
+    refuse_unknown_registrations,
+)
 from kafka2hive.service.repair import Repairs, remedies
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Payment:
-    """What became of debts: `left` are still owed, `refused` is why Hive does not want them (None: it was only away)."""
-
-    left: frozenset[HivePartition] = frozenset()
-    refused: TableError | None = None
 
 
 Pay = Callable[[frozenset[HivePartition]], Payment]
@@ -79,13 +77,15 @@ class RecoverOrder:
     refetch: tuple[str, ...] = ()
     accept_gap: tuple[GapAcceptance, ...] = ()
     rebuild: str | None = None
+    forget: tuple[Registration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTable:
     """One table's result. `epoch` is the newest, `rolled_forward` the one that was pending (None: nothing was).
 
-    `repaired` and `gaps` are the losses and gaps recorded by this call. `resumes_at`: positions (end = next offset)
+    `repaired`, `gaps` and `forgotten` are the losses, gaps and registrations given up that this call has recorded.
+    `resumes_at`: positions (end = next offset)
     from which the next run goes on. DONE with an `error`: rolled forward, but Hive refuses its partitions.
     """
 
@@ -104,6 +104,7 @@ class RecoveredTable:
     resumes_at: tuple[Position, ...] = ()
     error: Kafka2HiveError | None = None
     rebuilt: RebuiltLedger | None = None
+    forgotten: tuple[HivePartition, ...] = ()
 
 
 _WORST_FIRST = (
@@ -195,7 +196,7 @@ def _refuse_unknown_places(
 
     A ledger that cannot be read may be the one: then nothing is refused, and its own trouble is told instead.
     """
-    if not (order.accept_loss or order.refetch or order.accept_gap):
+    if not (order.accept_loss or order.refetch or order.accept_gap or order.forget):
         return
     views = []
     try:
@@ -206,6 +207,7 @@ def _refuse_unknown_places(
             if order.tables or view.state.service == wiring.map.service:
                 views.append(view)
         repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
+        refuse_unknown_registrations((view.state for view in views), order.forget)
     except (NoLedger, Stop, Surprise, StorageError) as trouble:
         log.debug("whether what was named exists cannot be said: %s", trouble)
 
@@ -280,12 +282,16 @@ def _recover_table(
         publish(replace(change, open_debts=frozenset(tenure.state.debts)))
     owed = frozenset(tenure.state.debts)
     payment = pay(owed) if owed else Payment()
-    if payment.left != owed:
-        publish(Change(open_debts=payment.left))
-    return _done(started, tenure, len(owed - payment.left), payment, change)
+    paid = len(owed - payment.left)
+    forgetting = forget(tenure, payment, order.forget, wiring.ports.clock.now())
+    if forgetting.payment.left != owed:
+        publish(Change(open_debts=forgetting.payment.left, forgotten=forgetting.recorded))
+    return _done(started, tenure, paid, forgetting, change)
 
 
-def _done(started: Started, tenure: Tenure, paid: int, payment: Payment, change: Change) -> RecoveredTable:
+def _done(
+    started: Started, tenure: Tenure, paid: int, forgetting: Forgetting, change: Change
+) -> RecoveredTable:
     return RecoveredTable(
         tenure.paths.table,
         Recovery.DONE,
@@ -299,7 +305,8 @@ def _done(started: Started, tenure: Tenure, paid: int, payment: Payment, change:
         repaired=tuple(loss.path for loss in change.losses),
         gaps=change.gaps,
         resumes_at=tenure.state.positions,
-        error=payment.refused,
+        error=forgetting.error or forgetting.payment.refused,
+        forgotten=tuple(f.partition for f in forgetting.recorded),
     )
 
 

@@ -16,7 +16,6 @@ from kafka2hive.model.layout import Generation
 from kafka2hive.service.map_tables import MapTables
 from kafka2hive.service.rebuild import rebuild_ledger
 from kafka2hive.service.recover import (
-    Payment,
     RecoveredTable,
     RecoverOrder,
     RecoverResult,
@@ -26,6 +25,7 @@ from kafka2hive.service.recover import (
 )
 from kafka2hive.service.refetch import refetch_file
 from kafka2hive.service.registrar import Registrar
+from kafka2hive.service.registration.forget import Payment
 from kafka2hive.service.repair import Repairs
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -95,14 +95,22 @@ class _Outside:
             return Payment(debts)
         payable = frozenset(d for d in debts if d.table in self._resolvable({d.table for d in debts}))
         refusals: list[TableError] = []
+        by_partition: dict[HivePartition, TableError] = {}
+
+        def refused(_table: str, error: TableError, partitions: frozenset[HivePartition]) -> None:
+            refusals.append(error)
+            by_partition.update(dict.fromkeys(partitions, error))
+
         registrar = Registrar(
             self._metastore,
             self._catalogue.ensure,
             paid=lambda paid: log.info("registered %d partitions in Hive", len(paid)),
-            refused=lambda _table, error, _partitions: refusals.append(error),
+            refused=refused,
         )
         left = registrar.pay(payable)
-        return Payment(left | (debts - payable), refusals[0] if refusals else None)
+        whole_tables = [error for error in refusals if error not in by_partition.values()]
+        first = next(iter((*whole_tables, *refusals)), None)
+        return Payment(left | (debts - payable), first, by_partition)
 
     def refetch(self, tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
         """See refetch_file."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kafka2hive.config.values import BucketTime
-from kafka2hive.hive.locations import same_location
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.audit import audit_history, lost_paths
 from kafka2hive.ledger.finding import Finding
@@ -13,12 +12,13 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ServiceUnavailable
-from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit_files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit_ledger import audit_place, vanished_ledgers
 from kafka2hive.service.ledgers import did_you_mean, ledger_tables, unknown_tables
+from kafka2hive.service.registration.audit import accepted, unregistered
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound, StorageError
 
@@ -68,6 +68,7 @@ class Silent:
 class VerifiedTable:
     """One table's audit: what was looked at, and what was found.
 
+    `accepted`: what a person gave up, so no finding.
     `no_answer` says which service did not answer, `not_checked` what cannot be checked any more or at all.
     """
 
@@ -79,6 +80,7 @@ class VerifiedTable:
     findings: tuple[Finding, ...]
     no_answer: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ def _verify_table(
             no_answer.append(f"Kafka: {error.message}")
     if metastore is not None:
         try:
-            findings += _unregistered(history, metastore)
+            findings += unregistered(history.finals, history.newest, metastore, wiring.ports.clock)
         except MetastoreUnavailable as error:
             no_answer.append(f"Hive: {error}")
     return VerifiedTable(
@@ -238,6 +240,7 @@ def _verify_table(
         tuple(findings),
         tuple(dict.fromkeys(no_answer)),
         tuple(not_checked),
+        accepted(history.newest),
     )
 
 
@@ -306,27 +309,3 @@ def _beyond_kafka(newest: Snapshot, kafka: KafkaAdmin) -> list[Finding]:
         for p in newest.positions
         if p.topic_partition in ends and ends[p.topic_partition].offset < p.end
     ]
-
-
-def _unregistered(history: _History, metastore: Metastore) -> list[Finding]:
-    """Every Hive partition with data is registered where it lies, or the newest snapshot owes it."""
-    touched = {f.hive_partition for s in history.finals for f in s.files if f.hive_partition.path}
-    found = []
-    for partition in sorted(touched - set(history.newest.debts)):
-        name = f"{partition.table} {partition.path}"
-        try:
-            where = metastore.location(partition)
-        except MetastoreRefused as error:
-            found.append(Finding("verify.hive", name, str(error)))
-            continue
-        if where is None:
-            found.append(
-                Finding("verify.hive", name, f"is not registered; its rows are at {partition.location}")
-            )
-        elif not same_location(where, partition.location):
-            found.append(
-                Finding(
-                    "verify.hive", name, f"is registered at {where}, its rows are at {partition.location}"
-                )
-            )
-    return found

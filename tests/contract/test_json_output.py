@@ -61,6 +61,9 @@ def _recovered() -> RecoverResult:
         debts_open=1,
         repaired=("hdfs://namenode:8020/a.final",),
         gaps=(AcceptedGap(OffsetRange(PARTITION, 3, 9), "retention", "2013-01-01T00:00:00Z", 42),),
+        forgotten=(
+            HivePartition("air.flights", "dt=2012-12-31", "hdfs://namenode:8020/air/flights/dt=2012-12-31"),
+        ),
         resumes_at=(Position(PARTITION, 10, 20),),
     )
     lost = Stop("ledger.missing", "hdfs://namenode:8020/b.final: neither there nor staged", "give it up")
@@ -139,6 +142,7 @@ def _verified() -> VerifyResult:
         (finding,),
         ("Kafka: nobody answers",),
         ("500 offsets aged out of Kafka: flights-0@[0, 500)",),
+        ("air.flights dt=2012-12-31 is not registered in Hive, given up 2013-01-01T00:00:00Z: denied",),
     )
     return VerifyResult((table,), (("air.planes", Stop("ledger.damaged", "the checksum is wrong")),))
 

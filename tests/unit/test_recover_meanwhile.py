@@ -13,7 +13,8 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
 from kafka2hive.service.pending import pending_files
-from kafka2hive.service.recover import Payment, RecoveredTable, RecoverOrder, recover
+from kafka2hive.service.recover import RecoveredTable, RecoverOrder, recover
+from kafka2hive.service.registration.forget import Payment
 from kafka2hive.service.repair import Repairs
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem

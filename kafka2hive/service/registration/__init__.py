@@ -1,0 +1,1 @@
+"""Registrations in Hive that a person gives up, and what `verify` finds of registrations."""
