@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.oracle.tree import Tree
 
-_TAGS = ("file", "header", "position", "account", "gap", "loss", "debt")
+_TAGS = ("file", "header", "position", "account", "gap", "loss", "debt", "compared", "forgotten")
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]
 """The objects of a snapshot by their tag."""
