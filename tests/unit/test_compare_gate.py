@@ -23,6 +23,7 @@ from kafka2hive.service.report import Reporter
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.service.witness import Witness
 from kafka2hive.storage.port import write_file
+from tests.unit.task_files import delivered_as
 from tests.unit.test_once import EARLY, Kafka, Schemas, make_wiring, next_epoch, planned, run
 
 LETTERS = "air.once_dead_letters"
@@ -191,7 +192,8 @@ def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[Tab
                 for r in t.ranges
             )
             files = (_letter_file(wiring, t.table, t.epoch, plan.index, t.ranges),) if letters else ()
-            found.append(TableManifest(t.table, plan.index, t.epoch, files=files, accounts=accounts))
+            delivered = delivered_as(accounts)
+            found.append(TableManifest(t.table, plan.index, t.epoch, files, accounts, delivered))
     return found
 
 
