@@ -33,12 +33,7 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
 
 
 def ensure_database(session: HiveSession, database: str, table_location: str = "") -> None:
-    """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused."""
-    session.run(database_statement(database, table_location))
-
-
-def database_statement(database: str, table_location: str = "") -> str:
-    """`CREATE DATABASE IF NOT EXISTS ..`.
+    """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused.
 
     Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have made it
     already, and Hive 4 does not make a database whose default directory exists ("Unable to create database managed
@@ -47,7 +42,7 @@ def database_statement(database: str, table_location: str = "") -> str:
     directory = parent(table_location) if table_location else ""
     named = directory.endswith(f"/{database}.db")
     location = f" LOCATION {text.literal(directory)}" if named else ""
-    return f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}"
+    session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
 
 
 def create_table(session: HiveSession, wish: TableWish, ledger_id: str) -> None:

@@ -11,9 +11,7 @@ from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import (
     TableWish,
-    create_statement,
     create_table,
-    database_statement,
     describe,
     ensure_database,
     partition_columns,
@@ -87,12 +85,6 @@ class Catalogue:
     def spec(self, name: str) -> ComparedTable:
         """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
         return compared_table(self._wishes[name][0])
-
-    def statements(self, name: str) -> tuple[str, ...]:
-        """What Hive is sent when the table is missing."""
-        wish, _ = self._wishes[name]
-        ledger = self._ledgers.get(name, "-")
-        return database_statement(name.partition(".")[0], wish.location), create_statement(wish, ledger)
 
     def compare(self, session: HiveSession, name: str, *, create: bool) -> bool:
         """Hive's table against the map's; True: it is there. A missing one is made with `create`.

@@ -59,6 +59,7 @@ class Holding:
         self._gate = gate
         self._side_by_side = wiring.side_by_side
         self._topics: frozenset[str] | None = None
+        self._told: set[str] = set()
 
     def refresh(self, topics: Collection[str]) -> None:
         """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet."""
@@ -128,7 +129,8 @@ class Holding:
         self._gate.differs(name, error)
         table = self.tables.get(name)
         if table is None:
-            log.error("%s", error)
+            log.log(logging.DEBUG if str(error) in self._told else logging.ERROR, "%s", error)
+            self._told.add(str(error))
             return
         table.admitted = table.admitted and bool(partitions)
         table.refused.update(dict.fromkeys(partitions, error))

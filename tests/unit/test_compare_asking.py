@@ -103,8 +103,11 @@ def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
     server.hanging.set()
     asking = Asking(server.session, threads=1, patience=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
-    server.answers.clear()
+    server.hanging.clear()
     server.go_on.set()
+    while asking.answer(q("d.b")) != Agrees():
+        pass  # one thread asks: it has the refusal of d.a by now
+    server.answers.clear()
     while isinstance(answer := asking.answer(q("d.a")), NoAnswer):
         pass
     assert answer == Agrees()

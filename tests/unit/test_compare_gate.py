@@ -176,6 +176,7 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
     dump.refused_by_hive("air.early", MISPLACED, partition)
     assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.misplaced"}
     dump.debts_paid(partition)
+    assert codes(holding) == {}, "at once, not when the wait is over"
     assert dumped(dump, wiring) == 43 and codes(holding) == {}
 
 
@@ -193,7 +194,9 @@ def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[Tab
             )
             files = (_letter_file(wiring, t.table, t.epoch, plan.index, t.ranges),) if letters else ()
             delivered = delivered_as(accounts)
-            found.append(TableManifest(t.table, plan.index, t.epoch, files, accounts, delivered))
+            found.append(
+                TableManifest(t.table, plan.index, t.generation, t.epoch, files, accounts, delivered)
+            )
     return found
 
 
