@@ -149,7 +149,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "a topic partition that nobody asked for is passed over",
         COUNTED,
-        (('            raise FetchBug(f"offset', '            return\n            raise FetchBug(f"offset'),),
+        (("        if count is None:\n", "        if count is None:\n            return\n"),),
         READS,
     ),
     TextMutant(

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.values import Refusal, TableManifest, manifest_from_json, manifest_to_json
 from kafka2hive.service.dead_letters.share import FLOOR_RECORDS, check_dead_letters
-from tests.unit.fake_consumer import FakeLog
+from tests.unit.fake_consumer import FakeLog, log_of
 from tests.unit.task_files import offsets, table_settings
 from tests.unit.test_task_rows import run_task_of
 
@@ -79,6 +82,19 @@ def test_the_three_most_frequent_reasons_are_named_each_with_a_place_and_the_col
         " 25 of 105 json.utf8, e.g. t-3@9 (why)"
     ) in str(error.value)
     assert "json.range" not in str(error.value)
+
+
+def test_reasons_are_counted_over_all_chunks_and_the_first_record_is_the_example() -> None:
+    found, source = Refusals(), offsets("t", 3, 0, 20)
+    for start in (0, 10):
+        messages = [log_of(start, start + 1, start + 2).message(("t", 3), start + n) for n in range(3)]
+        chunk = Chunk("db.t", (Segment(source, 3, 3, -1),), messages)
+        found.add(chunk, np.array([0, 2]), ["json.utf8: why", "json.utf8: other"])
+        found.add(chunk, np.array([1]), ["json.type: column n expects bigint, got string"])
+    assert found.most_frequent() == (
+        Refusal("json.utf8", "", 4, HERE, 0, "why"),
+        Refusal("json.type", "n", 2, HERE, 1, "column n expects bigint, got string"),
+    )
 
 
 def test_a_task_says_why_its_records_were_refused() -> None:

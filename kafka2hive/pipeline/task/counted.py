@@ -14,6 +14,7 @@ import numpy.typing as npt
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Assignment
 
+from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import NEVER, Delivered
 from kafka2hive.pipeline.task.consumer import ConsumerPort
@@ -24,8 +25,12 @@ Key = tuple[str, int]
 Offsets = npt.NDArray[np.int64]
 
 
-class FetchBug(Exception):
+class FetchBug(Kafka2HiveError):
     """Kafka's client handed out a record it was not asked for: nothing of this attempt may be used."""
+
+
+def _wrong_record(what: str) -> FetchBug:
+    return FetchBug("task.wrong_record", what, "report it: a bug; nothing of this attempt is used")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +145,12 @@ class CountedConsumer:
         count = self._counts.get(run.key)
         offsets: Offsets = np.fromiter(map(Message.offset, run.messages), np.int64, len(run.messages))
         if count is None:
-            raise FetchBug(f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} came, which nobody asked for")
+            raise _wrong_record(
+                f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} came, which nobody asked for"
+            )
         first, last = int(offsets[0]), int(offsets[-1])
         if first < count.next or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1):
-            raise FetchBug(
+            raise _wrong_record(
                 f"{count.range}: expected offset {count.next} or later, each once and in order,"
                 f" got {len(offsets)} records {first}..{last}"
             )
