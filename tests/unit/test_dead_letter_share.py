@@ -58,6 +58,7 @@ def test_the_three_most_frequent_reasons_are_named_each_with_a_place_and_the_col
         "db.t",
         0,
         1,
+        7,
         refusals=(
             refusal("json.type", "dep_time", 40, 7, "column dep_time expects bigint, got string"),
             refusal("json.utf8", "", 5, 9),
@@ -67,6 +68,7 @@ def test_the_three_most_frequent_reasons_are_named_each_with_a_place_and_the_col
         "db.t",
         1,
         1,
+        7,
         refusals=(
             refusal("bucket.no_time", "at", 30, 1_000),
             refusal("json.range", "n", 10, 1_001),
