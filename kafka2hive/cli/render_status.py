@@ -14,7 +14,7 @@ from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
 from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, OwnerLife, Starting, TableState
-from kafka2hive.service.identity import process_of
+from kafka2hive.service.identity import shown_process
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
 _EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
@@ -129,7 +129,7 @@ def _owner(generation: str) -> str:
     parsed = Generation.parse(generation)
     if parsed is None or parsed.owner is None or parsed.started is None:
         return "nobody yet"
-    host, _, pid = process_of(parsed.owner).rpartition("-")
+    host, _, pid = shown_process(parsed.owner).rpartition("-")
     since = datetime.strptime(parsed.started, "%Y%m%dT%H%M%SZ")
     return f"process {pid} on host {host} since {since} UTC, generation {parsed.number}"
 

@@ -1,31 +1,45 @@
 """Beats of a live owner: advice so that cron and a second `run` do not throw out a healthy one. Safety never depends on it.
 
 `<ledger root>/alive/<service>/beat.<owner>.<k>` is renamed to `k+1` every few seconds by the main loop's progress. Its
-content says which process beats, so that a starter on the same host can tell at once that it is gone.
+content says which process beats, so that a starter on the same host can tell at once that it is gone. A starter looks in
+all services' directories: the map's service may have been renamed since.
 """
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import Protocol
 
 import orjson
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.layout import alive_directory, beat_name, join, parse_beat_name
-from kafka2hive.storage.port import NotFound, StorageError, write_file
+from kafka2hive.model.layout import (
+    alive_directories,
+    alive_directory,
+    base_name,
+    beat_name,
+    join,
+    parse_beat_name,
+)
+from kafka2hive.storage.port import FileStatus, NotFound, StorageError, write_file
 
 BEAT_SECONDS = 2.0
 WATCHED_BEATS = 4
+UNKNOWN_NAMESPACE = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process of one boot of one host; `started` in clock ticks since boot, as the kernel counts them."""
+    """One process of one boot of one host; `started` in clock ticks since boot, as the kernel counts them.
+
+    `namespace` is the one that `pid` counts in: two containers of one host, even of one host name, may both have a process 1.
+    """
 
     host: str
     boot_id: str
     pid: int
     started: int
+    namespace: str = UNKNOWN_NAMESPACE
 
 
 class Processes(Protocol):
@@ -34,7 +48,7 @@ class Processes(Protocol):
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """True only when it certainly ran on this host and is not there any more."""
+        """True only when it certainly ran on this host, in this pid namespace, and is not there any more."""
         ...
 
 
@@ -84,30 +98,35 @@ class Beat:
 
     def _find_count(self) -> None:
         """After an unclear answer the directory tells where the beat stands; no beat of mine there: begin again."""
-        self._count = _beats(self._ports, self._directory).get(self._owner)
+        self._count = next(
+            (b.count for b in _beats(self._ports, self._directory) if b.owner == self._owner), None
+        )
 
 
-def live_owners(ports: Ports, root: str, service: str, processes: Processes) -> frozenset[str]:
-    """Watch a service's beats for a few of them on the own monotonic clock; the owners' names that beat now.
+def live_owners(
+    ports: Ports, root: str, processes: Processes, wanted: Callable[[str, str], bool]
+) -> dict[str, str]:
+    """Watch the beats that `wanted(service, owner)` picks; the names of the owners that beat now, each with its service.
 
-    Several may: a fenced run beats until it notices. Owners whose process on this very host is gone are dead at
-    once, without watching.
+    For a few beats, on the own monotonic clock; with none to watch it answers at once. Several of a service may beat: a
+    fenced run does until it notices. Owners whose process on this very host is gone are dead at once, without watching.
     """
-    directory = alive_directory(root, service)
     me = processes.me()
     before = {
-        owner: count
-        for owner, count in _beats(ports, directory).items()
-        if (identity := _identity(ports, join(directory, beat_name(owner, count)))) != me
+        beat.owner: beat
+        for beat in _all_beats(ports, root)
+        if wanted(beat.service, beat.owner)
+        and (identity := _identity(ports, beat.path)) != me
         and not (identity and processes.is_gone(identity))
     }
-    alive: set[str] = set()
+    alive: dict[str, str] = {}
     until = ports.clock.monotonic() + BEAT_SECONDS * WATCHED_BEATS
     while len(alive) < len(before) and ports.clock.monotonic() < until:
         ports.clock.sleep(BEAT_SECONDS / 2)
-        now = _beats(ports, directory)
-        alive |= {owner for owner, count in before.items() if now.get(owner, count) > count}
-    return frozenset(alive)
+        for beat in _all_beats(ports, root):
+            if beat.owner in before and beat.count > before[beat.owner].count:
+                alive[beat.owner] = beat.service
+    return alive
 
 
 def is_known_dead(ports: Ports, beat: str, processes: Processes) -> bool:
@@ -116,26 +135,48 @@ def is_known_dead(ports: Ports, beat: str, processes: Processes) -> bool:
     return identity is not None and processes.is_gone(identity)
 
 
-def _beats(ports: Ports, directory: str) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A beat as it lay there a moment ago."""
+
+    service: str
+    owner: str
+    count: int
+    path: str
+
+
+def _all_beats(ports: Ports, root: str) -> list[_Seen]:
+    services = [child.path for child in _list(ports, alive_directories(root)) if child.is_directory]
+    return [beat for directory in services for beat in _beats(ports, directory)]
+
+
+def _beats(ports: Ports, directory: str) -> list[_Seen]:
+    """One service's, each owner once: with its highest count."""
+    found = [(p, child.path) for child in _list(ports, directory) if (p := parse_beat_name(child.name))]
+    service = base_name(directory)
+    return list(
+        {owner: _Seen(service, owner, count, path) for (owner, count), path in sorted(found)}.values()
+    )
+
+
+def _list(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
-        parsed = [parse_beat_name(child.name) for child in ports.files.list(directory)]
+        return ports.files.list(directory)
     except NotFound:
-        return {}
+        return ()
     except StorageError as error:
         log.warning("look at beats in %s: %s", directory, error)
-        return {}
-    return dict(sorted(p for p in parsed if p))
+        return ()
 
 
 def _identity(ports: Ports, path: str) -> ProcessIdentity | None:
     try:
         value = orjson.loads(ports.files.read(path))
-        return ProcessIdentity(value["host"], value["boot_id"], value["pid"], value["started"])
+        found = ProcessIdentity(*(value[f.name] for f in fields(ProcessIdentity)))
+        return found if isinstance(found.pid, int) else None
     except (StorageError, ValueError, KeyError, TypeError):  # whatever is in it, it is advice only
         return None
 
 
 def _encode(identity: ProcessIdentity) -> bytes:
-    return orjson.dumps(
-        {"host": identity.host, "boot_id": identity.boot_id, "pid": identity.pid, "started": identity.started}
-    )
+    return orjson.dumps(asdict(identity))

@@ -221,8 +221,13 @@ def parse_partition_path(path: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
+def alive_directories(root: str) -> str:
+    """The directory that holds one of every service."""
+    return join(root, ALIVE_DIRECTORY)
+
+
 def alive_directory(root: str, service: str) -> str:
-    return join(root, ALIVE_DIRECTORY, service)
+    return join(alive_directories(root), service)
 
 
 def beat_name(owner: str, count: int) -> str:

@@ -6,15 +6,15 @@ from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.model.errors import OwnedByLiveRun, Stop, Surprise
 from kafka2hive.model.layout import Generation, LedgerPaths
-from kafka2hive.service.identity import process_of
+from kafka2hive.service.identity import process_of, shown_process
 from kafka2hive.storage.port import StorageError
 
 
 class Judge:
-    """Decides whether a table may be taken over. Watches each service's beats once, then remembers who was alive.
+    """Decides whether a table may be taken over. Watches each owner's beats once, then remembers whether it was alive.
 
-    `me` is the process part of this run's owner names; with `take_over` live owners are fenced instead of respected: those
-    met before `end_take_over`, also when one of their tables can only be taken over later.
+    `me` is the process part of this run's owner names (process_of). With `take_over` live owners are fenced instead of
+    respected: those met before `end_take_over`, also when one of their tables can only be taken over later.
     """
 
     def __init__(self, ports: Ports, root: str, processes: Processes, me: str, take_over: bool) -> None:
@@ -24,7 +24,7 @@ class Judge:
         self._me = me
         self._take_over = take_over
         self._to_fence: set[str] = set()
-        self._live: dict[str, frozenset[str]] = {}
+        self._live: dict[str, str | None] = {}
 
     def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
@@ -40,11 +40,10 @@ class Judge:
             self._to_fence.add(process)
         if process in self._to_fence:
             return view.generation
-        service = view.state.service
-        if process in self._live_processes(service):
+        if (service := self._service_of_live(process)) is not None:
             raise OwnedByLiveRun(
                 "ledger.owned",
-                f"{paths.table} is owned by a live run: {process} of service {service}"
+                f"{paths.table} is owned by a live run: {shown_process(owner)} of service {service}"
                 f" since {view.generation.started}",
                 "stop that run first, or give --takeover to fence it",
             )
@@ -58,11 +57,14 @@ class Judge:
         """Forget who was alive: the next question watches afresh."""
         self._live.clear()
 
-    def _live_processes(self, service: str) -> frozenset[str]:
-        if service not in self._live:
-            owners = live_owners(self._ports, self._root, service, self._processes)
-            self._live[service] = frozenset(map(process_of, owners))
-        return self._live[service]
+    def _service_of_live(self, process: str) -> str | None:
+        """The service that this process beats for, whatever it is called in the ledger; None: it is dead."""
+        if process not in self._live:
+            found = live_owners(
+                self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
+            )
+            self._live[process] = next(iter(found.values()), None)
+        return self._live[process]
 
     def _check_marker(self, view: View, location: str) -> None:
         try:

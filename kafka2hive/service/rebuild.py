@@ -22,7 +22,7 @@ from kafka2hive.model.layout import (
     staging_directory,
 )
 from kafka2hive.model.quantities import counted
-from kafka2hive.service.identity import process_of
+from kafka2hive.service.identity import shown_process
 from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
@@ -93,7 +93,8 @@ def rebuild_ledger(
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
     """A run that still beats may hold the lost ledger in its memory, and promote what it believes to be committed."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
-    alive = sorted(map(process_of, live_owners(wiring.ports, root, service, wiring.processes)))
+    found = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
+    alive = sorted(map(shown_process, found))
     if alive:
         raise OwnedByLiveRun(
             "ledger.owned",

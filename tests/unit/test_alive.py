@@ -1,8 +1,8 @@
-"""Beats are advice: whatever lies in their directory, looking for live owners never fails."""
+"""Beats are advice: whatever lies in their directory, looking for live owners never fails, and nobody is taken for another."""
 
 import pytest
 
-from kafka2hive.ledger.alive import ProcessIdentity, live_owners
+from kafka2hive.ledger.alive import Beat, ProcessIdentity, live_owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.model.layout import alive_directory, beat_name, join
 from kafka2hive.storage.port import write_file
@@ -11,23 +11,70 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.namenode import ROOT
 from tests.simulation.world import World
 
+THERE = f"there-7-{'0' * 32}"
+
 
 class NobodyIsGone:
     def me(self) -> ProcessIdentity:
-        return ProcessIdentity("here", "boot", 1, 1)
+        return ProcessIdentity("here", "boot", 1, 1, "pid:[1]")
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
         return False
 
 
-@pytest.mark.parametrize("content", [b"", b"[1]", b"5", b"null", b'"text"', b"{}", b"{", b"\xff"])
-def test_a_beat_with_anything_in_it_is_watched_like_any_other(content: bytes) -> None:
+def make_ports() -> tuple[Ports, SimulatedClock]:
     world = World(0)
-    files = SimulatedFileSystem(world)
-    directory = alive_directory(ROOT, "flights")
-    files.mkdirs(directory)
-    write_file(files, join(directory, beat_name(f"there-7-{'0' * 32}", 3)), content)
     clock = SimulatedClock()
-    ports = Ports(files, AnyOrder(world.below), clock, world.uuid)
-    assert live_owners(ports, ROOT, "flights", NobodyIsGone()) == frozenset()
+    return Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid), clock
+
+
+def live(ports: Ports) -> dict[str, str]:
+    return live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: True)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[1]", b"5", b"null", b'"text"', b"{}", b"{", b"\xff", b'{"host":"there","pid":"7"}']
+)
+def test_a_beat_with_anything_in_it_is_watched_like_any_other(content: bytes) -> None:
+    ports, clock = make_ports()
+    directory = alive_directory(ROOT, "flights")
+    ports.files.mkdirs(directory)
+    write_file(ports.files, join(directory, beat_name(THERE, 3)), content)
+    assert live(ports) == {}
     assert clock.monotonic() >= 8
+
+
+def test_where_nobody_asked_for_beats_nothing_is_waited_for() -> None:
+    ports, clock = make_ports()
+    Beat(ports, ROOT, "flights", THERE, ProcessIdentity("there", "boot", 7, 1, "pid:[1]")).beat()
+    assert live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: False) == {}
+    assert clock.monotonic() == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ProcessIdentity("here", "boot", 1, 1, "pid:[2]"),
+        ProcessIdentity("here", "boot", 1, 2, "pid:[1]"),
+        ProcessIdentity("here", "other boot", 1, 1, "pid:[1]"),
+        ProcessIdentity("there", "boot", 1, 1, "pid:[1]"),
+    ],
+)
+@pytest.mark.parametrize("service", ["flights", "renamed since"])
+def test_who_differs_in_any_part_of_the_identity_is_somebody_else_and_seen_in_every_service(
+    other: ProcessIdentity, service: str
+) -> None:
+    world = World(0)
+    beats: list[Beat] = []
+    clock = SimulatedClock(lambda: [beat.beat() for beat in beats] and None)
+    ports = Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid)
+    beats.append(Beat(ports, ROOT, service, THERE, other))
+    beats[0].beat()
+    assert live(ports) == {THERE: service}
+
+
+def test_my_own_beat_is_not_watched() -> None:
+    ports, clock = make_ports()
+    Beat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).beat()
+    assert live(ports) == {}
+    assert clock.monotonic() == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree
 
 # A process that owns the table as a run does: it takes over and beats until its standard input ends.
-_OWNER = """
+OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
@@ -30,7 +30,7 @@ while not select.select([sys.stdin], [], [], BEAT_SECONDS / 4)[0]:
 def test_a_live_owner_is_left_alone_until_takeover_is_given(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     owner = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(_OWNER), str(service.map), TABLE],
+        [sys.executable, "-c", textwrap.dedent(OWNER), str(service.map), TABLE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -56,7 +56,7 @@ def test_a_live_owner_is_left_alone_until_takeover_is_given(tmp_path: Path) -> N
 def test_an_owner_that_was_killed_is_no_owner(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     owner = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(_OWNER), str(service.map), TABLE],
+        [sys.executable, "-c", textwrap.dedent(OWNER), str(service.map), TABLE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,85 +1,162 @@
-"""`--takeover` is meant for whoever owned a table when the run began, and for nobody who comes later."""
+"""Who may be fenced: nobody alive, unless `--takeover` is meant for it, and never because two processes look alike."""
 
-from collections.abc import Collection
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.ledger.alive import Beat, ProcessIdentity
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import OwnedByLiveRun
-from kafka2hive.service import judge as module
-from kafka2hive.service.identity import new_uuid
+from kafka2hive.service.identity import new_uuid, owner_name, process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.wiring import Wiring, wire
 from tests.unit.cli_ledger import TABLE, write_map
 
-ME, FIRST, LATER = "here-1", "there-2", "there-3"
+ME = ProcessIdentity("here", "boot", 1, 1, "pid:[1]")
+FIRST = replace(ME, host="there", pid=2)
+LATER = replace(ME, host="there", pid=3)
+TWIN = replace(ME, started=2, namespace="pid:[2]")
+"""Another container with this one's host name and process id."""
+
+
+@dataclass
+class Host:
+    """The Processes port as ME sees it: of its own pid namespace it knows who is there."""
+
+    gone: list[ProcessIdentity] = field(default_factory=list)
+
+    def me(self) -> ProcessIdentity:
+        return ME
+
+    def is_gone(self, identity: ProcessIdentity) -> bool:
+        return identity in self.gone
+
+
+@dataclass
+class Clock:
+    """Nobody waits: while a second passes, everyone who lives beats."""
+
+    pass_time: list[Callable[[], None]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def now(self) -> str:
+        return "2026-11-21T07:48:44Z"
+
+    def epoch_ms(self) -> int:
+        return 0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        for beat in self.pass_time:
+            beat()
+
+
+class World:
+    """One ledger on local disk, and processes that own it or beat."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.host = Host()
+        self.clock = Clock()
+        self.wiring = replace(wiring, ports=replace(wiring.ports, clock=self.clock), processes=self.host)
+        self._alive: dict[ProcessIdentity, Beat] = {}
+
+    def own(self, process: ProcessIdentity) -> None:
+        take_over(self.wiring.ports, self.wiring.paths(TABLE), owner_name(process, new_uuid()), None)
+
+    def live(self, process: ProcessIdentity, service: str = "demo") -> None:
+        owner = owner_name(process, new_uuid())
+        beat = Beat(self.wiring.ports, self.wiring.map.storage.ledger_root, service, owner, process)
+        beat.beat()
+        self._alive[process] = beat
+        self.clock.pass_time.append(beat.beat)
+
+    def die(self, process: ProcessIdentity) -> None:
+        self.clock.pass_time.remove(self._alive.pop(process).beat)
+
+    def judge(self, take_over: bool = False) -> Judge:
+        wiring, me = self.wiring, process_of(owner_name(ME, new_uuid()))
+        return Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over)
+
+    def judged(self, judge: Judge) -> str:
+        """The process whose ownership may end."""
+        judge.look_again()
+        return process_of(judge.judge(self.wiring.paths(TABLE), None).owner or "")
 
 
 @pytest.fixture
-def wiring(tmp_path: Path) -> Wiring:
+def world(tmp_path: Path) -> World:
     wiring = wire(load_map(str(write_map(tmp_path)), {}))
     init(wiring.ports, wiring.paths(TABLE), wiring.map.service, wiring.map.tables[0].location)
-    return wiring
+    return World(wiring)
 
 
-@pytest.fixture
-def alive(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Processes that beat."""
-    beating: set[str] = set()
-
-    def live_owners(*_: object) -> Collection[str]:
-        return [f"{process}-{new_uuid()}" for process in beating]
-
-    monkeypatch.setattr(module, "live_owners", live_owners)
-    return beating
+def name(process: ProcessIdentity) -> str:
+    return process_of(owner_name(process, new_uuid()))
 
 
-def own(wiring: Wiring, process: str) -> None:
-    take_over(wiring.ports, wiring.paths(TABLE), f"{process}-{new_uuid()}", None)
+def test_a_live_owner_is_respected_without_takeover(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST)
+    with pytest.raises(OwnedByLiveRun, match="there-2 of service demo"):
+        world.judged(world.judge())
 
 
-def make_judge(wiring: Wiring, take_over: bool) -> Judge:
-    return Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, ME, take_over)
+def test_a_live_owner_is_found_whatever_its_service_is_called_now(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST, "renamed")
+    with pytest.raises(OwnedByLiveRun, match="there-2 of service renamed"):
+        world.judged(world.judge())
 
 
-def owner_judged(judge: Judge, wiring: Wiring) -> str:
-    judge.look_again()
-    return (judge.judge(wiring.paths(TABLE), None).owner or "").rsplit("-", 1)[0]
+def test_another_container_of_the_same_host_name_and_process_id_is_not_me(world: World) -> None:
+    world.own(TWIN)
+    world.live(TWIN)
+    with pytest.raises(OwnedByLiveRun, match="here-1 of service demo"):
+        world.judged(world.judge())
 
 
-def test_a_live_owner_is_respected_without_takeover(wiring: Wiring, alive: set[str]) -> None:
-    own(wiring, FIRST)
-    alive.add(FIRST)
-    with pytest.raises(OwnedByLiveRun):
-        owner_judged(make_judge(wiring, take_over=False), wiring)
+def test_a_living_process_does_not_keep_the_tables_of_a_dead_one_that_looks_alike(world: World) -> None:
+    world.own(TWIN)
+    world.live(replace(TWIN, started=3))
+    assert world.judged(world.judge()) == name(TWIN)
+    assert world.clock.seconds == 0, "there is no beat of the owner to watch"
 
 
-def test_who_owned_a_table_at_the_start_is_fenced_then_and_at_every_retry(
-    wiring: Wiring, alive: set[str]
-) -> None:
-    own(wiring, FIRST)
-    alive.add(FIRST)
-    judge = make_judge(wiring, take_over=True)
-    assert owner_judged(judge, wiring) == FIRST
+def test_an_owner_of_this_host_that_is_gone_is_dead_at_once(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST)
+    world.host.gone.append(FIRST)
+    assert world.judged(world.judge()) == name(FIRST)
+    assert world.clock.seconds == 0
+
+
+def test_who_owned_a_table_at_the_start_is_fenced_then_and_at_every_retry(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST)
+    judge = world.judge(take_over=True)
+    assert world.judged(judge) == name(FIRST)
     judge.end_take_over()
-    assert owner_judged(judge, wiring) == FIRST, (
-        "the table failed at its first try, the fenced run still beats"
-    )
+    assert world.judged(judge) == name(FIRST), "the table failed at its first try, the fenced run still beats"
 
 
-def test_who_comes_later_is_respected(wiring: Wiring, alive: set[str]) -> None:
-    own(wiring, FIRST)
-    alive |= {FIRST, LATER}
-    judge = make_judge(wiring, take_over=True)
-    owner_judged(judge, wiring)
+def test_who_comes_later_is_respected(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST)
+    world.live(LATER)
+    judge = world.judge(take_over=True)
+    world.judged(judge)
     judge.end_take_over()
-    own(wiring, LATER)
+    world.own(LATER)
     with pytest.raises(OwnedByLiveRun):
-        owner_judged(judge, wiring)
-    alive.discard(LATER)
-    assert owner_judged(judge, wiring) == LATER, "dead by now"
-    own(wiring, ME)
-    assert owner_judged(judge, wiring) == ME
+        world.judged(judge)
+    world.die(LATER)
+    assert world.judged(judge) == name(LATER), "dead by now"
+    world.own(ME)
+    assert world.judged(judge) == name(ME)

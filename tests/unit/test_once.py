@@ -226,7 +226,8 @@ def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path
     assert epoch.tasks[0].tables[0].planned_at_ms == wiring.ports.clock.epoch_ms()
     tenure = holding.tables["air.early"].tenure
     assert tenure is not None and tenure.generation.owner is not None
-    assert tenure.generation.owner.startswith("elsewhere-42-0000000000000000")
+    assert tenure.generation.owner.startswith("elsewhere-42-")
+    assert int(tenure.generation.owner[-16:], 16) < 100
     assert worked_on[:3] == ["air.early", "air.late", "air.early"]
 
 

@@ -1,0 +1,77 @@
+"""Two containers share a `file:` ledger, a host name and a process id, and must not take one another for themselves."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.unit.cli_ledger import TABLE, pending_service, tree
+from tests.unit.test_cli_owner import OWNER
+
+# Namespaces of its own for host name and processes: what docker makes of a container, as far as identities go.
+_CONTAINER = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--pid",
+    "--uts",
+    "--fork",
+    "--mount-proc",
+    "--kill-child",
+    "sh",
+    "-c",
+]
+_SAME_NAME = 'hostname container && exec "$0" "$@"'
+
+
+def container(*command: str) -> list[str]:
+    return [*_CONTAINER, _SAME_NAME, sys.executable, *command]
+
+
+@contextmanager
+def owner(config: Path) -> Iterator[None]:
+    """A container that owns the table and beats, until the block ends."""
+    process = subprocess.Popen(
+        container("-c", textwrap.dedent(OWNER), str(config), TABLE),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        assert process.stdout.readline() == "beating\n"
+        yield
+    finally:
+        process.stdin.close()
+        process.wait(20)
+        process.stdout.close()
+
+
+def recover(config: Path) -> subprocess.CompletedProcess[str]:
+    """In a second container."""
+    arguments = ["-m", "kafka2hive.cli.main", "recover", "-c", str(config)]
+    return subprocess.run(container(*arguments), capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_container_of_the_same_name_and_process_id_is_a_live_owner_until_it_stops_beating(
+    tmp_path: Path,
+) -> None:
+    service = pending_service(tmp_path)
+    with owner(service.map):
+        (generation,) = _generations(tmp_path)
+        assert "-container-1-" in generation, "not as container-like as meant"
+        refused = recover(service.map)
+        assert refused.returncode == 72, refused.stdout + refused.stderr
+        assert "owned by a live run: container-1 of service demo" in refused.stdout
+        assert _generations(tmp_path) == {generation}
+    taken = recover(service.map)
+    assert taken.returncode == 0, taken.stdout + taken.stderr
+    (later,) = _generations(tmp_path)
+    assert "-container-1-" in later and later != generation
+
+
+def _generations(folder: Path) -> set[str]:
+    directories = (path for path in tree(folder) if path.count("/") == 3)
+    return {path for path in directories if f"kafka_partition_offsets/{TABLE}/g" in path}
