@@ -14,7 +14,7 @@ from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, Surprise, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.compare.gate import Gate, NoHive
 from kafka2hive.service.init_ledgers import begin_ledger
@@ -221,7 +221,7 @@ class Holding:
         self._resolve(table)
         order = StartOrder(
             table.paths,
-            judge=lambda: self._judge.judge(table.paths, table.location),
+            judge=lambda: self._judged(table),
             owners=self._wiring.owners,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,
@@ -245,6 +245,17 @@ class Holding:
             if started.rolled_forward is not None
             else "nothing pending",
         )
+
+    def _judged(self, table: Table) -> Generation:
+        """What may be taken over: nobody alive owns it, and it is the newest ledger that the table had.
+
+        The consumer group is asked at a table's first start of this run: what it says later comes from this run.
+        """
+        generation = self._judge.judge(table.paths, table.location)
+        if not table.witnessed:
+            self._witness.refuse_older_ledger(table, list(self.tables.values()))
+            table.witnessed = True
+        return generation
 
     def _start_begun(self, order: StartOrder) -> Started:
         try:

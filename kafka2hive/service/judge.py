@@ -4,6 +4,7 @@ from kafka2hive.ledger.alive import Processes, live_owners
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.restored import refuse_older_ledger
 from kafka2hive.model.errors import OwnedByLiveRun, Stop, Surprise
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.service.identity import process_of, shown_process
@@ -29,17 +30,24 @@ class Judge:
     def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
 
-        Raises NoLedger, OwnedByLiveRun (nothing touched), Stop (damaged, impossible, fed by another ledger), Surprise.
+        Raises NoLedger, OwnedByLiveRun (nothing touched), Stop (damaged, impossible, fed by another ledger, older than
+        the table's files), Surprise.
         """
+        view = self.judge_owner(paths, location)
+        refuse_older_ledger(self._ports, view, location or view.state.location)
+        return view.generation
+
+    def judge_owner(self, paths: LedgerPaths, location: str | None) -> View:
+        """As `judge`, whether or not the ledger is the newest that the table had."""
         view = look(self._ports.files, paths)
         self._check_marker(view, location or view.state.location)
         owner = view.generation.owner
         if owner is None or (process := process_of(owner)) == self._me:
-            return view.generation
+            return view
         if self._take_over:
             self._to_fence.add(process)
         if process in self._to_fence:
-            return view.generation
+            return view
         if (service := self._service_of_live(process)) is not None:
             raise OwnedByLiveRun(
                 "ledger.owned",
@@ -47,7 +55,7 @@ class Judge:
                 f" since {view.generation.started}",
                 "stop that run first, or give --takeover to fence it",
             )
-        return view.generation
+        return view
 
     def end_take_over(self) -> None:
         """The start is over: who comes to own a table from now on was not meant."""

@@ -1,0 +1,58 @@
+"""A start that looks for newer files finds none in any schedule: zombies, twins and delayed calls leave only older names."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+
+from kafka2hive.ledger import restored
+from kafka2hive.ledger.look import look
+from kafka2hive.model.layout import Generation
+from tests.simulation.code import REAL
+from tests.simulation.driver import Driver
+from tests.simulation.mutants import Mutant
+from tests.simulation.places import LEDGER, LOCATION
+from tests.simulation.schedule import run_schedule, without_logs
+from tests.simulation.variant import patched_source
+
+SCHEDULES = 1_500
+
+
+def violations(refuse: Callable[..., None], first: int, schedules: int) -> list[str]:
+    """What was judged wrong in these schedules, with a judge that looks for newer files."""
+
+    class JudgingDriver(Driver):
+        def _judge(self) -> Generation:
+            view = look(self.files, LEDGER)
+            refuse(self.ports, view, LOCATION)
+            return view.generation
+
+    module = ModuleType("driver")
+    vars(module)["Driver"] = JudgingDriver
+    code = replace(REAL, driver=module)
+    with without_logs():
+        outcomes = [run_schedule(seed, code) for seed in range(first, first + schedules)]
+    return [f"seed {o.seed}: {o.violation}" for o in outcomes if o.violation is not None]
+
+
+def mutated(old: str, new: str) -> Callable[..., None]:
+    """The production function with one mistake built in."""
+    mutant = Mutant("restored", restored.__name__, ((old, new),))
+    module = ModuleType("mutant")
+    module.__dict__["__name__"] = restored.__name__
+    exec(compile(patched_source(mutant), "<mutant>", "exec"), vars(module))
+    refuse: Callable[..., None] = module.refuse_older_ledger
+    return refuse
+
+
+def test_no_schedule_makes_a_file_that_the_ledger_cannot_have_made_yet() -> None:
+    assert violations(restored.refuse_older_ledger, 0, SCHEDULES) == []
+
+
+def test_without_the_second_look_an_owner_at_work_would_be_taken_for_a_restored_ledger() -> None:
+    refuse = mutated("    now = look(ports.files, view.paths)\n", "    now = view\n")
+    assert any("ledger.restored" in found for found in violations(refuse, 0, SCHEDULES))
+
+
+def test_without_the_epoch_under_way_its_staged_files_would_be_taken_for_newer_ones() -> None:
+    refuse = mutated("(1 if self.staged else 0)", "0")
+    assert any("ledger.restored" in found for found in violations(refuse, 0, 100))

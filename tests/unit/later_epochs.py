@@ -1,0 +1,58 @@
+"""More epochs of the small service of tests.unit.cli_ledger: one visible file each, on days that a test names."""
+
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.identity import new_owner
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import write_file
+from tests.unit.cli_ledger import CONTENT, READ, TABLE
+
+FLIGHTS = TopicPartition("flights", 0)
+
+
+def take(wiring: Wiring) -> Tenure:
+    """A start without a judge."""
+    return start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).tenure
+
+
+def stage(wiring: Wiring, tenure: Tenure, day: str) -> DataFile:
+    """A staged file of the tenure's next epoch, with the next offsets of flights, partition 0."""
+    location = tenure.state.location
+    position = tenure.state.position(FLIGHTS)
+    assert position is not None
+    name = DataFileName(
+        f"dt={day}",
+        0,
+        ledger_tag(tenure.state.ledger_id),
+        tenure.generation.number,
+        tenure.next_epoch,
+        wiring.ports.new_uuid(),
+        "parquet",
+    )
+    partition = HivePartition(TABLE, f"dt={day}", join(location, f"dt={day}"))
+    staged = join(staging_directory(location), name.in_state("pending"))
+    wiring.ports.files.mkdirs(staging_directory(location))
+    write_file(wiring.ports.files, staged, CONTENT)
+    ranges = (OffsetRange(FLIGHTS, position.end, position.end + READ),)
+    final = join(partition.location, name.in_state("final"))
+    return DataFile(FileKind.DATA, staged, final, partition, len(CONTENT), READ, "crc32:00000000", 0, ranges)
+
+
+def change_of(file: DataFile) -> Change:
+    """What an epoch with this one file does."""
+    account = RangeAccount(0, file.ranges[0], Account(read=READ, written=READ, bytes=300))
+    return Change(files=(file,), accounts=(account,))
+
+
+def epoch(wiring: Wiring, tenure: Tenure, day: str) -> Tenure:
+    """One epoch, from staging to final."""
+    change = change_of(stage(wiring, tenure, day))
+    snapshot = draft(tenure, wiring.map.service, wiring.ports.clock.now(), change)
+    return publish_epoch(wiring.ports, tenure, snapshot).tenure

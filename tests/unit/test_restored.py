@@ -1,0 +1,198 @@
+"""An older ledger that somebody put back is a STOP: by the names of the table's files, or by the consumer group."""
+
+import shutil
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.kafka.port import everything
+from kafka2hive.kafka.views import ClusterView, TopicView
+from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.restored import refuse_older_ledger
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.witness import Witness
+from kafka2hive.storage.port import write_file
+from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return pending_service(tmp_path)
+
+
+class Backup:
+    """The table's ledger directory as it was."""
+
+    def __init__(self, wiring: Wiring, folder: Path) -> None:
+        self._there = local(wiring.paths(TABLE).table_directory)
+        self._copy = folder / "backup"
+        shutil.copytree(self._there, self._copy)
+
+    def put_back(self) -> None:
+        shutil.rmtree(self._there)
+        shutil.copytree(self._copy, self._there)
+
+
+def judged(wiring: Wiring) -> None:
+    """What a start asks of the files before it takes the table over."""
+    refuse_older_ledger(
+        wiring.ports, look(wiring.ports.files, wiring.paths(TABLE)), wiring.map.tables[0].location
+    )
+
+
+def test_a_ledger_at_work_is_the_newest_one_at_every_step(service: Service) -> None:
+    wiring = service.wiring
+    judged(wiring)
+    tenure = take(wiring)
+    for day in ("2013-01-02", "2013-01-10", "2013-01-09"):
+        judged(wiring)
+        tenure = epoch(wiring, tenure, day)
+        judged(wiring)
+        stage(wiring, tenure, day)  # of an epoch that is never committed
+        judged(wiring)
+    tenure = take(wiring)
+    judged(wiring)
+
+
+@pytest.mark.parametrize(
+    "days", [["2013-01-01"], ["2013-01-02"], ["2013-02-01"], ["2013-01-02", "2012-12-31"]]
+)
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_an_older_ledger_stops_and_nothing_is_touched(
+    service: Service, tmp_path: Path, days: list[str], restarts: int
+) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    backup = Backup(wiring, tmp_path)
+    for _ in range(restarts):
+        tenure = take(wiring)
+    for day in days:
+        tenure = epoch(wiring, tenure, day)
+    backup.put_back()
+    before = tree(tmp_path)
+    for _ in range(3):
+        result = invoke("recover", "-c", str(service.map))
+        assert result.exit_code == 76, result.output
+        assert "ledger.restored" in result.stdout and "--rebuild-ledger" in result.stdout
+        assert "epoch 2, but" in result.stdout, "where the ledger stands"
+        assert f"epoch {2 + len(days) if days[-1] > '2013' else 3}:" in " ".join(result.stdout.split())
+    assert tree(tmp_path) == before
+
+
+def test_the_hive_partitions_of_the_newest_snapshot_are_looked_at_too(
+    service: Service, tmp_path: Path
+) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    wiring.ports.files.mkdirs(join(tenure.state.location, "dt=2099-12-31"))
+    backup = Backup(wiring, tmp_path)
+    epoch(wiring, tenure, "2013-01-01")
+    backup.put_back()
+    with pytest.raises(Stop, match="dt=2013-01-01/"):
+        judged(wiring)
+
+
+def test_staged_files_of_a_later_generation_stop_too(service: Service, tmp_path: Path) -> None:
+    wiring = service.wiring
+    take(wiring)
+    backup = Backup(wiring, tmp_path)
+    stage(wiring, take(wiring), "2013-01-02")
+    judged(wiring)
+    backup.put_back()
+    with pytest.raises(Stop, match=r"generation 2, epoch 2, but .* generation 3, epoch 3"):
+        judged(wiring)
+
+
+def test_files_of_another_ledger_prove_nothing(service: Service) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    name = DataFileName("dt=2013-01-01", 0, "0" * 8, 99, 99, "0" * 32, "parquet")
+    assert name.ledger != ledger_tag(tenure.state.ledger_id)
+    write_file(
+        wiring.ports.files, join(staging_directory(tenure.state.location), name.in_state("pending")), b""
+    )
+    judged(wiring)
+
+
+class Group:
+    """A Kafka whose consumer group has read flights, partition 0, up to `offset`."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self.asked = 0
+
+    def cluster(self, wanted: object = everything) -> ClusterView:
+        return ClusterView("cluster", {"flights": TopicView("flights", "id", (0, 1))})
+
+    def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked += 1
+        assert group == "g" and FLIGHTS in wanted
+        return {FLIGHTS: self.offset}
+
+
+def tables(wiring: Wiring) -> list[Table]:
+    return routed_tables(wiring, {"flights"})
+
+
+def ask(wiring: Wiring, group: Group) -> None:
+    found = tables(wiring)
+    witness = Witness(group, "g", wiring)  # type: ignore[arg-type]  # a fake
+    for table in found:
+        witness.refuse_older_ledger(table, found)
+    assert group.asked == 1, "the group is asked once a run"
+
+
+def test_a_group_behind_the_ledger_or_level_with_it_is_right(service: Service) -> None:
+    for offset in (0, 10, 15):
+        ask(service.wiring, Group(offset))
+
+
+def test_a_group_beyond_the_ledger_stops_with_both_positions(service: Service) -> None:
+    with pytest.raises(Stop, match="flights-0@15, but group g has read it up to 16") as stop:
+        ask(service.wiring, Group(16))
+    assert stop.value.code == "ledger.restored"
+    assert "--reset-offsets --to-offset 15" in stop.value.remedy
+
+
+def test_another_table_of_the_service_explains_the_group(service: Service, tmp_path: Path) -> None:
+    wiring = service.wiring
+    ledgers = local(wiring.paths(TABLE).table_directory)
+    rule = wiring.map.tables[0]
+    two = replace(wiring, map=replace(wiring.map, tables=(rule, replace(rule, table="air.copy"))))
+    shutil.copytree(ledgers, ledgers.with_name("air.copy"))
+    for snapshot in ledgers.with_name("air.copy").rglob("e*.*"):
+        snapshot.unlink()
+    tenure = take(wiring)
+    ahead = Position(FLIGHTS, 20, 20)
+    (directory,) = ledgers.with_name("air.copy").iterdir()
+    state = replace(tenure.state, table="air.copy", positions=(ahead,))
+    (directory / f"e{state.epoch:06d}.final").write_bytes(encode(state))
+    ask(two, Group(20))
+    with pytest.raises(Stop, match="up to 21"):
+        ask(two, Group(21))
+
+
+def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(service: Service) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    gap = AcceptedGap(OffsetRange(FLIGHTS, 8, 8), "log cut off", wiring.ports.clock.now(), tenure.next_epoch)
+    change = Change(first=(Position(FLIGHTS, 8, 8),), gaps=(gap,))
+    publish_epoch(wiring.ports, tenure, draft(tenure, "demo", wiring.ports.clock.now(), change))
+    ask(wiring, Group(15))
+
+
+def test_a_map_without_group_offsets_has_no_witness(service: Service) -> None:
+    (table,) = tables(service.wiring)
+    Witness(Group(99), None, service.wiring).refuse_older_ledger(table, [table])  # type: ignore[arg-type]
