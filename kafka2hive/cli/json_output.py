@@ -229,6 +229,9 @@ def _recovered(table: RecoveredTable) -> Document:
         "error": _error(table.error) if table.error else None,
         "rebuilt": _rebuilt(table.rebuilt) if table.rebuilt else None,
         "forgotten": [_partition(partition) for partition in table.forgotten],
+        "location": {"before": table.relocated.before, "after": table.relocated.after}
+        if table.relocated
+        else None,
     }
 
 

@@ -121,6 +121,14 @@ def recover(
             help="Go on without telling Hive of a partition that it refuses. PARTITION as in dt=2013-01-17.",
         ),
     ] = None,
+    accept_location: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-location",
+            metavar="TABLE",
+            help="New files of this table go to the map's changed location (repeatable).",
+        ),
+    ] = None,
     rebuild_ledger: Annotated[
         str | None,
         typer.Option(
@@ -139,7 +147,8 @@ def recover(
     gaps = parse_gaps(accept_gap or ())
     tables, losses, again = tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ())
     forget = (Registration(*forget_registration),) if forget_registration else ()
-    order = RecoverOrder(plan, takeover, tables, losses, again, gaps, rebuild_ledger, forget)
+    moved = tuple(accept_location or ())
+    order = RecoverOrder(plan, takeover, tables, losses, again, gaps, rebuild_ledger, forget, moved)
     raise typer.Exit(recover_command(config, order, json, color, log_format))
 
 

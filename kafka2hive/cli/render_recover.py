@@ -82,6 +82,8 @@ def _details(table: RecoveredTable) -> list[str]:
         lines.append(f"Hive: {paid}{table.debts_open} still owed")
     if table.swept:
         lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
+    if table.relocated is not None:
+        lines.append(f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there")
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
     lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]

@@ -1,6 +1,7 @@
 """Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
 
 from kafka2hive.ledger.alive import Processes, live_owners
+from kafka2hive.ledger.location import refuse_changed_location
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Ports
@@ -30,8 +31,8 @@ class Judge:
     def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
 
-        Raises NoLedger, OwnedByLiveRun (nothing touched), Stop (damaged, impossible, fed by another ledger, older than
-        the table's files), Surprise.
+        Raises NoLedger, OwnedByLiveRun (nothing touched), Stop (damaged, impossible, fed by another ledger, its files
+        elsewhere than in `location`, older than the table's files), Surprise.
         """
         view = self.judge_owner(paths, location)
         refuse_older_ledger(self._ports, view, location or view.state.location)
@@ -40,7 +41,9 @@ class Judge:
     def judge_owner(self, paths: LedgerPaths, location: str | None) -> View:
         """As `judge`, whether or not the ledger is the newest that the table had."""
         view = look(self._ports.files, paths)
-        self._check_marker(view, location or view.state.location)
+        if location is not None:
+            refuse_changed_location(view.state, location)
+        self.check_marker(view, location or view.state.location)
         owner = view.generation.owner
         if owner is None or (process := process_of(owner)) == self._me:
             return view
@@ -74,7 +77,8 @@ class Judge:
             self._live[process] = next(iter(found.values()), None)
         return self._live[process]
 
-    def _check_marker(self, view: View, location: str) -> None:
+    def check_marker(self, view: View, location: str) -> None:
+        """Raises Stop when another ledger feeds this location, Surprise."""
         try:
             marked = read_marker(self._ports.files, location)
         except StorageError as error:

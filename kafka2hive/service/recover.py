@@ -13,6 +13,7 @@ from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.promote import MoveCounts
@@ -20,6 +21,7 @@ from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import (
+    ConfigError,
     ExitCode,
     Kafka2HiveError,
     ServiceUnavailable,
@@ -29,11 +31,12 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
-from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 from kafka2hive.service.conditions.derive import Foresight, KafkaLook, look_at_kafka, routed_by_ledgers
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.moving.location import location_in_map
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.registration.forget import (
@@ -67,7 +70,8 @@ class Recovery(Enum):
 class RecoverOrder:
     """What a person asks for; `tables` empty: all of the map's service. Addresses are full final paths.
 
-    `rebuild` names a table whose ledger is lost; then `accept_gap` is about what the data files do not prove.
+    `accept_location` names tables whose changed location in the map is meant. `rebuild` names a table whose ledger is
+    lost; then `accept_gap` is about what the data files do not prove.
     """
 
     plan_only: bool = False
@@ -78,6 +82,15 @@ class RecoverOrder:
     accept_gap: tuple[GapAcceptance, ...] = ()
     rebuild: str | None = None
     forget: tuple[Registration, ...] = ()
+    accept_location: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Where a table's files were written until now, and where they are from now on."""
+
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,7 @@ class RecoveredTable:
     error: Kafka2HiveError | None = None
     rebuilt: RebuiltLedger | None = None
     forgotten: tuple[HivePartition, ...] = ()
+    relocated: Relocation | None = None
 
 
 _WORST_FIRST = (
@@ -145,7 +159,12 @@ def recover(
     system does not answer at all.
     """
     ledgers = ledger_tables(wiring)
-    if unknown := unknown_tables(wiring, order.tables, {paths.table for paths in ledgers}):
+    if order.tables and (left_out := sorted(set(order.accept_location) - set(order.tables))):
+        raise ConfigError(
+            "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
+        )
+    named = (*order.tables, *order.accept_location)
+    if unknown := unknown_tables(wiring, named, {paths.table for paths in ledgers}):
         return RecoverResult(tuple(failed(wiring.paths(name), error) for name, error in unknown))
     _refuse_unknown_places(wiring, order, ledgers, repairs)
     me = process_of(wiring.new_owner())
@@ -169,9 +188,9 @@ def recover(
     if planned:
         routed = routed_by_ledgers(wiring, planned)
         seen = look_at_kafka(kafka, planned, routed)
-        foresight = Foresight(wiring, kafka, seen, routed, order.accept_gap)
+        foresight = Foresight(wiring, kafka, seen, routed, order.accept_gap, order.accept_location)
         for view in planned:
-            results += _attempt(view.paths, partial(_planned, view, foresight))
+            results += _attempt(view.paths, partial(_planned, wiring, view, foresight, order))
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
 
 
@@ -225,9 +244,24 @@ def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> lis
     return results
 
 
-def _planned(view: View, foresight: Foresight) -> RecoveredTable:
+def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocation | None:
+    """What `--accept-location` asks for this table. Raises Stop: the map's location is another one, and nobody said so."""
+    location = location_in_map(wiring, state)
+    if state.table not in order.accept_location:
+        if location is not None:
+            refuse_changed_location(state, location)
+        return None
+    if location is None:
+        raise ConfigError(
+            "usage.no_such_table", f"--accept-location {state.table}: no rule of the map makes it"
+        )
+    return None if location == state.location else Relocation(state.location, location)
+
+
+def _planned(wiring: Wiring, view: View, foresight: Foresight, order: RecoverOrder) -> RecoveredTable:
     """`--plan`: only reads."""
     ahead = foresight.of(view)
+    accepted = view.paths.table in order.accept_location
     return RecoveredTable(
         view.paths.table,
         Recovery.PLANNED,
@@ -238,6 +272,7 @@ def _planned(view: View, foresight: Foresight) -> RecoveredTable:
         debts_open=len(view.state.debts),
         resumes_at=view.state.positions,
         error=ahead.stop,
+        relocated=_relocation(wiring, view.state, order) if accepted else None,
     )
 
 
@@ -253,6 +288,9 @@ def _recover_table(
     """
     named = remedies(order.accept_loss, order.refetch)
     repairs.wanted(view, named)
+    relocation = _relocation(wiring, view.state, order)
+    if relocation:
+        judge.check_marker(view, relocation.after)
     change = Change()
 
     def prepare(tenure: Tenure) -> frozenset[str]:
@@ -286,7 +324,9 @@ def _recover_table(
     forgetting = forget(tenure, payment, order.forget, wiring.ports.clock.now())
     if forgetting.payment.left != owed:
         publish(Change(open_debts=forgetting.payment.left, forgotten=forgetting.recorded))
-    return _done(started, tenure, paid, forgetting, change)
+    if relocation and tenure.state.location != relocation.after:
+        tenure = accept_location(wiring.ports, tenure, relocation.after)
+    return replace(_done(started, tenure, paid, forgetting, change), relocated=relocation)
 
 
 def _done(

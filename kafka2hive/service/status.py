@@ -25,6 +25,7 @@ from kafka2hive.service.conditions.table_state import (
     exit_code_of,
     state_of,
 )
+from kafka2hive.service.identity import process_of
 from kafka2hive.service.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -132,7 +133,7 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     routed = routed_by_ledgers(wiring, views)
     seen = look_at_kafka(kafka, views, routed)
     ends = seen.logs.latest if seen.logs else {}
-    live = live_runs(wiring) if views else LiveRuns(frozenset(), {})
+    live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
     foresight = Foresight(wiring, kafka, seen, routed)
     tables = []
     for view in views:
@@ -154,11 +155,17 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     return StatusResult(tuple(tables), tuple(errors), seen.silent, tuple(not_begun))
 
 
-def live_runs(wiring: Wiring) -> LiveRuns:
-    """Who beats for the map's service, and what they say of their tables."""
+def live_runs(wiring: Wiring, views: Collection[View]) -> LiveRuns:
+    """Who beats for the map's service, or owns one of the tables under another service's name; what they say of their tables."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     said = read_boards(wiring.ports, root, service, decode)
-    owners = live_owners(wiring.ports, root, service, wiring.processes)
+    having = {process_of(view.generation.owner) for view in views if view.generation.owner}
+    owners = live_owners(
+        wiring.ports,
+        root,
+        wiring.processes,
+        lambda beating, owner: beating == service or process_of(owner) in having,
+    )
     return LiveRuns(frozenset(owners), said)
 
 

@@ -64,7 +64,10 @@ class WouldStop:
 
 
 class Foresight:
-    """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched."""
+    """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched.
+
+    `acceptances` and `accept_location` are what the person accepts: gaps, and tables whose location changed.
+    """
 
     def __init__(
         self,
@@ -73,12 +76,14 @@ class Foresight:
         look: KafkaLook,
         routed: Mapping[str, RoutedTable],
         acceptances: Collection[GapAcceptance] = (),
+        accept_location: Collection[str] = (),
     ) -> None:
         self._wiring = wiring
         self._kafka = kafka
         self._look = look
         self._routed = routed
         self._acceptances = acceptances
+        self._accept_location = accept_location
         root = wiring.map.storage.ledger_root
         self._judge = Judge(wiring.ports, root, wiring.processes, "", take_over=True)
 
@@ -90,8 +95,9 @@ class Foresight:
 
     def _refused(self, view: View) -> Stop | None:
         routed = self._routed.get(view.paths.table)
+        accepted = view.paths.table in self._accept_location
         try:
-            self._judge.judge(view.paths, routed.rule.location if routed else None)
+            self._judge.judge(view.paths, routed.rule.location if routed and not accepted else None)
         except Stop as stopped:
             return stopped
         return None

@@ -1,0 +1,58 @@
+"""A table's location changes only on purpose: the ledger says where its files are staged, and a start sweeps only there."""
+
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.hygiene import sweep_staging
+from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import NotFound, StorageError
+
+
+def refuse_changed_location(state: Snapshot, location: str) -> None:
+    """Raises Stop when the table's files lie elsewhere than in `location`, which the map names."""
+    if state.location and state.location != location:
+        raise Stop(
+            "ledger.location_changed",
+            f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",
+            "set the old location in the map; or, for new files at the new one from now on,"
+            f" `kafka2hive recover --accept-location {state.table}` (no file that is visible is moved)",
+        )
+
+
+def accept_location(ports: Ports, tenure: Tenure, location: str) -> Tenure:
+    """Record that the table's next files go to `location`; nothing that is visible is moved.
+
+    Before: a final state that names another location, whose staging directory the start has swept. After: one more
+    snapshot without files that names this one; no staged file of this ledger in either staging directory. The old one is
+    found clean before the snapshot, so a crash in the middle leaves the old location, and a second call does it all again;
+    the new one is swept by every start from now on.
+    Raises Stop (the new location is fed by another ledger), Surprise, Fenced, TableError.
+    """
+    old = tenure.state.location
+    claim_location(ports, location, tenure.state)
+    _refuse_left(ports, tenure, staging_directory(old))
+    change = Change(open_debts=frozenset(tenure.state.debts), location=location)
+    snapshot = draft(tenure, tenure.state.service, ports.clock.now(), change)
+    tenure = publish_epoch(ports, tenure, snapshot).tenure
+    sweep_staging(ports, tenure, staging_directory(location))
+    return tenure
+
+
+def _refuse_left(ports: Ports, tenure: Tenure, staging: str) -> None:
+    """Nobody would ever look there again. Raises Surprise: a delete had no clear answer."""
+    tag = ledger_tag(tenure.state.ledger_id)
+    try:
+        names = [
+            (parsed, c.path) for c in ports.files.list(staging) if (parsed := DataFileName.parse(c.name))
+        ]
+    except NotFound:
+        return
+    except StorageError as error:
+        raise Surprise("ledger.no_answer", f"listing {staging}: {error}") from error
+    left = [path for parsed, path in names if parsed[0].ledger == tag]
+    if left:
+        raise Surprise("ledger.not_swept", f"{left[0]} could not be deleted", "recover again")

@@ -1,0 +1,150 @@
+"""A table's location that was changed in the map is a STOP, until somebody says that it is meant."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.ledger.location import accept_location
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.layout import owner_marker, staging_directory
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.identity import new_owner, process_of
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import Unavailable, write_file
+from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.unit.later_epochs import epoch, stage, take
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return pending_service(tmp_path)
+
+
+def moved_wiring(service: Service) -> Wiring:
+    """The same service after its map was edited: the table lies in `elsewhere`."""
+    text = service.map.read_text()
+    if "location:" not in text:
+        new = (service.map.parent / "elsewhere").as_uri()
+        service.map.write_text(
+            text.replace("    topics: [flights]\n", f"    topics: [flights]\n    location: {new}\n")
+        )
+    return wire(load_map(str(service.map), {}))
+
+
+def run_judges(wiring: Wiring) -> None:
+    """What `run` asks before it takes the table over."""
+    me = process_of(new_owner())
+    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over=False)
+    judge.judge(wiring.paths(TABLE), wiring.map.tables[0].location)
+
+
+def state(wiring: Wiring) -> Snapshot:
+    return look(wiring.ports.files, wiring.paths(TABLE)).state
+
+
+def staged_in(location: str) -> list[str]:
+    return [path.name for path in local(staging_directory(location)).glob("*.parquet.*")]
+
+
+def test_a_changed_location_stops_run_and_recover_and_nothing_is_touched(
+    service: Service, tmp_path: Path
+) -> None:
+    old = service.wiring.map.tables[0].location
+    wiring = moved_wiring(service)
+    before = tree(tmp_path)
+    with pytest.raises(Stop) as stop:
+        run_judges(wiring)
+    assert stop.value.code == "ledger.location_changed"
+    assert old in stop.value.message and "elsewhere" in stop.value.message
+    assert f"--accept-location {TABLE}" in stop.value.remedy
+    for arguments in (("recover", "--plan"), ("recover",)):
+        result = invoke(*arguments, "-c", str(service.map))
+        assert result.exit_code == 76, result.output
+        assert "ledger.location_changed" in result.stdout
+    assert tree(tmp_path) == before
+
+
+def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean(
+    service: Service, tmp_path: Path
+) -> None:
+    old = service.wiring.map.tables[0].location
+    stage(service.wiring, take(service.wiring), "2013-01-02")  # an orphan
+    wiring = moved_wiring(service)
+    new = wiring.map.tables[0].location
+    before = tree(tmp_path)
+    planned = invoke("recover", "--plan", "--accept-location", TABLE, "-c", str(service.map))
+    assert planned.exit_code == 0, planned.output
+    assert f"new files go to {new}" in "".join(planned.stdout.splitlines()).replace("  ", " ")
+    assert tree(tmp_path) == before
+    done = invoke("recover", "--accept-location", TABLE, "--json", "-c", str(service.map))
+    assert done.exit_code == 0, done.output
+    (table,) = json.loads(done.stdout)["tables"]
+    assert table["location"] == {"before": old, "after": new}
+    assert state(wiring).location == new
+    assert staged_in(old) == [] and staged_in(new) == []
+    assert (
+        read_marker(wiring.ports.files, new)
+        == read_marker(wiring.ports.files, old)
+        == state(wiring).ledger_id
+    )
+    run_judges(wiring)
+    assert all(service.final(n).exists() for n in range(2)), "what was visible was moved"
+    tenure = epoch(wiring, take(wiring), "2013-01-02")
+    (file,) = tenure.state.files
+    assert file.final.startswith(new) and local(file.final).exists()
+    again = invoke("recover", "--accept-location", TABLE, "-c", str(service.map))
+    assert again.exit_code == 0 and state(wiring).epoch == tenure.state.epoch, "there was nothing to accept"
+
+
+def test_a_location_of_another_ledger_is_not_accepted_and_nothing_is_touched(
+    service: Service, tmp_path: Path
+) -> None:
+    wiring = moved_wiring(service)
+    new = wiring.map.tables[0].location
+    wiring.ports.files.mkdirs(new)
+    write_file(wiring.ports.files, owner_marker(new), b'{"ledger":"another"}\n')
+    before = tree(tmp_path)
+    result = invoke("recover", "--accept-location", TABLE, "-c", str(service.map))
+    assert result.exit_code == 76 and "marker.foreign" in result.stdout
+    assert tree(tmp_path) == before
+
+
+class NothingGoes(LocalFileSystem):
+    """Deletes get no answer."""
+
+    def delete(self, path: str) -> bool:
+        raise Unavailable(path, "no answer")
+
+
+def test_a_staging_directory_that_cannot_be_cleaned_keeps_its_location(service: Service) -> None:
+    wiring = service.wiring
+    stuck = replace(wiring, ports=replace(wiring.ports, files=NothingGoes()))
+    old = wiring.map.tables[0].location
+    stage(wiring, take(wiring), "2013-01-02")
+    tenure = take(stuck)
+    new = moved_wiring(service).map.tables[0].location
+    with pytest.raises(Surprise, match="could not be deleted"):
+        accept_location(stuck.ports, tenure, new)
+    assert state(wiring).location == old and len(staged_in(old)) == 1
+    assert accept_location(wiring.ports, take(wiring), new).state.location == new
+    assert staged_in(old) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--accept-location", "air.flihgts"), 78),
+        (("--accept-location", TABLE, "--table", "air.other"), 78),
+    ],
+)
+def test_a_wrong_table_is_refused(service: Service, arguments: tuple[str, ...], code: int) -> None:
+    moved_wiring(service)
+    result = invoke("recover", *arguments, "-c", str(service.map))
+    assert result.exit_code == code, result.output
