@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context
 
-from tests.simulation.schedule import run_schedule, without_logs
+from tests.simulation.kinds import play
+from tests.simulation.schedule import without_logs
 
-BATCH = 250
+BATCH = 100
 
 
 @dataclass(slots=True)
@@ -29,12 +30,12 @@ class Tally:
         self.violations.update(other.violations)
 
 
-def run_batch(first: int, schedules: int) -> Tally:
+def run_batch(kind: str, first: int, schedules: int) -> Tally:
     """Schedules one after the other in this process."""
     tally = Tally()
     with without_logs():
         for seed in range(first, first + schedules):
-            outcome = run_schedule(seed)
+            outcome = play(kind, seed)
             tally.schedules += 1
             tally.steps += outcome.steps
             tally.count += outcome.count
@@ -44,7 +45,11 @@ def run_batch(first: int, schedules: int) -> Tally:
 
 
 def run_campaign(
-    first: int, schedules: int, jobs: int, progress: Callable[[int], None] = lambda done: None
+    first: int,
+    schedules: int,
+    jobs: int,
+    progress: Callable[[int], None] = lambda done: None,
+    kind: str = "ledger",
 ) -> Tally:
     """All schedules over `jobs` processes; stops handing out work after the first violation."""
     tally = Tally()
@@ -52,14 +57,14 @@ def run_campaign(
         [(seed, min(BATCH, first + schedules - seed)) for seed in range(first, first + schedules, BATCH)]
     )
     with ProcessPoolExecutor(jobs, get_context("spawn"), _collect_seldom) as pool:
-        running = {pool.submit(run_batch, *batch) for batch in _take(batches, 2 * jobs)}
+        running = {pool.submit(run_batch, kind, *batch) for batch in _take(batches, 2 * jobs)}
         while running:
             done: Future[Tally] = next(as_completed(running))
             running.remove(done)
             tally.add(done.result())
             progress(tally.schedules)
             if not tally.violations:
-                running |= {pool.submit(run_batch, *batch) for batch in _take(batches, 1)}
+                running |= {pool.submit(run_batch, kind, *batch) for batch in _take(batches, 1)}
     return tally
 
 

@@ -6,6 +6,8 @@ from types import ModuleType
 from kafka2hive.ledger import draft, epoch, hygiene, init, look, marker, start, take_over
 from kafka2hive.publish import register
 from tests.simulation import driver, tasks
+from tests.simulation.service import driver as service
+from tests.simulation.service import repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Production:
     look: ModuleType = look
     marker: ModuleType = marker
     register: ModuleType = register
+    repair: ModuleType = repair
+    service: ModuleType = service
     start: ModuleType = start
     take_over: ModuleType = take_over
     tasks: ModuleType = tasks

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.simulation.campaign import Tally, run_campaign
 from tests.simulation.coverage import CASES, never_happened
 from tests.simulation.explore import explore
+from tests.simulation.kinds import KINDS
 from tests.simulation.search import search_all
 from tests.simulation.trace import run_traced
 
@@ -28,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.exhaustive:
         return _explore(options.drivers, options.epochs, options.faults, options.states)
     if options.trace:
-        outcomes = [run_traced(options.seed + i, say) for i in range(options.schedules)]
+        outcomes = [run_traced(options.seed + i, say, kind=options.kind) for i in range(options.schedules)]
         return int(any(outcome.violation for outcome in outcomes))
-    return _campaign(options.seed, options.schedules, options.jobs)
+    return _campaign(options.kind, options.seed, options.schedules, options.jobs)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=int, default=0, help="the first one's seed; the next have the next numbers"
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--kind", choices=KINDS, default="ledger", help="of schedules (default ledger)")
     parser.add_argument("--trace", action="store_true", help="print every call; use it with --schedules 1")
     parser.add_argument("--mutants", action="store_true", help="search a catching seed for every mutant")
     parser.add_argument(
@@ -80,7 +82,7 @@ def _explore(drivers: int, epochs: int, faults: int, limit: int) -> int:
     return int(not found.complete)
 
 
-def _campaign(seed: int, schedules: int, jobs: int) -> int:
+def _campaign(kind: str, seed: int, schedules: int, jobs: int) -> int:
     console = Console(stderr=True)
     columns = (
         TextColumn("simulating"),
@@ -97,21 +99,24 @@ def _campaign(seed: int, schedules: int, jobs: int) -> int:
             schedules,
             jobs,
             lambda done: bar.update(task, completed=done, rate=done / (monotonic() - began)),
+            kind,
         )
-    _print(tally, monotonic() - began)
+    _print(kind, tally, monotonic() - began)
     for failed, violation in sorted(tally.violations.items()):
-        say(f"seed {failed}: {violation}\n  replay: scripts/simulate --seed {failed} --schedules 1 --trace")
+        say(
+            f"seed {failed}: {violation}\n  replay: scripts/simulate --kind {kind} --seed {failed} --schedules 1 --trace"
+        )
     return int(bool(tally.violations))
 
 
-def _print(tally: Tally, seconds: float) -> None:
+def _print(kind: str, tally: Tally, seconds: float) -> None:
     say(
         f"{tally.schedules} schedules, {tally.steps} calls in {seconds:.1f} s: "
         f"{tally.schedules / seconds:.0f} schedules/s, {tally.steps / seconds:.0f} calls/s"
     )
-    for case in sorted({*CASES, *tally.count}):
+    for case in sorted({*CASES[kind], *tally.count}):
         say(f"  {case:<36} {tally.count[case]}")
-    if missed := never_happened(tally.count):
+    if missed := never_happened(tally.count, kind):
         say(f"never happened, so not tried: {', '.join(missed)}")
 
 

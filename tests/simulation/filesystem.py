@@ -17,13 +17,21 @@ from tests.simulation.world import Request, World
 
 
 class SimulatedFileSystem:
-    """`hand_over` lets other actors go on; `last` is the actor's last mutation, for the coverage counters."""
+    """`hand_over` lets other actors go on; `last` is the actor's last mutation, for the coverage counters.
+
+    `faults` counts what went wrong for this actor: what it does about nothing is judged by that.
+    """
 
     def __init__(self, world: World, who: str = "-", hand_over: Callable[[], None] = lambda: None) -> None:
         self.world = world
         self.who = who
         self.hand_over = hand_over
         self.last = Request("nothing", "")
+        self.faults = 0
+
+    def failed(self) -> None:
+        """Something went wrong for this actor."""
+        self.faults += 1
 
     def create(self, path: str) -> "SimulatedWriter":
         node = self._mutate(Request("create", path))
@@ -59,6 +67,7 @@ class SimulatedFileSystem:
         self.hand_over()
         world = self.world
         if world.rates.read_fails and world.random() < world.rates.read_fails:
+            self.faults += 1
             world.tell(self.who, f"{operation} {path} = Unavailable")
             raise Unavailable(path)
         if world.trace:
@@ -77,6 +86,7 @@ class SimulatedFileSystem:
         self.last = request
         world = self.world
         if world.trouble is not None and _troubled(world.trouble, request):
+            self.faults += 1
             world.tell(self.who, f"{request} = {world.trouble.__name__}")
             raise world.trouble(request.path)
         if world.random() < world.mutation_faults:
@@ -96,6 +106,7 @@ class SimulatedFileSystem:
 
     def _faulty(self, request: Request) -> Any:
         world, rates = self.world, self.world.rates
+        self.faults += 1
         dice = world.random() * rates.mutation
         if (dice := dice - rates.unavailable) < 0:
             world.tell(self.who, f"{request} = Unavailable")
@@ -143,13 +154,16 @@ class SimulatedWriter:
         dice = world.random()
         rates = world.rates
         if dice < rates.unavailable:
+            files.faults += 1
             world.tell(files.who, f"close {self._path} = Unavailable")
             raise Unavailable(self._path)
         if dice < rates.unavailable + rates.lost_request:
+            files.faults += 1
             world.tell(files.who, f"close {self._path} = OutcomeUnknown (lost)")
             raise OutcomeUnknown(self._path)
         self._node.content = self._buffer
         if dice < rates.unavailable + rates.lost_request + rates.lost_reply:
+            files.faults += 1
             world.tell(files.who, f"close {self._path} = OutcomeUnknown (done)")
             raise OutcomeUnknown(self._path)
         if world.trace:

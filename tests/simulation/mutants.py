@@ -21,23 +21,47 @@ START = LEDGER + "start"
 INIT = LEDGER + "init"
 MARKER = LEDGER + "marker"
 RETRY = LEDGER + "retry"
+TENURE = LEDGER + "tenure"
+ALIVE = LEDGER + "alive"
 REGISTER = "kafka2hive.publish.register"
+CODEC = LEDGER + "codec"
+REBUILD = LEDGER + "rebuild"
+SERVICE = "kafka2hive.service."
+RECOVER = SERVICE + "recover"
+REPAIR = SERVICE + "repair"
+TABLE = SERVICE + "table"
+BACKLOGS = SERVICE + "backlogs"
+DUMP = SERVICE + "dump"
+HOLDING = SERVICE + "holding"
+PUBLISHING = SERVICE + "publishing"
 TASKS = "tests.simulation.tasks"
 DRIVER = "tests.simulation.driver"
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`edits` are (old, new) texts of `module`; every old text stands there exactly once, or loading fails loudly."""
+    """`edits` are (old, new) texts of `module`; every old text stands there exactly once, or loading fails loudly.
+
+    `kind` of schedules notices it.
+    """
 
     name: str
     module: str
     edits: tuple[tuple[str, str], ...]
     seed: int = 0
+    kind: str = "ledger"
 
 
-def _mutant(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
-    return Mutant(name, module, edits, SEEDS.get(name, 0))
+def _mutant(name: str, module: str, *edits: tuple[str, str], kind: str = "ledger") -> Mutant:
+    return Mutant(name, module, edits, SEEDS.get(name, 0), kind)
+
+
+def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="damage")
+
+
+def _of_service(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="service")
 
 
 _LOOK_TOO = (
@@ -449,6 +473,7 @@ MUTANTS = (
             "            ports.files.delete(join(tenure.directory, name))\n",
         ),
     ),
+    _mutant("one final less is kept", HYGIENE, ("[: -max(keep, 1)]", "[: -max(keep - 1, 1)]")),
     # T: tasks (the simulation's own)
     _mutant(
         "task error taken for success",
@@ -482,6 +507,271 @@ MUTANTS = (
         (
             "    try:\n        write_file(files, writing, data)\n",
             "    try:\n        files.delete(writing)\n        write_file(files, writing, data)\n",
+        ),
+    ),
+    # whole processes: why they end, what they retry, whom they fence, what they forget
+    _of_service(
+        "the judged generation is ignored",
+        TAKE_OVER,
+        ("    if judged is not None and old != judged:\n", "    if False:\n"),
+    ),
+    _of_service(
+        "a directory that is gone at C1 is tried again",
+        COMMIT,
+        (
+            "        except ParentMissing as error:\n"
+            "            raise fenced(tenure.paths, tenure.generation) from error\n",
+            "",
+        ),
+    ),
+    _of_service(
+        "the own directory gone is R0, not fenced",
+        TENURE,
+        (
+            "        raise fenced(tenure.paths, tenure.generation) from error\n",
+            "        raise Surprise('mutant', 'again')\n",
+        ),
+    ),
+    _of_service(
+        "a NameNode that does not answer is taken for a fence",
+        TENURE,
+        (
+            '        raise Surprise("ledger.no_answer", f"listing {tenure.directory}: {error}") from error\n',
+            "        raise fenced(tenure.paths, tenure.generation) from error\n",
+        ),
+    ),
+    _of_service(
+        "a lost take-over is R0", TAKE_OVER, ("    return TakeOverLost(\n", "    return Surprise(\n")
+    ),
+    _of_service(
+        "an unclear take-over is lost",
+        TAKE_OVER,
+        ('    return Surprise("ledger.not_taken"', '    return TakeOverLost("ledger.not_taken"'),
+    ),
+    _of_service(
+        "the owner marker is never made",
+        START,
+        ("    claim_location(ports, location, tenure.state)\n", ""),
+    ),
+    _of_service(
+        "the memory of a table is kept after an error",
+        HOLDING,
+        ("            table.forget()\n            raise\n", "            raise\n"),
+    ),
+    _of_service(
+        "what a start finds unregistered is not registered",
+        HOLDING,
+        (
+            "        self._on_started(started)\n        self._owe(table.open_debts)\n",
+            "        self._on_started(started)\n",
+        ),
+    ),
+    _of_service(
+        "what an epoch leaves unregistered is not registered",
+        HOLDING,
+        ("        self._owe(table.open_debts)\n        if snapshot.epoch", "        if snapshot.epoch"),
+    ),
+    _of_service(
+        "a start forgets what is unregistered",
+        HOLDING,
+        ("        table.open_debts = frozenset(started.tenure.state.debts)\n", ""),
+    ),
+    _of_service(
+        "registrations reported by the registrar stay open",
+        DUMP,
+        ("                table.open_debts -= paid\n", "                table.open_debts -= frozenset()\n"),
+    ),
+    _of_service(
+        "registrations without new data are never noted",
+        DUMP,
+        (
+            "frozenset(table.tenure.state.debts) != table.open_debts:",
+            "not table.open_debts >= table.open_debts:",
+        ),
+    ),
+    _of_service(
+        "first positions are not committed",
+        BACKLOGS,
+        ("        publish(table, change_before_reading(decision, learned, logs, table, now))\n", ""),
+    ),
+    _of_service(
+        "a heartbeat that stands still is taken for a live owner",
+        ALIVE,
+        ("if now.get(owner, count) > count}", "if now.get(owner, count) >= count}"),
+    ),
+    _of_service(
+        "tables of the epoch after the first are not published",
+        DUMP,
+        (
+            "                publish, [self._holding.tables[name] for name in flight.tables]\n",
+            "                publish, [self._holding.tables[name] for name in flight.tables[:1]]\n",
+        ),
+    ),
+    _of_service(
+        "a table that was set aside is never taken over again",
+        HOLDING,
+        ("if t.tenure is None and not t.is_waiting(now)]", "if t.tenure is None and t.aside is None]"),
+    ),
+    _of_service(
+        "an epoch that failed in its tasks is committed with what came",
+        PUBLISHING,
+        (
+            "    if sorted(a.range for a in accounts) != sorted(planned):\n",
+            "    if False:\n",
+        ),
+        ("        if manifest.failure:\n", "        if False:\n"),
+    ),
+    # damage: a STOP that does not come, or that touches something
+    _of_damage(
+        "a staged file's length is not looked at",
+        PROMOTE,
+        ("        if staged is not None and staged != file.length:\n", "        if False:\n"),
+    ),
+    _of_damage(
+        "any file at the final place is taken for the moved one",
+        WHEREABOUTS,
+        ("    if final == file.length:\n", "    if final is not None:\n"),
+    ),
+    _of_damage(
+        "a staged file that is nowhere is taken for moved",
+        WHEREABOUTS,
+        (
+            '    return stop_for("ledger.missing", file,',
+            '    return Whereabouts.MOVED if True else stop_for("", file,',
+        ),
+    ),
+    _of_damage(
+        "a promote without a source is taken for done",
+        PROMOTE,
+        (
+            '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
+            "            if type(error) is NotFound:\n                return Answer.DONE\n",
+        ),
+    ),
+    _of_damage(
+        "a promote whose place is taken counts as done",
+        PROMOTE,
+        (
+            '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
+            "            if type(error).__name__ == 'AlreadyExists':\n                return Answer.DONE\n",
+        ),
+    ),
+    _of_damage(
+        "the checksum of a snapshot is not compared",
+        CODEC,
+        ("    if tail != _CHECKSUM + hashlib", "    if not tail and _CHECKSUM + hashlib"),
+    ),
+    _of_damage(
+        "a pending snapshot of any later epoch is the state",
+        TAKE_OVER,
+        ("    if above != [newest + 1]:\n", "    if len(above) != 1:\n"),
+        ("    return Newest(newest + 1, True)", "    return Newest(above[0], True)"),
+    ),
+    _of_damage(
+        "the first of several generation directories will do",
+        TAKE_OVER,
+        ("    if len(found) != 1:\n", "    if not found:\n"),
+    ),
+    _of_damage(
+        "an owner marker of another ledger is accepted",
+        MARKER,
+        ("        if owner != state.ledger_id:\n", "        if False:\n"),
+    ),
+    _of_damage(
+        "a ledger that vanished is begun anew",
+        MARKER,
+        ("if owner is not None and not _is_there(files, table_directory):", "if False:"),
+    ),
+    _of_damage(
+        "an unreadable owner marker counts as none",
+        MARKER,
+        (
+            "        raise Stop(\n"
+            '            "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"\n'
+            "        ) from error\n",
+            "        return None\n",
+        ),
+    ),
+    _of_damage(
+        "the place that Hive has is not compared",
+        REGISTER,
+        ("            elif same_location(where, partition.location):", "            elif where:"),
+    ),
+    _of_damage(
+        "accepted gaps are not carried",
+        DRAFT,
+        ("gaps=state.gaps + change.gaps,", "gaps=change.gaps,"),
+    ),
+    _of_damage(
+        "accepted losses are not carried",
+        DRAFT,
+        ("losses=state.losses + change.losses,", "losses=change.losses,"),
+    ),
+    _of_damage(
+        "accepted gaps are not encoded", CODEC, ("        for g in snapshot.gaps\n", "        for g in ()\n")
+    ),
+    _of_damage(
+        "accepted losses are not encoded",
+        CODEC,
+        ("        for x in snapshot.losses\n", "        for x in ()\n"),
+    ),
+    _of_damage(
+        "one file that is given up leaves all others out",
+        PROMOTE,
+        ("        if file.final in given_up:\n", "        if given_up:\n"),
+    ),
+    _of_damage(
+        "a file that is given up is promoted all the same",
+        PROMOTE,
+        ("        if file.final in given_up:\n", "        if False:\n"),
+    ),
+    _of_damage(
+        "a repair is rolled forward and not recorded",
+        RECOVER,
+        ("    if change.losses or change.gaps or change.first:\n", "    if change.gaps or change.first:\n"),
+    ),
+    _of_damage(
+        "a file dumped again is not committed",
+        REPAIR,
+        ("            else Change(again, losses=losses)\n", "            else Change((), losses=losses)\n"),
+    ),
+    _of_damage(
+        "a repair drops what is unregistered",
+        RECOVER,
+        (
+            "        publish(replace(change, open_debts=frozenset(tenure.state.debts)))\n",
+            "        publish(change)\n",
+        ),
+    ),
+    _of_damage(
+        "a rebuilt ledger says nothing of a half-promoted epoch",
+        REBUILD,
+        (
+            "    staged = [task for task in tasks if not all(f.final for f in task.every_file)]\n",
+            "    staged = []\n",
+        ),
+    ),
+    _of_damage(
+        "a rebuilt ledger uses an epoch's number again",
+        REBUILD,
+        ("    epoch = max(epoch for _, epoch in names) + 1\n", "    epoch = 0\n"),
+    ),
+    _of_damage(
+        "a rebuilt ledger tells Hive nothing",
+        REBUILD,
+        ("        debts=tuple(sorted(debts | touched(files))),\n", "        debts=tuple(sorted(debts)),\n"),
+    ),
+    _of_damage(
+        "a table that stopped is started again and again",
+        TABLE,
+        ("        wait = math.inf if isinstance(error, Stop) else wait\n", "        wait = min(wait, 1.0)\n"),
+    ),
+    _of_damage(
+        "a STOP of one table ends the run",
+        HOLDING,
+        (
+            "        except (TableError, Stop, Surprise, ServiceUnavailable) as error:\n",
+            "        except (TableError, Surprise, ServiceUnavailable) as error:\n",
         ),
     ),
 )

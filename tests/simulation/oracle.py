@@ -4,6 +4,7 @@ It knows the topic (which records must be visible) and the tree; of the producti
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 from kafka2hive.ledger.codec import decode
 from kafka2hive.model.errors import Kafka2HiveError
@@ -11,15 +12,18 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import (
     DataFileName,
     Generation,
+    LedgerPaths,
     join,
     parse_snapshot_name,
+    staging_directory,
 )
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.driver import KEEP, Driver
 from tests.simulation.metastore import Hive
-from tests.simulation.places import LEDGER, STAGING, TABLE_DIRECTORY, WAREHOUSE
+from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE
+from tests.simulation.tasks import records_in
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
@@ -41,14 +45,14 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     while world.late:
         world.execute_late()
     driver = _recover(world, hive, code, "recover2")
-    _check_tidiness(world)
+    check_tidiness(world, LEDGER, LOCATION)
     _go_on(driver)
-    history = _history(world)
-    _check_offsets(history)
-    files = [file for snapshot in history for file in snapshot.files]
-    _check_files(world, files)
-    _check_records(world, files, history[-1])
-    _check_hive(hive, files)
+    snapshots = history(world, LEDGER)
+    check_offsets(snapshots)
+    files = [file for snapshot in snapshots for file in snapshot.files]
+    check_files(world, files)
+    check_records(world, files, snapshots[-1])
+    check_hive(hive, files)
 
 
 def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
@@ -69,31 +73,35 @@ def _go_on(driver: Driver) -> None:
         raise Violation(f"Hive is up, yet debts stay: {sorted(driver.debts)}")
 
 
-def _generation(world: World) -> tuple[str, list[str]]:
+def _generation(world: World, ledger: LedgerPaths) -> tuple[str, list[str]]:
     """Path and child names of the one generation directory."""
-    names = list(world.namenode.directory(TABLE_DIRECTORY) or ())
+    names = list(world.namenode.directory(ledger.table_directory) or ())
     if len(names) != 1 or Generation.parse(names[0]) is None:
-        raise Violation(f"{TABLE_DIRECTORY} holds {names}, not one generation directory")
-    path = join(TABLE_DIRECTORY, names[0])
+        raise Violation(f"{ledger.table_directory} holds {names}, not one generation directory")
+    path = join(ledger.table_directory, names[0])
     return path, list(world.namenode.directory(path) or ())
 
 
-def _check_tidiness(world: World) -> None:
-    """Right after a clean start: nothing unreferenced is left, nothing of others is gone."""
-    path, children = _generation(world)
+def check_tidiness(
+    world: World, ledger: LedgerPaths, location: str, more: bool = False, since: int = 0
+) -> None:
+    """After a clean start, and `more` epochs perhaps: nothing unreferenced is left, nothing of others is gone."""
+    path, children = _generation(world, ledger)
     finals = [n for n in children if (parse_snapshot_name(n) or (0, ""))[1] == "final"]
-    if len(finals) != len(children) or len(finals) > KEEP:
-        raise Violation(f"after a clean start {path} holds {sorted(children)}")
-    staged = list(world.namenode.directory(STAGING) or ())
+    kept = min(KEEP, len(history(world, ledger, since)))
+    if len(finals) != len(children) or len(finals) < kept or (len(finals) > kept and not more):
+        raise Violation(f"after a clean start {path} holds {sorted(children)}, not {kept} final snapshots")
+    staging = staging_directory(location)
+    staged = list(world.namenode.directory(staging) or ())
     if staged != [FOREIGN]:
-        raise Violation(f"after a clean start {STAGING} holds {staged or 'nothing'}, not just {FOREIGN}")
+        raise Violation(f"after a clean start {staging} holds {staged or 'nothing'}, not just {FOREIGN}")
 
 
-def _history(world: World) -> list[Snapshot]:
-    """All snapshots of all time by epoch: those archived and those in the generation directory."""
+def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]:
+    """All snapshots of all time by epoch, from `since` on: those archived and those in the generation directory."""
     found: dict[int, Snapshot] = {}
-    archives = world.namenode.directory(LEDGER.archives) or {}
-    directories = [join(LEDGER.archives, name) for name in archives] + [_generation(world)[0]]
+    archives = world.namenode.directory(ledger.archives) or {}
+    directories = [join(ledger.archives, name) for name in archives] + [_generation(world, ledger)[0]]
     for directory in directories:
         for name in world.namenode.directory(directory) or ():
             epoch, _ = parse_snapshot_name(name) or (-1, "")
@@ -102,27 +110,32 @@ def _history(world: World) -> list[Snapshot]:
             found[epoch] = decode(world.namenode.read(join(directory, name)))
             if found[epoch].epoch != epoch:
                 raise Violation(f"{join(directory, name)} says epoch {found[epoch].epoch}")
-    if sorted(found) != list(range(len(found))):
-        raise Violation(f"epochs are missing: {sorted(found)}")
-    return [found[epoch] for epoch in sorted(found)]
+    epochs = sorted(epoch for epoch in found if epoch >= since)
+    if epochs != list(range(since, since + len(epochs))):
+        raise Violation(f"epochs are missing: {epochs}")
+    return [found[epoch] for epoch in epochs]
 
 
-def _check_offsets(history: list[Snapshot]) -> None:
-    """I3: every snapshot begins where the one before it ended."""
-    ends = {p.topic_partition: p.end for p in history[0].positions}
-    for snapshot in history[1:]:
+def check_offsets(snapshots: list[Snapshot]) -> None:
+    """I3: every snapshot begins where the one before it ended, at 0 what is new."""
+    ends = {p.topic_partition: p.end for p in snapshots[0].positions}
+    for snapshot in snapshots[1:]:
         starts = {p.topic_partition: p.start for p in snapshot.positions}
-        if ends and starts != ends:
+        for gap in snapshot.gaps:
+            if gap.epoch == snapshot.epoch:  # a person accepted that this one goes on elsewhere
+                ends[gap.range.topic_partition] = starts[gap.range.topic_partition]
+        if starts != dict.fromkeys(starts, 0) | ends:
             raise Violation(f"I3: epoch {snapshot.epoch} starts at {starts}, the one before ended at {ends}")
         ends = {p.topic_partition: p.end for p in snapshot.positions}
 
 
-def _check_files(world: World, files: list[DataFile]) -> None:
-    """Exactly the committed files lie where readers look."""
+def check_files(world: World, files: list[DataFile], given_up: frozenset[str] = frozenset()) -> None:
+    """Exactly the committed files lie where readers look; what lies in places that were given up does not matter."""
     visible = set()
     for table in world.namenode.directory(WAREHOUSE) or ():
         visible |= {path for path in world.namenode.files_below(join(WAREHOUSE, table)) if _is_visible(path)}
-    committed = {file.final for file in files} - world.namenode.retired.keys()
+    committed = {file.final for file in files} - world.namenode.retired.keys() - given_up
+    visible -= given_up
     if visible != committed:
         raise Violation(
             f"missing: {sorted(committed - visible)}, belonging to no epoch: {sorted(visible - committed)}"
@@ -133,23 +146,38 @@ def _is_visible(path: str) -> bool:
     return not any(name.startswith(("_", ".")) for name in path.split("/")[3:])
 
 
-def _check_records(world: World, files: list[DataFile], newest: Snapshot) -> None:
+def check_records(world: World, files: list[DataFile], newest: Snapshot) -> None:
     """Every record below the newest positions is visible exactly once, whole, in its own bucket."""
+    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
+    check_exactly(world, files, ranges, newest.table)
+
+
+def check_exactly(
+    world: World,
+    files: list[DataFile],
+    ranges: Iterable[OffsetRange],
+    table: str,
+    lost: Counter[tuple[str, str]] | None = None,
+) -> None:
+    """Every record of the ranges (by its bucket's place) is visible once for each range, but for the `lost` ones."""
     seen: Counter[tuple[str, str]] = Counter()
     for file in files:
         content = world.namenode.retired.get(file.final) or world.namenode.read(file.final)
         if len(content) != file.length:
             raise Violation(f"{file.final} has {len(content)} bytes, not {file.length}")
-        seen.update((file.hive_partition.location, record) for record in content.decode().split("\n"))
-    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
+        seen.update((file.hive_partition.location, record) for record in records_in(content))
     wanted = Counter(
-        (place.location, record) for place, records in records_by_place(ranges).items() for record in records
+        (place.location, record)
+        for r in ranges
+        for place, records in records_by_place((r,), table).items()
+        for record in records
     )
+    wanted -= lost or Counter()
     if seen != wanted:
         raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
 
 
-def _check_hive(hive: Hive, files: list[DataFile]) -> None:
+def check_hive(hive: Hive, files: list[DataFile]) -> None:
     """I6 at the end: every Hive partition with data is registered where it lies."""
     for partition in {file.hive_partition for file in files}:
         if hive.registered.get((partition.table, partition.path)) != partition.location:

@@ -10,5 +10,11 @@ WAREHOUSE = join(ROOT, "warehouse")
 LOCATION = join(WAREHOUSE, "flights")
 DEAD_LETTER_LOCATION = join(WAREHOUSE, "dead")
 LEDGER = LedgerPaths(join(ROOT, "kafka2hive"), TABLE)
+LEDGERS = LEDGER.ledgers
 TABLE_DIRECTORY = LEDGER.table_directory
 STAGING = staging_directory(LOCATION)
+
+
+def location_of(table: str) -> str:
+    """The directory of a table, `db.t` in `warehouse/t`."""
+    return join(WAREHOUSE, table.partition(".")[2])

@@ -39,12 +39,16 @@ class Outcome:
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
     """Play and judge one schedule. What goes wrong is in the outcome."""
-    play = Schedule(seed, code, trace)
+    return outcome_of(seed, Schedule(seed, code, trace))
+
+
+def outcome_of(seed: int, play: "Schedule") -> Outcome:
+    """Prepare, play, judge."""
     violation = None
     try:
-        prepare(play.world)
+        play.prepare()
         play.run()
-        judge(play.world, play.hive, code)
+        play.judge()
     except Violation as broken:
         violation = str(broken)
     except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
@@ -69,6 +73,9 @@ def without_logs() -> Iterator[None]:
 class Schedule:
     """Who runs, who sleeps, what goes wrong next."""
 
+    average = STEPS
+    stagings: tuple[str, ...] = (STAGING,)
+
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         self.world = World(seed, trace)
         self.hive = Hive()
@@ -85,11 +92,25 @@ class Schedule:
         self.chosen: Actor | None = None
         self.eventful = False
 
+    def prepare(self) -> None:
+        """The world before the first driver."""
+        prepare(self.world)
+
+    def judge(self) -> None:
+        """The oracle's word. Raises Violation."""
+        judge(self.world, self.hive, self.code)
+
     def run(self) -> None:
+        """Chaos, then everybody is gone."""
+        self.chaos()
+        self.end()
+
+    def chaos(self) -> None:
+        """Steps and faults, up to the last step."""
         world, running = self.world, self.running
         random = world.random
         world.use(draw_rates(random))
-        self.steps = STEPS // 2 + world.below(STEPS)
+        self.steps = self.average // 2 + world.below(self.average)
         self.events = events = world.rates.events
         while (actor := self.chosen) or self.eventful or world.step < self.steps:
             self.chosen = None
@@ -105,7 +126,6 @@ class Schedule:
             actor.greenlet.switch()
             if actor.greenlet.dead:
                 running.remove(actor)
-        self.end()
 
     def _step_with_event(self) -> bool:
         self.world.step += 1
@@ -175,8 +195,8 @@ class Schedule:
             return
         path = finished.pop(self.world.below(len(finished)))
         stem = base_name(path).removesuffix("final")
-        staged = self.world.namenode.node(join(STAGING, f"{stem}pending"))
-        if staged is None and not any(stem in request.path for request in self.world.late):
+        staged = any(self.world.namenode.node(join(place, f"{stem}pending")) for place in self.stagings)
+        if not staged and not any(stem in request.path for request in self.world.late):
             self.world.tell("(event)", f"retention takes {path} away")
             self.world.namenode.retire(path)
 

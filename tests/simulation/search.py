@@ -5,8 +5,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from tests.simulation.kinds import play
 from tests.simulation.mutants import MUTANTS, Mutant
-from tests.simulation.schedule import run_schedule, without_logs
+from tests.simulation.schedule import without_logs
 from tests.simulation.variant import load
 
 
@@ -25,7 +26,7 @@ def search(mutant: Mutant, first: int, schedules: int) -> Catch:
     code = load(mutant)
     with without_logs():
         for tried in range(1, schedules + 1):
-            violation = run_schedule(first + tried - 1, code).violation
+            violation = play(mutant.kind, first + tried - 1, code).violation
             if violation is not None:
                 return Catch(mutant.name, tried, first + tried - 1, violation)
     return Catch(mutant.name, schedules, None)

@@ -8,15 +8,17 @@ from binascii import crc32
 from dataclasses import dataclass
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
+from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.storage.port import OutcomeUnknown, ParentMissing, StorageError, write_file
 from tests.simulation.filesystem import SimulatedFileSystem
-from tests.simulation.places import DEAD_LETTER_TABLE, STAGING
+from tests.simulation.places import DEAD_LETTER_TABLE, TABLE, location_of
 from tests.simulation.topic import records_by_place
 from tests.simulation.world import World
 
 ATTEMPTS = 3
+SEAL = b"\n#"
+"""Where a file's records end and its footer begins, in the worlds that have footers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Share:
     generation: int
     epoch: int
     ranges: tuple[OffsetRange, ...]
+    table: str = TABLE
 
 
 class TaskFailed(Exception):
@@ -45,12 +48,17 @@ def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[Da
 
 def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...] | None:
     """Stage one file per bucket; None when anything went wrong. What it left behind are orphans."""
-    staged = []
-    for place, records in records_by_place(share.ranges).items():
+    staged: list[DataFile] = []
+    places = records_by_place(share.ranges, share.table)
+    attempt = world.uuid() if world.seal else ""
+    for place, records in places.items():
         if world.random() < world.rates.task_fails:
             world.tell(files.who, f"task {share.index} fails")
+            files.failed()
             return None
         data = "\n".join(records).encode()
+        if world.seal:
+            data += world.seal(share, place, len(records), attempt, len(staged) == len(places) - 1)
         file = describe(world.uuid(), share, place, data, len(records))
         try:
             _stage(files, file, data)
@@ -58,6 +66,11 @@ def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple
             return None
         staged.append(file)
     return tuple(staged)
+
+
+def records_in(content: bytes) -> list[str]:
+    """The records of a file, without its footer."""
+    return content.partition(SEAL)[0].decode().split("\n")
 
 
 def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: int) -> DataFile:
@@ -74,7 +87,7 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
     )
     return DataFile(
         FileKind.DEAD_LETTER if dead else FileKind.DATA,
-        join(STAGING, name.in_state("pending")),
+        join(staging_directory(location_of(share.table)), name.in_state("pending")),
         join(place.location, name.in_state("final")),
         place,
         len(data),

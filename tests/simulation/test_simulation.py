@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.campaign import run_campaign
 from tests.simulation.coverage import CASES, never_happened
+from tests.simulation.kinds import KINDS
 from tests.simulation.schedule import run_schedule, without_logs
 from tests.simulation.trace import run_traced
 
@@ -21,18 +22,33 @@ def test_every_record_is_visible_exactly_once_after_every_schedule(
 ) -> None:
     tally = run_campaign(first=0, schedules=SCHEDULES, jobs=PROCESSES)
     with capsys.disabled():
-        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES)
+        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES["ledger"])
         sys.stdout.write(f"\n{tally.schedules} schedules, {tally.steps} calls; {cases}\n")
     assert tally.violations == {}, "replay: scripts/simulate --seed SEED --schedules 1 --trace"
     assert tally.schedules == SCHEDULES
     assert never_happened(tally.count) == []
 
 
-def test_a_seed_gives_the_same_schedule_every_time() -> None:
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("kind", "schedules"), [("service", 1_500), ("damage", 800)])
+def test_every_promise_of_whole_services_holds_after_every_schedule(
+    kind: str, schedules: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tally = run_campaign(first=0, schedules=schedules, jobs=PROCESSES, kind=kind)
+    with capsys.disabled():
+        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES[kind])
+        sys.stdout.write(f"\n{kind}: {tally.schedules} schedules, {tally.steps} calls; {cases}\n")
+    assert tally.violations == {}, f"replay: scripts/simulate --kind {kind} --seed SEED --schedules 1 --trace"
+    assert tally.schedules == schedules
+    assert never_happened(tally.count, kind) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_gives_the_same_schedule_every_time(kind: str) -> None:
     first: list[str] = []
     second: list[str] = []
-    run_traced(11, first.append)
-    run_traced(11, second.append)
+    run_traced(11, first.append, kind=kind)
+    run_traced(11, second.append, kind=kind)
     assert first == second
     assert len(first) > 100
 
@@ -44,15 +60,18 @@ def test_tracing_a_schedule_does_not_change_it() -> None:
     assert (plain.steps, plain.count, plain.violation) == (traced.steps, traced.count, traced.violation)
 
 
-def test_a_schedule_does_not_depend_on_the_order_of_hashes() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schedule_does_not_depend_on_the_order_of_hashes(kind: str) -> None:
     command = [
         sys.executable,
         "-m",
         "tests.simulation.command",
+        "--kind",
+        kind,
         "--seed",
         "13",
         "--schedules",
-        "3",
+        "3" if kind == "ledger" else "1",
         "--trace",
     ]
     traces = {

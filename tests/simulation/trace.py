@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable
 
 from tests.simulation.code import REAL, Production
+from tests.simulation.kinds import play
 from tests.simulation.namenode import ROOT
 from tests.simulation.places import LEDGER
-from tests.simulation.schedule import Outcome, run_schedule, without_logs
+from tests.simulation.schedule import Outcome, without_logs
 
 _UUID = re.compile(r"\b([0-9a-f]{6})[0-9a-f]{26}\b")
 
@@ -19,9 +20,11 @@ def shorten(line: str) -> str:
     return text
 
 
-def run_traced(seed: int, write: Callable[[str], None], code: Production = REAL) -> Outcome:
+def run_traced(
+    seed: int, write: Callable[[str], None], code: Production = REAL, kind: str = "ledger"
+) -> Outcome:
     """Replay one seed; `write` gets the lines. The same seed gives the same lines, always."""
     with without_logs():
-        outcome = run_schedule(seed, code, lambda line: write(shorten(line)))
+        outcome = play(kind, seed, code, lambda line: write(shorten(line)))
     write(f"seed {seed}: {shorten(outcome.violation) if outcome.violation else 'every promise held'}")
     return outcome

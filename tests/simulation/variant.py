@@ -12,7 +12,15 @@ from types import ModuleType
 from tests.simulation.code import Production
 from tests.simulation.mutants import Mutant
 
-RELOADED = ("kafka2hive.ledger", "kafka2hive.publish", "tests.simulation.tasks", "tests.simulation.driver")
+RELOADED = (
+    "kafka2hive.ledger",
+    "kafka2hive.publish",
+    "kafka2hive.service",
+    "tests.simulation.tasks",
+    "tests.simulation.driver",
+    "tests.simulation.service.driver",
+    "tests.simulation.service.repair",
+)
 """Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
 
 FIELDS = {
@@ -24,6 +32,8 @@ FIELDS = {
     "look": "kafka2hive.ledger.look",
     "marker": "kafka2hive.ledger.marker",
     "register": "kafka2hive.publish.register",
+    "repair": "tests.simulation.service.repair",
+    "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",
     "take_over": "kafka2hive.ledger.take_over",
     "tasks": "tests.simulation.tasks",
@@ -37,7 +47,9 @@ class PatchDoesNotApply(ValueError):
 def load(mutant: Mutant) -> Production:
     """A set of modules of its own, with the mutant's patch. Raises PatchDoesNotApply."""
     real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
-    parents = {name: sys.modules[name] for name in ("kafka2hive", "tests.simulation")}
+    parents = {
+        name: sys.modules[name] for name in ("kafka2hive", "tests.simulation", "tests.simulation.service")
+    }
     attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
     for name in real:
         del sys.modules[name]

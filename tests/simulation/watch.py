@@ -4,7 +4,7 @@ from collections import Counter
 
 from kafka2hive.model.layout import Generation, base_name, parent, parse_snapshot_name
 from tests.simulation.namenode import FileNode, NameNode, Node
-from tests.simulation.places import LEDGER, TABLE_DIRECTORY, WAREHOUSE
+from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
 
 
 class Violation(AssertionError):
@@ -22,7 +22,7 @@ class WatchedNameNode(NameNode):
         self.promoted: set[str] = set()
         self.finished: list[str] = []
         self.retired: dict[str, bytes] = {}
-        self.fruitless = 0
+        self.fruitless: Counter[str] = Counter()
 
     def rename(self, source: str, target: str) -> Node:
         node = super().rename(source, target)
@@ -38,7 +38,12 @@ class WatchedNameNode(NameNode):
         done = super().delete(path)
         if done and "/_tmp/" in path:
             self.count["sweeps"] += 1
-        if done and path.endswith(".final") and path.startswith((WAREHOUSE, TABLE_DIRECTORY)):
+        if (
+            done
+            and path.endswith(".final")
+            and path.startswith((WAREHOUSE, LEDGERS))
+            and "/init-" not in path
+        ):
             raise Violation(f"{path} was deleted")
         return done
 
@@ -60,14 +65,14 @@ class WatchedNameNode(NameNode):
             self.count["ambiguous commit that was done" if done else "ambiguous commit that was not"] += 1
 
     def _directory_moved(self, target: str, children: dict[str, Node]) -> None:
-        name = base_name(target)
+        name, table = base_name(target), parent(target)
         if not Generation.parse(name):
             return
-        if name in self.generations:
+        if target in self.generations:
             raise Violation(f"I1: generation {name} exists for the second time")
-        self.generations.append(name)
-        self.fruitless += 1
-        if self.fruitless == 4:  # the fourth take-over in a row: three starts came to nothing
+        self.generations.append(target)
+        self.fruitless[table] += 1
+        if self.fruitless[table] == 4:  # the fourth take-over in a row: three starts came to nothing
             self.count["chain of three fruitless starts"] += 1
         self._look_inside(name, children)
 
@@ -89,8 +94,8 @@ class WatchedNameNode(NameNode):
                 self.count["roll-forward of a half-moved epoch"] += 1
 
     def _snapshot_moved(self, target: str, node: FileNode) -> None:
-        if target.endswith(".final") and target.startswith(TABLE_DIRECTORY):
-            self.fruitless = 0
+        if target.endswith(".final") and target.startswith(LEDGERS):
+            self.fruitless[parent(parent(target))] = 0
             self.finished += _addresses(node.content)
         elif target.endswith(".pending") and not node.content:
             self._junk(target)

@@ -37,6 +37,8 @@ class World:
         self.use(NO_FAULTS)
         self.trouble: type[StorageError] | None = None
         self.step = 0
+        self.arrived = 0
+        self.seal: Callable[..., bytes] | None = None
 
     def use(self, rates: Rates) -> None:
         self.rates = rates
@@ -69,6 +71,7 @@ class World:
     def execute_late(self) -> None:
         """One late RPC, whichever, reaches the NameNode by its path; nobody hears the answer."""
         request = self.late.pop(self.below(len(self.late)))
+        self.arrived += 1
         try:
             done = self.execute(request) is not False
             outcome = "done" if done else "nothing there"

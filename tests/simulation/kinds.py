@@ -1,0 +1,25 @@
+"""The kinds of schedules, each with a seed's play as a function."""
+
+from collections.abc import Callable
+
+from tests.simulation import schedule
+from tests.simulation.code import REAL, Production
+from tests.simulation.schedule import Outcome
+from tests.simulation.service import damaged
+from tests.simulation.service import schedule as service
+
+Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
+
+KINDS: dict[str, Play] = {
+    "ledger": schedule.run_schedule,
+    "service": service.run_schedule,
+    "damage": damaged.run_schedule,
+}
+"""`ledger`: the ledger's steps of one table. `service`: whole processes of two services. `damage`: those, harmed and repaired."""
+
+
+def play(
+    kind: str, seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None
+) -> Outcome:
+    """One schedule of a kind."""
+    return KINDS[kind](seed, code, trace)

@@ -1,0 +1,245 @@
+"""What somebody may do to a resting service, and what the next start must say to it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from kafka2hive.ledger.codec import encode
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.layout import LedgerPaths, join, owner_marker, parent
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from tests.simulation.metastore import Hive
+from tests.simulation.namenode import Directory, FileNode
+from tests.simulation.service.kafka import Cluster
+from tests.simulation.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A table at rest. `staged` and `moved`: the files of its pending epoch, both empty when its newest one is final."""
+
+    world: World
+    hive: Hive
+    cluster: Cluster
+    ledger: LedgerPaths
+    location: str
+    directory: str
+    newest: Snapshot
+    pending: bool
+    staged: tuple[DataFile, ...]
+    moved: tuple[DataFile, ...]
+
+    @property
+    def children(self) -> Directory:
+        """Of the generation directory."""
+        return self.world.namenode.directories[self.directory]
+
+    @property
+    def newest_name(self) -> str:
+        return f"e{self.newest.epoch:06d}.{'pending' if self.pending else 'final'}"
+
+    def node(self, path: str) -> FileNode:
+        node = self.world.namenode.node(path)
+        assert isinstance(node, FileNode)
+        return node
+
+    def one(self, items: tuple[DataFile, ...]) -> DataFile:
+        return items[self.world.below(len(items))]
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """`codes`: what the table must be set aside with, one of them. `lost`: the file a repair is to name. `undo`: a person
+    restores what was there, the only remedy where no other is set.
+    """
+
+    codes: frozenset[str]
+    undo: Callable[[], object] | None = None
+    lost: DataFile | None = None
+    gap: TopicPartition | None = None
+    rebuild: bool = False
+
+
+Damage = Callable[[Scene], Harm | None]
+
+
+def _put(world: World, path: str, content: bytes) -> None:
+    world.namenode.mkdirs(parent(path))
+    directory = world.namenode.directories[parent(path)]
+    node = FileNode()
+    node.content = content
+    directory[path.rpartition("/")[2]] = node
+
+
+def _take(world: World, path: str) -> None:
+    del world.namenode.directories[parent(path)][path.rpartition("/")[2]]
+
+
+def staged_file_missing(scene: Scene) -> Harm | None:
+    if not scene.staged:
+        return None
+    file = scene.one(scene.staged)
+    _take(scene.world, file.staged)
+    return Harm(frozenset({"ledger.missing"}), lost=file)
+
+
+def staged_file_cut(scene: Scene) -> Harm | None:
+    if not scene.staged:
+        return None
+    file = scene.one(scene.staged)
+    node = scene.node(file.staged)
+    node.content = node.content[:-1]
+    return Harm(frozenset({"ledger.length"}), lost=file)
+
+
+def final_place_taken(scene: Scene) -> Harm | None:
+    if not scene.staged:
+        return None
+    file = scene.one(scene.staged)
+    _put(scene.world, file.final, b"somebody else's")
+    return Harm(frozenset({"ledger.conflict"}), lost=file)
+
+
+def final_file_cut(scene: Scene) -> Harm | None:
+    if not scene.moved:
+        return None
+    file = scene.one(scene.moved)
+    node = scene.node(file.final)
+    node.content = node.content[:-1]
+    return Harm(frozenset({"ledger.conflict"}), lost=file)
+
+
+def final_file_missing(scene: Scene) -> Harm | None:
+    if not scene.moved:
+        return None
+    file = scene.one(scene.moved)
+    _take(scene.world, file.final)
+    return Harm(frozenset({"ledger.missing"}), lost=file)
+
+
+def snapshot_edited(scene: Scene) -> Harm | None:
+    """A position by one, as somebody with an editor would: every line still reads well."""
+    node = scene.node(join(scene.directory, scene.newest_name))
+    before = node.content
+    node.content = re.sub(rb'"end":(\d+)', lambda found: b'"end":%d' % (int(found[1]) + 1), before)
+    if node.content == before:
+        return None
+
+    def undo() -> None:
+        children = scene.world.namenode.directories[scene.ledger.table_directory]
+        (present,) = children.values()
+        assert isinstance(present, dict)
+        present[scene.newest_name].content = before  # type: ignore[union-attr]
+
+    return Harm(frozenset({"ledger.damaged"}), undo)
+
+
+def pending_cut(scene: Scene) -> Harm | None:
+    if not scene.pending:
+        return None
+    node = scene.node(join(scene.directory, scene.newest_name))
+    before = node.content
+    node.content = before[: len(before) // 2]
+
+    def undo() -> None:
+        (present,) = scene.world.namenode.directories[scene.ledger.table_directory].values()
+        present[scene.newest_name].content = before  # type: ignore[index,union-attr]
+
+    return Harm(frozenset({"ledger.damaged"}), undo)
+
+
+def pending_two_ahead(scene: Scene) -> Harm | None:
+    """A snapshot of an epoch that cannot be the next one."""
+    far = replace(scene.newest, epoch=scene.newest.epoch + 2, files=(), debts=())
+    name = f"e{far.epoch:06d}.pending"
+    _put(scene.world, join(scene.directory, name), encode(far))
+
+    def undo() -> None:
+        (present,) = scene.world.namenode.directories[scene.ledger.table_directory].values()
+        del present[name]  # type: ignore[union-attr]
+
+    return Harm(frozenset({"ledger.impossible"}), undo)
+
+
+def another_generation(scene: Scene) -> Harm | None:
+    path = join(scene.ledger.table_directory, "g000000.init")
+    scene.world.namenode.mkdirs(path)
+    return Harm(frozenset({"ledger.generations"}), lambda: scene.world.namenode.delete(path))
+
+
+def ledger_gone(scene: Scene) -> Harm | None:
+    namenode = scene.world.namenode
+    top = scene.ledger.table_directory
+    for path in [p for p in namenode.directories if p == top or p.startswith(top + "/")]:
+        del namenode.directories[path]
+    del namenode.directories[parent(top)][top.rpartition("/")[2]]
+    return Harm(frozenset({"ledger.vanished"}), rebuild=True)
+
+
+def marker_of_another(scene: Scene) -> Harm | None:
+    node = scene.node(owner_marker(scene.location))
+    before, node.content = node.content, b'{"ledger":"%s"}' % (b"f" * 32)
+    return Harm(frozenset({"marker.foreign"}), lambda: setattr(node, "content", before))
+
+
+def marker_unreadable(scene: Scene) -> Harm | None:
+    node = scene.node(owner_marker(scene.location))
+    before, node.content = node.content, b"?"
+    return Harm(frozenset({"marker.damaged"}), lambda: setattr(node, "content", before))
+
+
+def partition_elsewhere(scene: Scene) -> Harm | None:
+    """Hive has a partition of this table at another place, and nobody has registered ours yet."""
+    open_ones = [d for d in scene.newest.debts if d.table == scene.ledger.table]
+    if not open_ones:
+        return None
+    debt = open_ones[scene.world.below(len(open_ones))]
+    key = (debt.table, debt.path)
+    scene.hive.registered[key] = "sim://namenode/elsewhere"
+    return Harm(frozenset({"hive.misplaced"}), lambda: scene.hive.registered.pop(key))
+
+
+def _only_mine(scene: Scene) -> TopicPartition | None:
+    """The topic partition whose log may be harmed: none but the damaged table of this service reads it."""
+    tp = TopicPartition("tb", 2)
+    position = scene.newest.position(tp)
+    return None if position is None or position.end < 1 else tp
+
+
+def records_aged_out(scene: Scene) -> Harm | None:
+    tp = _only_mine(scene)
+    if tp is None:
+        return None
+    scene.cluster.begins[tp] = scene.cluster.ends[tp] + 2
+    scene.cluster.ends[tp] += 4
+    return Harm(frozenset({"kafka.offsets_lost"}), gap=tp)
+
+
+def log_cut_off(scene: Scene) -> Harm | None:
+    tp = _only_mine(scene)
+    if tp is None:
+        return None
+    position = scene.newest.position(tp)
+    assert position is not None
+    scene.cluster.ends[tp] = position.end - 1
+    return Harm(frozenset({"kafka.log_truncated"}), gap=tp)
+
+
+DAMAGES: tuple[Damage, ...] = (
+    staged_file_missing,
+    staged_file_cut,
+    final_place_taken,
+    final_file_cut,
+    final_file_missing,
+    snapshot_edited,
+    pending_cut,
+    pending_two_ahead,
+    another_generation,
+    ledger_gone,
+    marker_of_another,
+    marker_unreadable,
+    partition_elsewhere,
+    records_aged_out,
+    log_cut_off,
+)

@@ -1,0 +1,320 @@
+"""Schedules with damage: a service at rest, perhaps killed in the middle of an epoch, is harmed, started, repaired, judged.
+
+The start must set the harmed table aside with the right code, leave everything of it as it is, and dump the others. The
+repair is killed at any call, up to three times, and asked for again. Then everything goes on, exactly.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.ledger.codec import decode
+from kafka2hive.model.errors import ExitCode
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.layout import LedgerPaths, join, parse_snapshot_name
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import REBUILT, Snapshot
+from tests.simulation.code import REAL, Production
+from tests.simulation.metastore import Hive
+from tests.simulation.oracle import (
+    check_exactly,
+    check_files,
+    check_hive,
+    check_offsets,
+    check_tidiness,
+    history,
+)
+from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
+from tests.simulation.schedule import Outcome, outcome_of
+from tests.simulation.service.damage import DAMAGES, Harm, Scene
+from tests.simulation.service.footers import seal
+from tests.simulation.service.kafka import Cluster
+from tests.simulation.service.maps import TABLES, TOPIC_PARTITIONS, TOPICS, topic_partitions
+from tests.simulation.service.oracle import prepare
+from tests.simulation.topic import records_by_place
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+KILLS = 3
+CALLS = 60
+"""A repair is killed before its n-th call, n below this."""
+LEDGER_THERE = "rebuild.ledger_there"
+
+
+class Killed(BaseException):
+    """The process is gone; not an Exception, so that no handler of the production code sees it."""
+
+
+def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Play and judge one schedule. What goes wrong is in the outcome."""
+    return outcome_of(seed, DamageSchedule(seed, code, trace))
+
+
+class DamageSchedule:
+    """One harm to one table of the service `sim`."""
+
+    def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        self.world = World(seed, trace)
+        self.world.seal = seal
+        self.code = code
+        self.hive = Hive()
+        self.cluster = Cluster()
+        self.cluster.growing = False
+        self.around = code.service.Surroundings(self.world, self.hive, self.cluster)
+        self.table = tuple(TABLES["sim"])[self.world.below(2)]
+        self.ledger, self.location = LedgerPaths(LEDGER.root, self.table), location_of(self.table)
+        self.processes = 0
+        self.harm = Harm(frozenset())
+        self.stood: dict[Any, int] = {}
+        self.refetched = False
+
+    def prepare(self) -> None:
+        prepare(self.world)
+
+    def end(self) -> None:
+        """Nobody is left when `run` returns."""
+
+    def run(self) -> None:
+        for _ in range(1 + self.world.below(3)):
+            self._grow(TOPICS)
+            self._clean("sim")
+            if self.world.below(2):
+                self._clean("other")
+        self._killed_run()
+        self._harm()
+        self._must_stop()
+        if self.world.below(4) == 0:
+            self._must_stop()
+        self._repair()
+        self.around.damaged = frozenset()
+        for _ in range(2):
+            self._grow(TOPICS)
+            self._clean("sim")
+
+    def _grow(self, topics: Any) -> None:
+        for tp in TOPIC_PARTITIONS:
+            if tp.topic in topics:
+                self.cluster.ends[tp] += 1 + self.world.below(6)
+
+    def _process(self, service: str, kill: Callable[[], bool] = lambda: False) -> Any:
+        self.processes += 1
+        dead = False
+
+        def hand_over() -> None:
+            nonlocal dead
+            self.world.step += 1
+            dead = dead or kill()
+            if dead:
+                raise Killed
+
+        order = self.code.service.Order(service, once=True)
+        return self.code.service.Process(self.around, f"{service}{self.processes}", order, hand_over)
+
+    def _clean(self, service: str) -> None:
+        code = self._process(service).run()
+        if code is not ExitCode.DONE:
+            raise Violation(f"a clean run of {service} ends with {int(code)}: {self.around.stops}")
+
+    def _killed_run(self) -> None:
+        """Killed when a pending epoch of the table has some of its files moved; in one of four schedules not at all."""
+        self._grow(TOPICS)
+        self.hive.down = self.world.below(2) == 0
+        moved, committed = self.world.below(4), len(self.world.namenode.committed)
+        lucky = self.world.below(4) == 0
+
+        def reached() -> bool:
+            if lucky or len(self.world.namenode.committed) == committed:
+                return False
+            scene = self._scene()
+            return scene.pending and len(scene.moved) >= min(moved, len(scene.newest.files))
+
+        try:
+            self._process("sim", reached).run()
+        except Killed:
+            self.world.count["killed in the middle of an epoch"] += 1
+        self.hive.down = False
+
+    def _scene(self) -> Scene:
+        namenode = self.world.namenode
+        (name,) = namenode.directories[self.ledger.table_directory]
+        directory = join(self.ledger.table_directory, name)
+        parsed = [p for child in namenode.directories[directory] if (p := parse_snapshot_name(child))]
+        epoch, state = max(p for p in parsed if p[1] in ("final", "pending"))
+        newest = decode(namenode.read(join(directory, f"e{epoch:06d}.{state}")))
+        files = newest.files if state == "pending" else ()
+        staged = tuple(f for f in files if namenode.node(f.staged) is not None)
+        moved = tuple(f for f in files if namenode.node(f.final) is not None)
+        return Scene(
+            self.world,
+            self.hive,
+            self.cluster,
+            self.ledger,
+            self.location,
+            directory,
+            newest,
+            state == "pending",
+            staged,
+            moved,
+        )
+
+    def _harm(self) -> None:
+        scene = self._scene()
+        self.stood = {p.topic_partition: p.end for p in scene.newest.positions}
+        todo = [
+            d
+            for d in DAMAGES
+            if self.table == "db.b" or d.__name__ not in ("records_aged_out", "log_cut_off")
+        ]
+        while True:
+            damage = todo.pop(self.world.below(len(todo)))
+            harm = damage(scene)
+            if harm is not None:
+                break
+        self.harm = harm
+        self.world.count[damage.__name__.replace("_", " ")] += 1
+        self.world.tell("(somebody)", f"{damage.__name__} of {self.table}")
+        self.around.damaged = frozenset({self.table})
+
+    def _must_stop(self) -> None:
+        """The harmed table is set aside and left as it is; the other one is dumped."""
+        self._grow(("ta",))
+        self.around.stops.clear()
+        before = self._contents()
+        hive = self.harm.codes == {"hive.misplaced"}
+        code = self._process("sim").run()
+        said = self.around.stops.get(self.table, set())
+        wanted = ExitCode.SET_ASIDE if hive else ExitCode.STOP
+        if code is not wanted or not said & self.harm.codes:
+            raise Violation(
+                f"{self.table} is harmed ({sorted(self.harm.codes)}), yet the run ends with {code}: {said}"
+            )
+        if not hive and self._contents() != before:
+            raise Violation(f"{self.table} was set aside, yet something of it was changed")
+        (other,) = set(TABLES["sim"]) - {self.table}
+        self._check_dumped(other)
+
+    def _contents(self) -> Counter[bytes]:
+        """Everything that lies there of the table, wherever: moves of unharmed files are allowed."""
+        namenode = self.world.namenode
+        found: Counter[bytes] = Counter()
+        letters = join(DEAD_LETTER_LOCATION, f"source_table={self.table}")
+        for top in (self.location, letters, self.ledger.table_directory, self.ledger.archives):
+            found.update(namenode.read(path) for path in namenode.files_below(top))
+        return found
+
+    def _check_dumped(self, table: str) -> None:
+        newest = self._snapshots(table)[-1]
+        for tp in topic_partitions(TABLES["sim"][table]):
+            position = newest.position(tp)
+            if position is None or position.end != self.cluster.ends[tp]:
+                raise Violation(
+                    f"{table} is not harmed, yet {tp} is not dumped up to {self.cluster.ends[tp]}"
+                )
+
+    def _snapshots(self, table: str) -> list[Snapshot]:
+        ledger = LedgerPaths(LEDGER.root, table)
+        since = 0
+        if self.harm.rebuild and table == self.table:
+            since = self.rebuilt_at
+        return history(self.world, ledger, since)
+
+    def _repair(self) -> None:
+        harm, world = self.harm, self.world
+        if harm.undo is not None:
+            harm.undo()
+            return
+        order = self._order()
+        for _ in range(world.below(KILLS + 1)):
+            left = [world.below(CALLS)]
+
+            def kill(left: list[int] = left) -> bool:
+                left[0] -= 1
+                return left[0] < 0
+
+            try:
+                self.code.repair.run_recover(self._process("sim", kill), order)
+            except Killed:
+                world.count["a repair killed"] += 1
+        errors = self.code.repair.run_recover(self._process("sim"), order)
+        if [error.code for error in errors] == [LEDGER_THERE]:
+            rest = self.code.repair.RecoverOrder(tables=(self.table,))
+            errors = self.code.repair.run_recover(self._process("sim"), rest)
+        if errors:
+            raise Violation(f"{self.table} cannot be repaired by {order}: {errors[0]}")
+        world.count["repaired"] += 1
+        if harm.rebuild:
+            names = world.namenode.directories[self._scene().directory]
+            parsed = [p for p in map(parse_snapshot_name, names) if p]
+            self.rebuilt_at = min(epoch for epoch, _ in parsed if self._owner(epoch) == REBUILT)
+
+    def _owner(self, epoch: int) -> str:
+        scene = self._scene()
+        path = join(scene.directory, f"e{epoch:06d}.final")
+        return decode(self.world.namenode.read(path)).owner
+
+    def _order(self) -> Any:
+        order = self.code.repair.RecoverOrder
+        if self.harm.lost is not None:
+            self.refetched = self.world.below(2) == 0
+            path = (self.harm.lost.final,)
+            return order(refetch=path) if self.refetched else order(accept_loss=path)
+        if self.harm.gap is not None:
+            return order(accept_gap=(GapAcceptance(self.harm.gap.topic, self.harm.gap.number),))
+        gaps = tuple(GapAcceptance(topic) for topic in TABLES["sim"][self.table])
+        return order(rebuild=self.table, accept_gap=gaps)
+
+    def judge(self) -> None:
+        """Every promise, with the harm as it was repaired. Raises Violation."""
+        everything: list[DataFile] = []
+        given_up: frozenset[str] = frozenset()
+        if self.harm.gap is None:  # the other service reads that log, too
+            self._clean("other")
+        for table in (*TABLES["sim"], *TABLES["other"]):
+            if self.world.namenode.directory(LedgerPaths(LEDGER.root, table).table_directory) is None:
+                continue
+            snapshots = self._snapshots(table)
+            since = snapshots[0].epoch
+            check_tidiness(self.world, LedgerPaths(LEDGER.root, table), location_of(table), True, since)
+            check_offsets(snapshots)
+            newest = snapshots[-1]
+            files = [file for snapshot in snapshots for file in snapshot.files]
+            ranges = [OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions]
+            lost: Counter[tuple[str, str]] = Counter()
+            if table == self.table:
+                ranges = self._ranges(newest)
+                self._check_records_of_the_repair(newest)
+                if self.harm.lost is not None:
+                    given_up = frozenset({self.harm.lost.final})
+                    lost = Counter() if self.refetched else self._records_of(self.harm.lost)
+            if newest.debts:
+                raise Violation(f"{table}: Hive is up, yet these stay to be registered: {newest.debts}")
+            check_exactly(self.world, [f for f in files if f.final not in given_up], ranges, table, lost)
+            everything += files
+        check_files(self.world, everything, given_up)
+        check_hive(self.hive, everything)
+
+    def _records_of(self, file: DataFile) -> Counter[tuple[str, str]]:
+        records = records_by_place(file.ranges, self.table)[file.hive_partition]
+        return Counter((file.hive_partition.location, record) for record in records)
+
+    def _ranges(self, newest: Snapshot) -> list[OffsetRange]:
+        """What must be visible: with a gap, what was read before it and what comes after it."""
+        ranges = []
+        for p in newest.positions:
+            tp = p.topic_partition
+            if tp == self.harm.gap:
+                stood = self.stood[tp]
+                resumed = self.cluster.begins[tp] or stood - 1
+                ranges += [OffsetRange(tp, 0, stood), OffsetRange(tp, resumed, p.end)]
+            else:
+                ranges.append(OffsetRange(tp, 0, p.end))
+        return ranges
+
+    def _check_records_of_the_repair(self, newest: Snapshot) -> None:
+        """What a person accepted stands in the newest snapshot, once, for ever."""
+        losses = [loss.path for loss in newest.losses]
+        if losses != ([self.harm.lost.final] if self.harm.lost else []):
+            raise Violation(f"{self.table}: the losses are {losses}, repaired was {self.harm.lost}")
+        if self.harm.gap is not None and [g.range.topic_partition for g in newest.gaps] != [self.harm.gap]:
+            raise Violation(f"{self.table}: the gaps are {newest.gaps}, accepted was one of {self.harm.gap}")

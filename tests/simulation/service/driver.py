@@ -1,0 +1,392 @@
+"""A simulated process of a service: the real Dump and Holding, with simulated tasks and without threads.
+
+This module is one of those that a mutant gets copies of (variant.py): all production code it drives is imported here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka2hive.ledger.alive import Beat, ProcessIdentity
+from kafka2hive.ledger.ports import Patience, Ports
+from kafka2hive.ledger.start import Started
+from kafka2hive.model.account import RangeAccount
+from kafka2hive.model.errors import (
+    ExitCode,
+    Fenced,
+    Kafka2HiveError,
+    OwnedByLiveRun,
+    ServiceUnavailable,
+    Stop,
+    TakeOverLost,
+)
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
+from kafka2hive.service.dump import Dump
+from kafka2hive.service.holding import Holding
+from kafka2hive.service.identity import process_of
+from kafka2hive.service.judge import Judge
+from kafka2hive.service.kafka_view import KafkaView
+from kafka2hive.service.registrar import Registrar
+from kafka2hive.service.report import Reporter
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.witness import Witness
+from tests.simulation import tasks
+from tests.simulation.clock import AnyOrder, SimulatedClock
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.metastore import Hive, SimulatedMetastore
+from tests.simulation.places import LEDGERS
+from tests.simulation.service.kafka import Cluster, SimulatedKafka
+from tests.simulation.service.maps import MAPS, SETTINGS, topic_partitions
+from tests.simulation.tasks import Share, TaskFailed
+from tests.simulation.topic import account_of
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+SLOTS = 3
+PATIENCE = (0.2, 0.4, 0.8)
+"""Waits of the ledger's retries (Patience); everybody else here sleeps other times."""
+MANY = 5
+"""So many take-overs by others are a reason to try again, too: a look never sees the same directory twice."""
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What the processes of one schedule share. `damaged`: tables that somebody has harmed;
+    `stops`: by table, the codes of errors that set it aside."""
+
+    world: World
+    hive: Hive
+    cluster: Cluster
+    damaged: frozenset[str] = frozenset()
+    stops: dict[str, set[str]] = field(default_factory=dict)
+
+
+class WatchedClock(SimulatedClock):
+    """Time, and a look at why a step of the ledger is tried again."""
+
+    process: "Process"
+
+    def sleep(self, seconds: float) -> None:
+        if seconds in PATIENCE:
+            self.process.check_retry()
+        super().sleep(seconds)
+
+
+class WatchedFiles(SimulatedFileSystem):
+    """A file system, and a look at what a take-over fences."""
+
+    process: "Process"
+
+    def rename(self, source: str, target: str) -> None:
+        if source.startswith(LEDGERS):
+            self.process.check_fence(source)
+        super().rename(source, target)
+
+
+class WatchedJudge(Judge):
+    """Judge; remembers what it found fit."""
+
+    process: "Process"
+
+    def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
+        judged = super().judge(paths, location)
+        self.process.judged[paths.table_directory] = judged.name
+        return judged
+
+
+class NoLock:
+    """One greenlet per process: nobody else wants it."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        return
+
+
+class SimulatedProcesses:
+    """The Processes port: each process has a host of its own, so nobody knows of another that it is gone."""
+
+    def __init__(self, name: str) -> None:
+        self._me = ProcessIdentity(name, "boot", 1, 1)
+
+    def me(self) -> ProcessIdentity:
+        return self._me
+
+    def is_gone(self, identity: ProcessIdentity) -> bool:
+        return False
+
+
+class WatchedHolding(Holding):
+    """Holding, and a look at why it sets a table aside and whether it goes on too early."""
+
+    process: "Process"
+
+    def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
+        self.process.check_cause(table, error)
+        super().set_aside(table, error)
+
+    def publish(self, table: Table, change: Any) -> Any:
+        moves = super().publish(table, change)
+        self.process.check_visible(table.tenure)
+        self.process.finished += 1
+        return moves
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a process is started."""
+
+    service: str = "sim"
+    once: bool = False
+    take_over: bool = False
+    beats: bool = False
+
+
+class Process:
+    """One process. `settled` after a plan that found nothing to do and every table in its hands."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        name: str,
+        order: Order,
+        hand_over: Callable[[], None] = lambda: None,
+        spawn_twin: Callable[[Share], None] = lambda share: None,
+    ) -> None:
+        world = around.world
+        self.around = around
+        self.world = world
+        self.name = name
+        self.order = order
+        self.spawn_twin = spawn_twin
+        self.files = WatchedFiles(world, name, hand_over)
+        self.files.process = self
+        self.judged: dict[str, str] = {}
+        self.clock = WatchedClock(hand_over)
+        self.clock.process = self
+        self.born = len(world.namenode.generations)
+        self.finished = 0
+        self.settled = False
+        self._seen = (0, world.arrived, self.born)
+        self._retries = 0
+        self._owed: frozenset[HivePartition] = frozenset()
+        patience = Patience(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, patience)
+        self.wiring = Wiring(
+            MAPS[order.service], ports, SimulatedProcesses(name), AnyOrder(world.below), NoLock
+        )
+        owner = self.wiring.new_owner()
+        self.me = process_of(owner)
+        root = self.wiring.map.storage.ledger_root
+        self.kafka = kafka = SimulatedKafka(world, around.cluster, self.files.failed)
+        self.beat = Beat(ports, root, order.service, owner, self.wiring.processes.me())
+        self.judge = WatchedJudge(ports, root, self.wiring.processes, self.me, order.take_over)
+        self.judge.process = self
+        self.holding = WatchedHolding(
+            self.wiring, self.judge, Witness(kafka, None, self.wiring), _resolve, self._owe, self._started
+        )
+        self.holding.process = self
+        self.view = KafkaView(kafka, self.clock)
+        self.dump = Dump(self.wiring, self.view, self.holding, Reporter(()), SLOTS, order.once)
+        self.registrar = Registrar(
+            SimulatedMetastore(world, around.hive, name, hand_over),
+            self._ensure,
+            self.dump.debts_paid,
+            self.dump.refused_by_hive,
+        )
+
+    def run(self) -> ExitCode:
+        """Until it ends by itself. Raises Violation when it ends for no reason."""
+        try:
+            code = self._run()
+        except (Fenced, TakeOverLost) as error:
+            code = self._lost(error)
+        except OwnedByLiveRun as error:
+            code = self._owned(error)
+        except ServiceUnavailable as error:
+            self.world.tell(self.name, f"UNAVAILABLE: {error.message}")
+            if self.files.faults == 0:
+                raise Violation(f"{self.name} ends with 69 though everything answered: {error}") from error
+            code = ExitCode.UNAVAILABLE
+        self.world.tell(self.name, f"ends with {int(code)}")
+        self.world.count[f"ended with {int(code)}"] += 1
+        return code
+
+    def _run(self) -> ExitCode:
+        self.holding.refresh(self.view.cluster().topics)
+        self.holding.judge_all()
+        self._beat()
+        self.dump.start_tables()
+        self.judge.end_take_over()
+        while True:
+            self._mark()
+            epoch = self.dump.plan()
+            self._beat()
+            if epoch is not None:
+                self._work(epoch)
+                if self.world.below(2):
+                    self._register()
+                continue
+            tables = self.holding.tables.values()
+            self.settled = all(t.tenure and t.aside is None and not t.lag_records for t in tables)
+            if self.order.once:
+                return self._drained()
+            self._register()
+            if all(t.needs_a_person for t in tables):
+                return self._exit_code()
+            self.clock.sleep(1.0 + self.world.below(20))
+
+    def _beat(self) -> None:
+        if self.order.beats:
+            self.world.count["beats"] += 1
+            self.beat.beat()
+
+    def _work(self, epoch: PlannedEpoch) -> None:
+        self.settled = False
+        manifests: list[TableManifest] = []
+        for plan in epoch.tasks:
+            for t in plan.tables:
+                share = Share(plan.index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table)
+                if self.world.random() < self.world.rates.twin:
+                    self.world.count["twins"] += 1
+                    self.spawn_twin(share)
+                try:
+                    staged = tasks.run_task(self.world, self.files, share)
+                except TaskFailed as failed:
+                    if self.world.below(2):
+                        self.world.tell(self.name, f"epoch {epoch.number} fails: {failed}")
+                        self.dump.on_failed(epoch.number, str(failed))
+                        return
+                    failure = TableFailure("task.storage", str(failed))
+                    manifests.append(TableManifest(t.table, plan.index, t.epoch, failure=failure))
+                    continue
+                accounts = tuple(RangeAccount(plan.index, r, account_of(r, t.table)) for r in t.ranges)
+                epochs = tuple((r.topic_partition, 0) for r in t.ranges)
+                manifests.append(TableManifest(t.table, plan.index, t.epoch, staged, accounts, epochs))
+        self.dump.on_epoch(epoch.number, manifests)
+
+    def _register(self) -> None:
+        """The registrar's thread, at a moment when this one rests."""
+        if self._owed:
+            owed, self._owed = self._owed, frozenset()
+            left = self.registrar.pay(owed)
+            self._owed |= left
+
+    def _drained(self) -> ExitCode:
+        """The orderly end of `--once`: Hive is told, debts are noted, and what was there at the start is dumped."""
+        self._register()
+        self.dump.write_debts()
+        if self.order.beats:
+            self.beat.end()
+        code = self._exit_code()
+        if code is ExitCode.DONE:
+            for table in self.holding.tables.values():
+                assert table.tenure is not None
+                for tp in topic_partitions(table.topics):
+                    position = table.tenure.state.position(tp)
+                    wanted = self.kafka.first_ends.get(tp)
+                    if position is None or wanted is None or position.end < wanted:
+                        raise Violation(f"{self.name} ends with 0, {table.name} lacks {tp} up to {wanted}")
+        return code
+
+    def _exit_code(self) -> ExitCode:
+        """As Run decides it."""
+        errors = [t.aside.error for t in self.holding.set_aside_tables() if t.aside is not None]
+        if any(isinstance(error, Stop) for error in errors):
+            return ExitCode.STOP
+        return ExitCode.SET_ASIDE if errors else ExitCode.DONE
+
+    def check_cause(self, table: Table, error: Kafka2HiveError) -> None:
+        """A table is set aside for a fault of this very round, or for damage; never for nothing. Raises Violation."""
+        self.world.tell(self.name, f"{table.name} is set aside: {error}")
+        self.world.count["tables set aside"] += 1
+        self.around.stops.setdefault(table.name, set()).add(error.code)
+        if isinstance(error, Stop):
+            if table.name not in self.around.damaged:
+                raise Violation(f"a person would be needed: {error}")
+            self.world.count["STOP of a damaged table"] += 1
+        elif table.name not in self.around.damaged and not self._causes():
+            raise Violation(f"{self.name} sets {table.name} aside though nothing went wrong: {error}")
+
+    def check_fence(self, source: str) -> None:
+        """Nobody is fenced but the owner that was judged. Raises Violation."""
+        directory, _, name = source.rpartition("/")
+        if Generation.parse(name) and self.judged.get(directory, name) != name:
+            raise Violation(f"{self.name} fences {name}, which it has not judged")
+
+    def check_retry(self) -> None:
+        """A step is tried again, or a table taken over afresh, once for each fault or late RPC. Raises Violation.
+
+        Not at once for each: an error of one file waits for the other files of its epoch.
+        """
+        self.world.count["retries"] += 1
+        self._retries += 1
+        marking = self.files.last.target.endswith("/" + OWNER_MARKER)  # another process may have been faster
+        if not marking and self._retries > self._causes():
+            raise Violation(f"{self.name} tries again though nothing went wrong, after {self.files.last}")
+
+    def _mark(self) -> None:
+        """A new round: what went wrong before explains nothing any more."""
+        self._retries = 0
+        self._seen = self._now()
+
+    def _now(self) -> tuple[int, int, int]:
+        return self.files.faults, self.world.arrived, len(self.world.namenode.generations)
+
+    def _causes(self) -> int:
+        """Faults of this process, late RPCs of anybody, and times that others took over again and again."""
+        faults, arrived, generations = (now - seen for now, seen in zip(self._now(), self._seen, strict=True))
+        return faults + arrived + generations // MANY
+
+    def check_visible(self, tenure: Any) -> None:
+        """Whoever goes on has everything visible that was committed before. Raises Violation."""
+        promoted = self.world.namenode.promoted
+        lost = {loss.path for loss in tenure.state.losses}
+        missing = [f.final for f in tenure.state.files if f.final not in promoted and f.final not in lost]
+        if missing:
+            raise Violation(f"{self.name} goes on although these are not visible: {missing}")
+
+    def _started(self, started: Started) -> None:
+        self.check_visible(started.tenure)
+        if started.tenure.state.debts:
+            self.world.count["debts carried"] += 1
+
+    def _owe(self, debts: frozenset[HivePartition]) -> None:
+        self._owed |= debts
+
+    def _ensure(self, name: str) -> None:
+        if self.around.hive.down:
+            self.world.count["Hive failed"] += 1
+            raise MetastoreUnavailable(name)
+
+    def _lost(self, error: Kafka2HiveError) -> ExitCode:
+        """73 only where another process has taken a table of this service over since this one began."""
+        kind = "fenced" if isinstance(error, Fenced) else "take-over lost"
+        self.world.count[kind] += 1
+        self.world.tell(self.name, f"{kind}: {error}")
+        tables = MAPS[self.order.service].tables
+        for path in self.world.namenode.generations[self.born :]:
+            directory, _, name = path.rpartition("/")
+            generation = Generation.parse(name)
+            assert generation is not None
+            mine = generation.owner is not None and process_of(generation.owner) == self.me
+            if not mine and any(directory.endswith("/" + rule.table) for rule in tables):
+                return ExitCode.FENCED
+        raise Violation(f"{self.name} ends with 73 though nobody else has taken a table over: {error}")
+
+    def _owned(self, error: Kafka2HiveError) -> ExitCode:
+        """72 only where another process beats."""
+        self.world.count["owned by a live run"] += 1
+        self.world.tell(self.name, f"owned: {error}")
+        if self.world.count["beats"] == 0:
+            raise Violation(f"{self.name} ends with 72 though nobody beats: {error}")
+        return ExitCode.OWNED
+
+
+def _resolve(table: Table) -> None:
+    table.settings = SETTINGS[table.name]

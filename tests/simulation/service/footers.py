@@ -1,0 +1,39 @@
+"""Real Parquet footers behind simulated records, so that a lost ledger can be rebuilt by the production code."""
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.footer import Footer
+from tests.simulation.places import DEAD_LETTER_TABLE
+from tests.simulation.tasks import SEAL, Share
+from tests.simulation.topic import account_of
+
+
+def seal(share: Share, place: HivePartition, rows: int, attempt: str, last: bool) -> bytes:
+    """What follows a file's records: a Parquet file of as many rows that says what the task did."""
+    footer = Footer(
+        kind=FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA,
+        ledger_id=share.ledger_id,
+        table=share.table,
+        generation=share.generation,
+        epoch=share.epoch,
+        task=share.index,
+        attempt=attempt,
+        planned_at_ms=share.epoch,
+        ranges=share.ranges,
+        rows=rows,
+        partition=place,
+        accounts=_accounts(share) if last else None,
+    )
+    table = pa.table({"n": pa.array(range(rows), pa.int8())}).replace_schema_metadata(footer.metadata())
+    written = BytesIO()
+    pq.write_table(table, written, compression="none", write_statistics=False)
+    return SEAL + written.getvalue()
+
+
+def _accounts(share: Share) -> Sequence[object]:
+    return tuple(account_of(r, share.table) for r in share.ranges)  # type: ignore[return-value]

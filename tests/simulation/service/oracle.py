@@ -1,0 +1,83 @@
+"""The oracle of whole services: clean runs of `--once` must end with 0, then every table is judged by the bare tree."""
+
+from kafka2hive.model.errors import ExitCode
+from kafka2hive.model.layout import LedgerPaths, join, owner_marker, staging_directory
+from tests.simulation.code import Production
+from tests.simulation.namenode import FileNode
+from tests.simulation.oracle import (
+    FOREIGN,
+    check_files,
+    check_hive,
+    check_offsets,
+    check_records,
+    check_tidiness,
+    history,
+)
+from tests.simulation.places import LEDGER, location_of
+from tests.simulation.service.maps import MAPS, TABLES, topic_partitions
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+
+def prepare(world: World) -> None:
+    """Each table's directory, with a file another ledger once staged there."""
+    for tables in TABLES.values():
+        for table in tables:
+            staging = staging_directory(location_of(table))
+            world.namenode.mkdirs(staging)
+            world.namenode.create(join(staging, FOREIGN)).content = b"foreign"
+
+
+def run_once(around: object, code: Production, service: str, name: str) -> ExitCode:
+    """A clean run of `--once` of one service. Raises Violation unless it ends with 0."""
+    process = code.service.Process(around, name, code.service.Order(service, once=True))
+    ended: ExitCode = process.run()
+    if ended is not ExitCode.DONE:
+        raise Violation(f"a clean run of {service} ends with {int(ended)}")
+    return ended
+
+
+def judge(around: object, code: Production) -> None:
+    """Run cleanly, let every late RPC arrive, run again. Raises Violation."""
+    world: World = around.world  # type: ignore[attr-defined]
+    if world.late and world.below(2):
+        for service in MAPS:
+            run_once(around, code, service, f"{service}1")
+    while world.late:
+        world.execute_late()
+    for service in MAPS:
+        run_once(around, code, service, f"{service}2")
+    judge_tables(around)
+
+
+def _content(world: World, path: str) -> bytes:
+    node = world.namenode.node(path)
+    return node.content if isinstance(node, FileNode) else b""
+
+
+def judge_tables(around: object) -> None:
+    """Every promise about what lies there, table by table. Raises Violation."""
+    world: World = around.world  # type: ignore[attr-defined]
+    everything = []
+    for tables in TABLES.values():
+        for table, topics in tables.items():
+            ledger, location = LedgerPaths(LEDGER.root, table), location_of(table)
+            check_tidiness(world, ledger, location, more=True)
+            snapshots = history(world, ledger)
+            check_offsets(snapshots)
+            files = [file for snapshot in snapshots for file in snapshot.files]
+            newest = snapshots[-1]
+            check_records(world, files, newest)
+            ends = {p.topic_partition: p.end for p in newest.positions}
+            for tp in topic_partitions(topics):
+                if ends.get(tp, 0) != around.cluster.ends[tp]:  # type: ignore[attr-defined]
+                    raise Violation(
+                        f"{table} ends at {ends}, Kafka holds {tp} up to {around.cluster.ends[tp]}"
+                    )  # type: ignore[attr-defined]
+            if newest.debts:
+                raise Violation(f"{table}: Hive is up, yet these stay to be registered: {newest.debts}")
+            if newest.ledger_id.encode() not in _content(world, owner_marker(location)):
+                raise Violation(f"{table}: its owner marker does not name its ledger")
+            everything += files
+    check_files(world, everything)
+    check_hive(around.hive, everything)  # type: ignore[attr-defined]

@@ -1,0 +1,128 @@
+"""One schedule of whole services: processes and faults in an order that is a pure function of the seed, then the oracle.
+
+Half of the schedules end with a calm: the last fault is over, and within a bounded number of calls every table must be
+in the hands of a process that has dumped all there is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka2hive.model.layout import staging_directory
+from tests.simulation.actor import Actor
+from tests.simulation.code import REAL, Production
+from tests.simulation.faults import NO_FAULTS
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.places import location_of
+from tests.simulation.schedule import MOST_DRIVERS, NEVER, Outcome, Schedule, outcome_of
+from tests.simulation.service.kafka import Cluster
+from tests.simulation.service.maps import TABLES
+from tests.simulation.service.oracle import judge, prepare
+from tests.simulation.tasks import Share
+from tests.simulation.watch import Violation
+
+STEPS = 400
+"""Calls of a schedule on average, before the calm and the judging."""
+CALM_STEPS = 6_000
+"""Calls after the last fault within which everything must be dumped."""
+SERVICES = tuple(TABLES)
+
+
+def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Play and judge one schedule. What goes wrong is in the outcome."""
+    return outcome_of(seed, ServiceSchedule(seed, code, trace))
+
+
+class ServiceSchedule(Schedule):
+    """Processes of two services, each in a greenlet, in the place of drivers."""
+
+    average = STEPS
+    stagings = tuple(staging_directory(location_of(table)) for tables in TABLES.values() for table in tables)
+
+    def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        super().__init__(seed, code, trace)
+        self.around = code.service.Surroundings(self.world, self.hive, Cluster())
+        self.processes: dict[Actor, Any] = {}
+
+    def prepare(self) -> None:
+        prepare(self.world)
+
+    def run(self) -> None:
+        self.chaos()
+        if self.world.below(2):
+            self.calm()
+        self.end()
+        self.around.cluster.growing = False
+
+    def judge(self) -> None:
+        judge(self.around, self.code)
+
+    def calm(self) -> None:
+        """Nothing goes wrong any more. Raises Violation when that does not bring everything to an end."""
+        world = self.world
+        world.tell("(event)", "calm begins")
+        world.use(NO_FAULTS)
+        world.trouble = None
+        self.hive.down = False
+        self.around.cluster.growing = False
+        self.running += self.paused
+        self.paused.clear()
+        self.events, self.chosen, self.eventful, self.changes_at = 0.0, None, False, NEVER
+        while world.late:
+            world.execute_late()
+        for process in self.processes.values():
+            process.settled = False
+        self.steps = world.step + CALM_STEPS
+        while not self._settled():
+            if world.step >= self.steps:
+                raise Violation(
+                    f"after the last fault {CALM_STEPS} calls did not bring every table to an end"
+                )
+            actor, self.chosen = self.chosen or self.running[world.below(len(self.running))], None
+            world.step += 1
+            actor.greenlet.switch()
+            if actor.greenlet.dead:
+                self.running.remove(actor)
+        world.count["calm"] += 1
+
+    def _settled(self) -> bool:
+        """Every service has a process with nothing left to do; one that has none gets one."""
+        done = True
+        for service in SERVICES:
+            mine = [
+                process
+                for actor, process in self.processes.items()
+                if actor in self.running and process.order.service == service
+            ]
+            if not mine:
+                self._start(service, once=False)
+            done = done and any(process.settled for process in mine)
+        return done
+
+    def _start_driver(self) -> None:
+        if len(self.running) < MOST_DRIVERS:
+            self._start(SERVICES[int(self.world.below(4) == 0)], once=self.world.below(4) == 0)
+
+    def _start(self, service: str, *, once: bool) -> None:
+        world = self.world
+        self.drivers += 1
+        name = f"{service}{self.drivers}"
+        order = self.code.service.Order(
+            service, once, take_over=world.below(4) == 0, beats=world.below(4) == 0
+        )
+
+        def run(actor: Actor) -> None:
+            self.processes[actor].run()
+
+        actor = Actor(name, run, self._stays, self.hub)
+        process = self.code.service.Process(self.around, name, order, actor.hand_over, self._spawn_twin)
+        self.processes[actor] = process
+        self.running.append(actor)
+
+    def _spawn_twin(self, share: Share) -> None:
+        name = f"twin{share.table}{share.epoch}.{share.index}"
+
+        def run(actor: Actor) -> None:
+            files = SimulatedFileSystem(self.world, name, actor.hand_over)
+            self.code.tasks.run_attempt(self.world, files, share)
+
+        self.running.append(Actor(name, run, self._stays, self.hub))
