@@ -33,7 +33,6 @@ TABLE = SERVICE + "table"
 BACKLOGS = SERVICE + "backlogs"
 DUMP = SERVICE + "dump"
 HOLDING = SERVICE + "holding"
-PUBLISHING = SERVICE + "publishing"
 TASKS = "tests.simulation.tasks"
 DRIVER = "tests.simulation.driver"
 
@@ -612,15 +611,6 @@ MUTANTS = (
         HOLDING,
         ("if t.tenure is None and not t.is_waiting(now)]", "if t.tenure is None and t.aside is None]"),
     ),
-    _of_service(
-        "an epoch that failed in its tasks is committed with what came",
-        PUBLISHING,
-        (
-            "    if sorted(a.range for a in accounts) != sorted(planned):\n",
-            "    if False:\n",
-        ),
-        ("        if manifest.failure:\n", "        if False:\n"),
-    ),
     # damage: a STOP that does not come, or that touches something
     _of_damage(
         "a staged file's length is not looked at",
@@ -671,11 +661,6 @@ MUTANTS = (
         "the first of several generation directories will do",
         TAKE_OVER,
         ("    if len(found) != 1:\n", "    if not found:\n"),
-    ),
-    _of_damage(
-        "an owner marker of another ledger is accepted",
-        MARKER,
-        ("        if owner != state.ledger_id:\n", "        if False:\n"),
     ),
     _of_damage(
         "a ledger that vanished is begun anew",

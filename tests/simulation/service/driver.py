@@ -23,6 +23,7 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
@@ -267,7 +268,17 @@ class Process:
                     continue
                 accounts = tuple(RangeAccount(plan.index, r, account_of(r, t.table)) for r in t.ranges)
                 epochs = tuple((r.topic_partition, 0) for r in t.ranges)
-                manifests.append(TableManifest(t.table, plan.index, t.epoch, staged, accounts, epochs))
+                manifests.append(
+                    TableManifest(
+                        t.table,
+                        plan.index,
+                        t.epoch,
+                        files=staged,
+                        accounts=accounts,
+                        delivered=tuple(map(_delivered, accounts)),
+                        leader_epochs=epochs,
+                    )
+                )
         self.dump.on_epoch(epoch.number, manifests)
 
     def _register(self) -> None:
@@ -386,6 +397,12 @@ class Process:
         if self.world.count["beats"] == 0:
             raise Violation(f"{self.name} ends with 72 though nobody beats: {error}")
         return ExitCode.OWNED
+
+
+def _delivered(account: RangeAccount) -> Delivered:
+    """The client's own word: the same."""
+    r, counts = account.range, account.account
+    return Delivered(r, r.start, counts.read, counts.absent, r.end, r.end)
 
 
 def _resolve(table: Table) -> None:
