@@ -43,4 +43,54 @@ MUTANTS = (
         (("        self._files.transfer(Operation.WRITE, self._path, raw.hsync)\n", ""),),
         "tests/unit/test_hdfs_doubts.py",
     ),
+    TextMutant(
+        "orphans of the own generation are kept",
+        "kafka2hive.ledger.hygiene",
+        (("(parsed[0].generation, parsed[0].epoch) < mine:", "parsed[0].generation < mine[0]:"),),
+        "tests/unit/test_hygiene.py",
+    ),
+    TextMutant(
+        "junk pendings stay in the owner's directory",
+        "kafka2hive.ledger.hygiene",
+        (("if is_draft_name(child.name) or stale_pending:", "if is_draft_name(child.name):"),),
+        "tests/unit/test_hygiene.py",
+    ),
+    TextMutant(
+        "a start makes itself at home in another ledger's table",
+        "kafka2hive.ledger.marker",
+        (("        if owner != state.ledger_id:\n", "        if False:\n"),),
+        "tests/unit/test_marker.py",
+    ),
+    TextMutant(
+        "a damaged pending snapshot is left for the final one below it, by the take-over",
+        "kafka2hive.ledger.take_over",
+        (
+            (
+                "    path = join(directory, newest.name)\n    try:\n        state = read_state(files, paths, path)\n",
+                "    path = join(directory, newest.name)\n    try:\n        try:\n"
+                "            state = read_state(files, paths, path)\n        except Stop:\n"
+                "            newest = Newest(newest.epoch - 1, False)\n"
+                "            state = read_state(files, paths, join(directory, newest.name))\n",
+            ),
+        ),
+        "tests/unit/test_take_over.py",
+    ),
+    TextMutant(
+        "a snapshot of another table is believed",
+        "kafka2hive.ledger.take_over",
+        (("    if state.table != paths.table:\n", "    if False:\n"),),
+        "tests/unit/test_take_over.py",
+    ),
+    TextMutant(
+        "a snapshot that says another epoch than its name is believed",
+        "kafka2hive.ledger.take_over",
+        (("    if named is not None and named[0] != snapshot.epoch:\n", "    if False:\n"),),
+        "tests/unit/test_take_over.py",
+    ),
+    TextMutant(
+        "a vanished ledger is begun anew",
+        "kafka2hive.ledger.marker",
+        (("if owner is not None and not _is_there(files, table_directory):", "if False:"),),
+        "tests/unit/test_marker.py",
+    ),
 )

@@ -247,6 +247,7 @@ class DamageSchedule:
             names = world.namenode.directories[self._scene().directory]
             parsed = [p for p in map(parse_snapshot_name, names) if p]
             self.rebuilt_at = min(epoch for epoch, _ in parsed if self._owner(epoch) == REBUILT)
+        check_hive(self.hive, [file for snapshot in self._snapshots(self.table) for file in snapshot.files])
 
     def _owner(self, epoch: int) -> str:
         scene = self._scene()

@@ -1,0 +1,263 @@
+"""Mistakes in the epoch loop, its tables, the planner and what Kafka says, that need no schedule to be seen."""
+
+from tests.mutants.text_mutant import TextMutant
+
+ONCE = "tests/unit/test_once.py"
+JUDGE = "tests/unit/test_judge.py tests/unit/test_marker.py"
+SUSPECTS = "tests/unit/test_plan_suspects.py"
+POSITIONS = "tests/unit/test_positions.py"
+PLAN = "tests/unit/test_plan.py"
+VIEW = "tests/unit/test_kafka_view.py"
+REPAIRS = "tests/unit/test_recover_meanwhile.py"
+REBUILD = "tests/unit/test_rebuild.py tests/unit/test_rebuild_service.py"
+
+MUTANTS = (
+    TextMutant(
+        "once plans beyond the end that it saw first",
+        "kafka2hive.service.dump",
+        (("            self._target = ends | (self._target or {})\n", "            self._target = ends\n"),),
+        ONCE,
+    ),
+    TextMutant(
+        "once does not wait for a table that was set aside",
+        "kafka2hive.service.dump",
+        (("self._next_try(round_began) if self._once else None", "None"),),
+        ONCE,
+    ),
+    TextMutant(
+        "once tries a table that is refused for ever",
+        "kafka2hive.service.holding",
+        (("            and t.aside.times < tries\n", ""),),
+        ONCE,
+    ),
+    TextMutant(
+        "an epoch's number is not compared with the ledger's",
+        "kafka2hive.service.dump",
+        (("if m.epoch != table.tenure.next_epoch]:", "if m.epoch > 1 << 40]:"),),
+        ONCE,
+    ),
+    TextMutant(
+        "what Kafka gives no offsets of is forgotten",
+        "kafka2hive.service.dump",
+        (("            self._unanswered.note(tables, sight)\n", ""),),
+        ONCE,
+    ),
+    TextMutant(
+        "a live owner is fenced without being asked to",
+        "kafka2hive.service.judge",
+        (("        if process in self._live_processes(service):\n", "        if False:\n"),),
+        JUDGE,
+    ),
+    TextMutant(
+        "takeover fences who comes later, too",
+        "kafka2hive.service.judge",
+        (("        self._take_over = False\n", "        pass\n"),),
+        JUDGE,
+    ),
+    TextMutant(
+        "takeover forgets at a later try whom it was to fence",
+        "kafka2hive.service.judge",
+        (("            self._to_fence.add(process)\n", "            return view.generation\n"),),
+        JUDGE,
+    ),
+    TextMutant(
+        "the look before a start accepts another ledger's marker",
+        "kafka2hive.service.judge",
+        (("        if marked is not None and marked != view.state.ledger_id:\n", "        if False:\n"),),
+        JUDGE,
+    ),
+    TextMutant(
+        "a table that stopped is tried again",
+        "kafka2hive.service.table",
+        (("        wait = math.inf if isinstance(error, Stop) else wait\n", ""),),
+        "tests/unit/test_set_aside.py",
+    ),
+    TextMutant(
+        "waits of a table that fails do not grow",
+        "kafka2hive.service.table",
+        (("        self.failures += 1\n", "        self.failures = 1\n"),),
+        "tests/unit/test_set_aside.py",
+    ),
+    TextMutant(
+        "one failure of a job is enough to accuse",
+        "kafka2hive.pipeline.suspects",
+        (("        if self.struck:\n", "        if True:\n"),),
+        SUSPECTS,
+    ),
+    TextMutant(
+        "the second half of the suspects is let go",
+        "kafka2hive.pipeline.suspects",
+        (
+            (
+                "frozenset(names[:middle]), frozenset(names[middle:]), *rest",
+                "frozenset(names[:middle]), *rest",
+            ),
+        ),
+        SUSPECTS,
+    ),
+    TextMutant(
+        "an epoch of other tables clears those that failed",
+        "kafka2hive.pipeline.suspects",
+        (("struck=self.struck - tables, groups", "struck=_NOBODY, groups"),),
+        SUSPECTS,
+    ),
+    TextMutant(
+        "a position beyond the log's end is read on from",
+        "kafka2hive.kafka.positions",
+        (("    if at.end > latest:\n", "    if False:\n"),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "records that aged out unread are passed over",
+        "kafka2hive.kafka.positions",
+        (("    elif at.end < earliest:\n", "    elif False:\n"),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a recreated topic is read on",
+        "kafka2hive.kafka.positions",
+        (("    if ids and view.id != UNKNOWN_ID:\n", "    if False:\n"),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "another cluster is read on",
+        "kafka2hive.kafka.positions",
+        (("UNKNOWN_ID not in (before, now) and before != now:", "False:"),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a log that was truncated and rewritten is read on",
+        "kafka2hive.kafka.positions",
+        (
+            (
+                "    elif (rewrite := _rewrite(position, logs)) is not None:\n",
+                "    elif (rewrite := None) is not None:\n",
+            ),
+        ),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a new topic partition begins at its end",
+        "kafka2hive.kafka.positions",
+        (
+            (
+                "Position(tp, 0, 0, view.id), logs, wishes, found)",
+                "Position(tp, 9, 9, view.id), logs, wishes, found)",
+            ),
+        ),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a topic begins although Kafka answers for some of its partitions only",
+        "kafka2hive.kafka.positions",
+        (
+            (
+                "    if not all(_answered(tp, logs) and (tp in logs.at_start",
+                "    if not any(_answered(tp, logs) and (tp in logs.at_start",
+            ),
+        ),
+        POSITIONS,
+    ),
+    TextMutant(
+        "an accepted gap goes beyond its end",
+        "kafka2hive.kafka.acceptance",
+        (("and (self.up_to is None or goes_on_at <= self.up_to)", ""),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a log in a newer epoch is not asked for the record read last",
+        "kafka2hive.service.kafka_view",
+        (("        and latest[p.topic_partition].leader_epoch > p.leader_epoch\n", "        and False\n"),),
+        VIEW,
+    ),
+    TextMutant(
+        "what cannot be checked is read all the same",
+        "kafka2hive.service.kafka_view",
+        (
+            (
+                "            unknown[table.name] = records.keys() - answers.keys()\n",
+                "            unknown[table.name] = set()\n",
+            ),
+        ),
+        VIEW,
+    ),
+    TextMutant(
+        "a cut table loses a record between its pieces",
+        "kafka2hive.pipeline.plan.packing",
+        (
+            (
+                "                rest = OffsetRange(rest.topic_partition, middle, rest.end)\n",
+                "                rest = OffsetRange(rest.topic_partition, middle + 1, rest.end)\n",
+            ),
+        ),
+        PLAN,
+    ),
+    TextMutant(
+        "an epoch takes all that waits",
+        "kafka2hive.pipeline.plan.epoch",
+        (("    if sum(demands) <= records:\n", "    if True:\n"),),
+        PLAN,
+    ),
+    TextMutant(
+        "a small table waits for the big ones",
+        "kafka2hive.pipeline.plan.epoch",
+        (
+            (
+                "OffsetRange(r.topic_partition, r.start, r.start + max(1, share))",
+                "OffsetRange(r.topic_partition, r.start, r.start + share)",
+            ),
+        ),
+        PLAN,
+    ),
+    TextMutant(
+        "a file that another recover has repaired is repaired again",
+        "kafka2hive.service.repair",
+        (
+            (
+                "        for path in sorted(set(remedies) - recorded):\n",
+                "        for path in sorted(set(remedies)):\n",
+            ),
+        ),
+        REPAIRS,
+    ),
+    TextMutant(
+        "a rebuilt ledger takes two attempts of one task",
+        "kafka2hive.ledger.rebuild_tasks",
+        (
+            (
+                "        elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):\n",
+                "        elif True:\n",
+            ),
+        ),
+        REBUILD,
+    ),
+    TextMutant(
+        "a rebuilt ledger passes over holes",
+        "kafka2hive.ledger.rebuild",
+        (("            if taken.start > at:\n", "            if False:\n"),),
+        REBUILD,
+    ),
+    TextMutant(
+        "a rebuilt ledger believes a task whose files are not all there",
+        "kafka2hive.ledger.rebuild_tasks",
+        (("            if rows != wanted:\n", "            if False:\n"),),
+        REBUILD,
+    ),
+    TextMutant(
+        "a rebuilt ledger lets offsets go back",
+        "kafka2hive.ledger.rebuild",
+        (("            if taken.start < at:\n", "            if False:\n"),),
+        REBUILD,
+    ),
+    TextMutant(
+        "a ledger is rebuilt over one that is there",
+        "kafka2hive.ledger.rebuild_place",
+        (
+            (
+                "        files.stat(paths.table_directory)\n    except NotFound:\n        return\n    raise _there(paths)\n",
+                "        files.stat(paths.table_directory)\n    except NotFound:\n        return\n",
+            ),
+        ),
+        REBUILD,
+    ),
+)
