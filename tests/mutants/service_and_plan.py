@@ -33,7 +33,7 @@ MUTANTS = (
     TextMutant(
         "an epoch's number is not compared with the ledger's",
         "kafka2hive.service.dump",
-        (("if m.epoch != table.tenure.next_epoch]:", "if m.epoch > 1 << 40]:"),),
+        (("if (at := (m.generation, m.epoch)) != next_up]:", "if (at := (m.generation, m.epoch)) == ()]:"),),
         ONCE,
     ),
     TextMutant(

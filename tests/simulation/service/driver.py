@@ -264,15 +264,24 @@ class Process:
                         self.dump.on_failed(epoch.number, str(failed))
                         return
                     failure = TableFailure("task.storage", str(failed))
-                    manifests.append(TableManifest(t.table, plan.index, t.epoch, failure=failure))
+                    manifests.append(
+                        TableManifest(
+                            table=t.table,
+                            task=plan.index,
+                            generation=t.generation,
+                            epoch=t.epoch,
+                            failure=failure,
+                        )
+                    )
                     continue
                 accounts = tuple(RangeAccount(plan.index, r, account_of(r, t.table)) for r in t.ranges)
                 epochs = tuple((r.topic_partition, 0) for r in t.ranges)
                 manifests.append(
                     TableManifest(
-                        t.table,
-                        plan.index,
-                        t.epoch,
+                        table=t.table,
+                        task=plan.index,
+                        generation=t.generation,
+                        epoch=t.epoch,
                         files=staged,
                         accounts=accounts,
                         delivered=tuple(map(_delivered, accounts)),
