@@ -12,6 +12,7 @@ STAGED_FILE = "kafka2hive.pipeline.task.staged_file"
 BUCKET = "kafka2hive.pipeline.task.bucket"
 GATE = "kafka2hive.service.publishing"
 DUMP = "kafka2hive.service.dump"
+HOLDING = "kafka2hive.service.holding"
 READING = "kafka2hive.service.dead_letters.reading"
 SHARE = "kafka2hive.service.dead_letters.share"
 REFUSALS = "kafka2hive.pipeline.task.refusals"
@@ -490,11 +491,11 @@ TEXT_MUTANTS = (
     ),
     TextMutant(
         "paid registrations are kept",
-        DUMP,
+        HOLDING,
         (
             (
-                "                table.open_debts -= paid\n",
-                "                table.open_debts -= paid - table.open_debts\n",
+                "            table.open_debts -= partitions\n",
+                "            table.open_debts -= partitions - table.open_debts\n",
             ),
         ),
         REGISTRATIONS,
@@ -524,7 +525,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "a repair never tells what was registered",
         RECOVER,
-        (("    if payment.left != owed:", "    if False:"),),
+        (("    if forgetting.payment.left != owed:", "    if False:"),),
         REGISTRATIONS,
     ),
     TextMutant(
