@@ -8,6 +8,7 @@ from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.compared import compared_table
 from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.outage import Outage
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import (
     TableWish,
@@ -45,6 +46,7 @@ class Catalogue:
         }
         self._ledgers: dict[str, str] = {}
         self._ensured: set[str] = set()
+        self._outage = Outage()
 
     def resolve(self, table: Table) -> None:
         """Give the table its settings. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
@@ -117,14 +119,15 @@ class Catalogue:
         self._ledgers[name] = ledger_id
 
     def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:
-        if self._metastore is None:
+        metastore = self._metastore
+        if metastore is None:
             raise TableError(
                 "hive.no_schema",
                 f"{table.name} has no columns in the map, and the map names no Hive",
                 "add columns",
             )
         try:
-            found = describe(self._metastore.session, table.name)
+            found = self._outage.ask(lambda: describe(metastore.session, table.name))
         except MetastoreUnavailable as error:
             raise ServiceUnavailable("hive.unavailable", f"the schema of {table.name}: {error}") from error
         except MetastoreRefused as error:
