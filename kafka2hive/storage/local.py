@@ -106,7 +106,8 @@ class LocalFileSystem:
         name = _name(path)
         missing = []
         while not os.path.isdir(name):
-            if os.path.lexists(name):
+            # asked again: another thread may have made it since
+            if os.path.lexists(name) and not os.path.isdir(name):
                 raise AlreadyExists(path, f"{name} is not a directory")
             missing.append(name)
             name = _parent(name)

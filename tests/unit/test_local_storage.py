@@ -12,6 +12,7 @@ import pytest
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage import local_errors, local_rename
+from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.mounts import mount_type, refuse_network_mount
@@ -217,3 +218,11 @@ def _as_somebody_without_rights(function: Callable[[], None]) -> int:
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_threads_that_make_one_parent_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    files = LocalFileSystem()
+    for n in range(100):
+        paths = [f"{tmp_path.as_uri()}/{n}/a/b/c/{own}" for own in range(8)]
+        Threads(8).map(files.mkdirs, paths)
+        assert all(files.stat(path).is_directory for path in paths)
