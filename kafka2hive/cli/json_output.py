@@ -6,7 +6,7 @@ A change that is not an addition raises `format`. Offsets are half-open: `next_o
 import json
 from base64 import b64encode
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.config.shown import shown
@@ -17,6 +17,8 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.service.conditions.condition import Retrying, Stopped, Trouble
 from kafka2hive.service.conditions.table_state import OwnerLife, state_name
 from kafka2hive.service.init_ledgers import InitResult
+from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
+from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverResult
 from kafka2hive.service.status import StatusResult, TableStatus
@@ -38,7 +40,31 @@ def text(document: Document) -> str:
 
 def map_document(service_map: ServiceMap) -> Document:
     """`validate`: the whole map with its defaults, secrets hidden."""
-    return _document("validate", ExitCode.DONE, map=shown(service_map), problems=[])
+    return _document("validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=None)
+
+
+def online_document(service_map: ServiceMap, result: OnlineResult) -> Document:
+    """`validate --online`: the map, and what every check came to."""
+    return _document(
+        "validate",
+        result.exit_code,
+        map=shown(service_map),
+        problems=[],
+        checks=[_check(check) for check in result.checks],
+    )
+
+
+def _check(check: Check) -> Document:
+    line: Document = {"system": check.system, "subject": check.subject}
+    match check.result:
+        case Passed(message):
+            return line | {"result": "ok", "message": message, "code": None, "remedy": None}
+        case Warned(error):
+            return line | {"result": "warning"} | _error(error)
+        case Failed(error):
+            return line | {"result": "error"} | _error(error)
+        case _:
+            assert_never(check.result)
 
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:
@@ -53,7 +79,7 @@ def problems_document(problems: Iterable[MapProblem]) -> Document:
         }
         for problem in problems
     ]
-    return _document("validate", ExitCode.CONFIG, map=None, problems=found)
+    return _document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)
 
 
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:

@@ -236,12 +236,24 @@ def where(
     raise typer.Exit(where_command(config, parse_place(place), json, color, log_format))
 
 
-@app.command(epilog=exit_codes(options.OK, options.USAGE, options.CONFIG))
-def validate(config: Map, json: Json = False, color: Color = True) -> None:
+@app.command(
+    epilog=exit_codes(options.OK, options.USAGE, options.AWAY, options.REFUSED, options.WRONG_MAP_OR_WORLD)
+)
+def validate(
+    config: Map,
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online", help="Ask Kafka, HDFS, Hive and Java, too, whether a run would work; dumps nothing."
+        ),
+    ] = False,
+    json: Json = False,
+    color: Color = True,
+) -> None:
     """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
     from kafka2hive.cli.validate import validate_command
 
-    raise typer.Exit(validate_command(config, json, color))
+    raise typer.Exit(validate_command(config, json, color, online))
 
 
 @app.command(

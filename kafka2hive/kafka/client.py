@@ -52,7 +52,7 @@ class KafkaAdmin:
                 for name, topic in metadata.topics.items()
                 if not name.startswith("__") and topic.partitions
             }
-            if cluster_id.startswith(_MOCK_CLUSTER):
+            if is_mock(cluster_id):
                 ids: dict[str, str] | None = {}
             else:
                 ids = self._topic_ids([name for name in numbers if wanted(name)], seconds)
@@ -226,6 +226,11 @@ class KafkaAdmin:
     def _text(self, error: Exception) -> str:
         said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
         return properties.without_secrets(said or str(error) or "no answer in time", self._options)
+
+
+def is_mock(cluster_id: str) -> bool:
+    """Whether it is librdkafka's mock broker."""
+    return cluster_id.startswith(_MOCK_CLUSTER)
 
 
 def _kafka(topic_partition: TopicPartition) -> Any:

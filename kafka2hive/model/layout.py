@@ -253,3 +253,8 @@ def parse_condition_name(name: str) -> tuple[str, int] | None:
     if not found or condition_name(found[1], int(found[2])) != name:
         return None
     return found[1], int(found[2])
+
+
+def probe_directory(place: str, uuid: str) -> str:
+    """Where `validate --online` tries what it may do; Hive does not see it, and it is taken away at once."""
+    return join(place, f"_kafka2hive_probe-{uuid}")

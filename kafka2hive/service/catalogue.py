@@ -114,6 +114,10 @@ class Catalogue:
         self._ensured.add(name)
         return True
 
+    def wish(self, name: str) -> tuple[TableWish, bool]:
+        """What the table must be in Hive, and whether it may be made. The table is resolved, or that of the dead letters."""
+        return self._wishes[name]
+
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """The ledger that feeds a table, to be written into the properties of a table that is made."""
         self._ledgers[name] = ledger_id

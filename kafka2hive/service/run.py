@@ -32,7 +32,7 @@ from kafka2hive.service.holding import Holding
 from kafka2hive.service.identity import process_of
 from kafka2hive.service.judge import Judge
 from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.online.before_start import refuse_to_start
+from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.registrar import Registrar
 from kafka2hive.service.report import Listener, Reporter
 from kafka2hive.service.settings import task_settings
@@ -113,6 +113,7 @@ class Run:
         refuse_to_start(self._wiring)
         self._holding.refresh(self._view.cluster().topics)
         self._holding.judge_all()
+        warn_beside(self._map.kafka, list(self._holding.tables.values()), self._view.cluster())
         with Scratch(Path(self._map.run_directory)) as scratch:
             from kafka2hive.pipeline.query import DumpQuery, task_function
             from kafka2hive.pipeline.spark import session_slots, start_session, stop_session, warm_workers

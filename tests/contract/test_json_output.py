@@ -24,6 +24,8 @@ from kafka2hive.service.conditions.condition import Retrying, Trouble
 from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.dead_letters.reading import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
+from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
+from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.pending import PendingFiles
 from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
@@ -186,6 +188,17 @@ def _dead_letter() -> FoundLetters:
     return FoundLetters((letter,), more=True)
 
 
+def _online() -> OnlineResult:
+    kept = TableError("kafka.retention", "topic flights keeps records for 60 s", "raise retention.ms")
+    return OnlineResult(
+        (
+            Check("kafka", "topic flights", Passed("4 partitions, 336,776 offsets, kept for 168 h")),
+            Check("kafka", "topic flights", Warned(kept)),
+            Check("hive", "air.flights", Failed(TableError("hive.columns", "no column b", "add it"))),
+        )
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -193,6 +206,7 @@ def _documents() -> dict[str, Document]:
         "recover-plan": json_output.recover_document("flights", True, _planned()),
         "status": json_output.status_document("flights", _status()),
         "validate": json_output.map_document(load_text(MAP, "flights.yaml", {})),
+        "validate-online": json_output.online_document(load_text(MAP, "flights.yaml", {}), _online()),
         "validate-wrong": json_output.problems_document([problem]),
         "verify": json_output.verify_document("flights", _verified()),
         "where": json_output.where_document("flights", "flights-0@5", _where()),

@@ -3,12 +3,22 @@
 Kafka's metadata, the ledgers and their owners are looked at by the run itself. Nothing is written.
 """
 
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.model.errors import ServiceUnavailable
+import logging
+import threading
+from collections.abc import Collection
+
+from kafka2hive.config.values import KafkaOptions, ServiceMap
+from kafka2hive.kafka.topic_settings import topic_settings
+from kafka2hive.kafka.views import ClusterView
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
+from kafka2hive.service.online.ask_kafka import SETTINGS_SECONDS, settings_warnings, topics_of
 from kafka2hive.service.online.java import require_java
+from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.connect import root_of
 from kafka2hive.storage.port import Denied, FileSystem, NotFound, StorageError
+
+log = logging.getLogger(__name__)
 
 
 def refuse_to_start(wiring: Wiring) -> None:
@@ -41,3 +51,19 @@ def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
                 f"{root} does not answer: {error}",
                 "is the NameNode up, and storage.uri in the map right?",
             ) from error
+
+
+def warn_beside(options: KafkaOptions, tables: Collection[Table], cluster: ClusterView) -> None:
+    """Log what is worth a warning about the topics' settings, from a thread of its own: nobody waits for it."""
+
+    def warn() -> None:
+        read = topics_of(tables, cluster)
+        try:
+            settings = topic_settings(options, cluster.cluster_id, sorted(read), SETTINGS_SECONDS)
+        except Kafka2HiveError as error:
+            log.debug("the settings of topics are not known: %s", error)
+            return
+        for warned in settings_warnings(settings, read):
+            log.warning("%s", warned.error)
+
+    threading.Thread(target=warn, name="ask-kafka", daemon=True).start()

@@ -1,0 +1,93 @@
+"""What Kafka says of topics beside their offsets: how long records are kept, and whether we may read them."""
+
+import logging
+from collections.abc import Collection
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from typing import Any
+
+from kafka2hive.config.values import KafkaOptions
+from kafka2hive.kafka import errors, properties
+from kafka2hive.kafka.client import is_mock
+
+log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """`retention_ms` -1: for ever; None: the broker does not tell us. `may_read` None: not known either."""
+
+    retention_ms: int | None = None
+    cleanup_policy: str | None = None
+    may_read: bool | None = None
+
+
+def topic_settings(
+    options: KafkaOptions, cluster_id: str, topics: Collection[str], timeout_seconds: float
+) -> dict[str, TopicSettings]:
+    """By topic; what is refused or not answered in time is not known. Raises ConfigError (librdkafka's properties)."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    if not topics or is_mock(cluster_id):  # which never answers this
+        return dict.fromkeys(topics, TopicSettings())
+    try:
+        client = AdminClient(properties.admin_properties(options), logger=log)
+    except KafkaException as error:
+        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
+    configs = _configs(client, topics, timeout_seconds)
+    reading = _may_read(client, topics, timeout_seconds)
+    return {
+        name: TopicSettings(
+            _number(configs.get(name, {}).get("retention.ms")),
+            configs.get(name, {}).get("cleanup.policy"),
+            reading.get(name),
+        )
+        for name in topics
+    }
+
+
+def _configs(client: Any, topics: Collection[str], seconds: float) -> dict[str, dict[str, str]]:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    found: dict[str, dict[str, str]] = {}
+    asked = client.describe_configs(
+        [ConfigResource(ResourceType.TOPIC, name) for name in topics], request_timeout=seconds
+    )
+    for resource, future in asked.items():
+        try:
+            found[resource.name] = {
+                key: entry.value for key, entry in future.result(seconds + _GRACE_SECONDS).items()
+            }
+        except (KafkaException, FutureTimeout) as error:
+            log.debug("settings of topic %s are not known: %s", resource.name, error)
+    return found
+
+
+def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str, bool]:
+    from confluent_kafka import KafkaException, TopicCollection
+    from confluent_kafka.admin import AclOperation
+
+    found: dict[str, bool] = {}
+    asked = client.describe_topics(
+        TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=seconds
+    )
+    for name, future in asked.items():
+        try:
+            allowed = future.result(seconds + _GRACE_SECONDS).authorized_operations
+        except KafkaException as error:
+            if errors.is_refused(error.args[0]):
+                found[name] = False
+            continue
+        except FutureTimeout:
+            continue
+        if allowed is not None:
+            found[name] = AclOperation.READ in allowed or AclOperation.ALL in allowed
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None

@@ -1,0 +1,51 @@
+"""Are Hive's tables the ones of the map, and what would Hive be sent where one is missing? Only looks."""
+
+from collections.abc import Collection
+
+from kafka2hive.hive.check import check_table
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.tables import create_statement, describe
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.online.checks import Check, Failed, Passed, Result
+from kafka2hive.service.table import Table
+
+
+def check_hive(
+    metastore: HiveMetastore, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
+) -> list[Check]:
+    """One line a table, the dead letters' among them; after the first that Hive does not answer, only that one."""
+    checks: list[Check] = []
+    for name, table in [*((t.name, t) for t in tables), (dead_letters, None)]:
+        result = _check(metastore, catalogue, name, table)
+        checks.append(Check("hive", name, result))
+        if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
+            break
+    return checks
+
+
+def _check(metastore: HiveMetastore, catalogue: Catalogue, name: str, table: Table | None) -> Result:
+    try:
+        if table is not None:
+            catalogue.resolve(table)
+        wish, may_create = catalogue.wish(name)
+        found = describe(metastore.session, name)
+        if found is not None:
+            check_table(wish, found)
+            return Passed(f"is the table of the map, at {found.location}")
+        if not may_create:
+            raise TableError(
+                "hive.no_table",
+                f"{name} is not in Hive, and the map does not let kafka2hive create it",
+                "create it, or set create: true",
+            )
+        return Passed(f"is not there yet and would be made: {create_statement(wish, '-')}")
+    except MetastoreUnavailable as error:
+        return Failed(
+            ServiceUnavailable("hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url")
+        )
+    except MetastoreRefused as error:
+        return Failed(TableError("hive.refused", f"{name}: {error}", "as Hive says"))
+    except (TableError, ServiceUnavailable, ConfigError) as error:
+        return Failed(error)

@@ -1,0 +1,101 @@
+"""May we do in the ledger's and the tables' directories what a dump does there? Tried with a file that is taken away again."""
+
+from collections.abc import Collection
+
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.layout import join, parent, probe_directory, staging_directory
+from kafka2hive.service.online.checks import Check, Failed, Passed, Result
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.connect import root_of
+from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, StorageError, write_file
+
+
+def check_storage(wiring: Wiring, tables: Collection[Table]) -> list[Check]:
+    """One line for the ledger root, one for each table's directory and the dead letters'."""
+    ledger_root = wiring.map.storage.ledger_root
+    places = {"ledger root": ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}
+    places |= {table.name: table.location for table in tables}
+
+    def check(name: str) -> Check:
+        return Check("storage", name, _place(wiring, places[name], ledger_root))
+
+    return wiring.side_by_side.map(check, sorted(places))
+
+
+def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
+    if root_of(place) != root_of(ledger_root):
+        error = TableError(
+            "storage.apart",
+            f"{place} and the ledgers at {ledger_root} are on two file systems",
+            "put both on one file system: a rename must move a file from one to the other",
+        )
+        return Failed(error)
+    try:
+        there = probe(wiring.ports.files, place, wiring.ports.new_uuid())
+    except StorageError as error:
+        return Failed(_refusal(place, error))
+    return Passed(f"{place}: made, renamed and deleted a file" + ("" if there == place else f" in {there}"))
+
+
+def probe(files: FileSystem, place: str, uuid: str) -> str:
+    """Make a directory and a file of one byte, rename the file, take both away; gives where: `place` or what is above it.
+
+    State before and after: the same, whatever fails in between, but for what the file system does not let us delete.
+    Where `place` has a staging directory the file is made there and renamed into the new directory, as a promote does.
+    Raises StorageError.
+    """
+    near = _nearest(files, place)
+    directory = probe_directory(near, uuid)
+    staging = staging_directory(place)
+    made_in = staging if near == place and _is_there(files, staging) else directory
+    first, second = join(made_in, f"_probe-{uuid}.in-progress"), join(directory, "_probe.final")
+    made = [directory]  # also what was made without an answer is taken away
+    try:
+        files.mkdirs(directory)
+        made.append(first)
+        write_file(files, first, b"?")
+        made.append(second)
+        files.rename(first, second)
+    finally:
+        for path in reversed(made):
+            _take_away(files, path)
+    return near
+
+
+def _nearest(files: FileSystem, place: str) -> str:
+    """The directory itself, or the lowest one above it that is there."""
+    while not _is_there(files, place):
+        above = parent(place)
+        if above == place or root_of(place) == place.rstrip("/"):
+            return place
+        place = above
+    return place
+
+
+def _is_there(files: FileSystem, path: str) -> bool:
+    try:
+        return files.stat(path).is_directory
+    except NotFound:
+        return False
+
+
+def _take_away(files: FileSystem, path: str) -> None:
+    try:
+        files.delete(path)
+    except StorageError:
+        pass  # the error that matters is told; a name of its own does no harm
+
+
+def _refusal(place: str, error: StorageError) -> Kafka2HiveError:
+    if isinstance(error, Denied):
+        return TableError(
+            "storage.denied",
+            f"{place}: {error}",
+            "grant the user of the service read, write and execute there",
+        )
+    if isinstance(error, NoRoom):
+        return TableError("storage.no_room", f"{place}: {error}", "free room, or raise the quota")
+    return ServiceUnavailable(
+        "storage.unavailable", f"{place}: {error}", "is the NameNode up, and are its DataNodes?"
+    )

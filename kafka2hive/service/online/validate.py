@@ -1,0 +1,61 @@
+"""`validate --online`: everything that can be asked of the services of a map before anything is dumped."""
+
+from dataclasses import dataclass
+
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.online.ask_hive import check_hive
+from kafka2hive.service.online.ask_kafka import check_kafka
+from kafka2hive.service.online.ask_storage import check_storage
+from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
+from kafka2hive.service.online.java import require_java
+from kafka2hive.service.routes import routed_tables
+from kafka2hive.service.table import Table
+from kafka2hive.service.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineResult:
+    """All checks, in the order Kafka, storage, Hive, Spark."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """See exit_code_of."""
+        return exit_code_of(self.checks)
+
+
+def validate_online(wiring: Wiring, kafka: KafkaAdmin) -> OnlineResult:
+    """Touches nothing but probe files that it takes away itself. What does not answer is a failed check."""
+    checks: list[Check] = []
+    brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
+    tables: list[Table] = []
+    try:
+        cluster = kafka.cluster()
+        tables = routed_tables(wiring, cluster.topics)
+        checks.append(
+            Check("kafka", brokers, Passed(f"cluster {cluster.cluster_id}, {len(cluster.topics)} topics"))
+        )
+        checks += check_kafka(kafka, wiring.map.kafka, tables, cluster)
+    except (ServiceUnavailable, ConfigError) as error:
+        checks.append(Check("kafka", brokers, Failed(error)))
+        listed = {topic for rule in wiring.map.tables for topic in rule.topics}
+        tables = tables or routed_tables(wiring, listed)
+    checks += check_storage(wiring, tables)
+    if wiring.map.hive is not None:
+        metastore = HiveMetastore(wiring.map.hive)
+        catalogue = Catalogue(wiring.map, metastore)
+        checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters.table)
+        metastore.close()
+    checks.append(_java())
+    return OnlineResult(tuple(checks))
+
+
+def _java() -> Check:
+    try:
+        return Check("spark", "Java", Passed(require_java()))
+    except ServiceUnavailable as error:
+        return Check("spark", "Java", Failed(error))
