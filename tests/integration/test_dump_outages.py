@@ -56,6 +56,13 @@ def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
             hive.kill()
             run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 900)
             assert status(config)["debts"], "Hive was away, and nothing is owed"
+            assert run.terminate() == 143, run.tail()
+        once = run_once(config)
+        assert once.code == 69, once.log[-3000:]
+        assert f"[hive.unavailable] HiveServer2 at {hive.address} does not answer" in once.log
+        assert "are not registered" in once.log and "recover" in once.log
+        with Running(config) as run:
+            run.wait_until(lambda: run.said("Hive is not there"), "without Hive")
             hive.start()
             run.wait_until(lambda: status(config)["debts"] == [], "out of debt", 900)
             assert run.terminate() == 143, run.tail()

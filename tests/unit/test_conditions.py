@@ -210,3 +210,25 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ()
+
+
+def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has_nothing_to_do(
+    wiring: Wiring,
+) -> None:
+    table, teller = make_table(wiring), ConditionTeller(make_board(wiring), Clock())
+
+    def told() -> TableCondition:
+        teller.tell([table])
+        ((condition,),) = read(wiring).values()
+        return condition
+
+    table.set_aside(REFUSED, 0.0)
+    retrying, table.lag_records, table.aside = told(), 7, None
+    assert isinstance(retrying.state, Retrying)
+    assert told() == retrying, "taken over again, and nothing published yet"
+    table.lag_records = 0
+    assert told().state == Serving(), "nothing waits for it"
+    table.set_aside(REFUSED, 0.0)
+    assert told().state != Serving()
+    table.lag_records, table.failures, table.aside = 7, 0, None
+    assert told().state == Serving(), "published"

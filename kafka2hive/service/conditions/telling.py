@@ -23,6 +23,7 @@ class ConditionTeller:
     def __init__(self, board: Board, clock: Clock) -> None:
         self._board = board
         self._clock = clock
+        self._retrying: dict[str, Retrying] = {}
         self._tries: dict[str, tuple[SetAside, str]] = {}
 
     def tell(self, tables: Collection[Table]) -> None:
@@ -38,12 +39,19 @@ class ConditionTeller:
         return TableCondition(table.name, self._state(table), missing + found)
 
     def _state(self, table: Table) -> RunState:
+        """A table that was taken up again, has work, and has not published since, is not served yet: it is being tried."""
         aside = table.aside  # read once
         if aside is None:
+            tried = self._retrying.get(table.name)
+            if tried is not None and table.failures and table.lag_records:
+                return tried
+            self._retrying.pop(table.name, None)
             return Serving()
         if aside.needs_a_person:
             return Stopped(Trouble.of(aside.error))
-        return Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
+        retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
+        self._retrying[table.name] = retrying
+        return retrying
 
     def _next_try(self, name: str, aside: SetAside) -> str:
         known = self._tries.get(name)
