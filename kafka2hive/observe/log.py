@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import TextIO
 
+from kafka2hive.observe.refusals import OncePerRefusal
+
 
 class LogFormat(Enum):
     """`--log-format`; auto: human on a terminal, JSON otherwise."""
@@ -46,6 +48,7 @@ def configure(
     handler = logging.StreamHandler(out)
     inner = HumanFormatter(colour=out.isatty()) if human else JsonFormatter()
     handler.setFormatter(Blotter(inner, secrets))
+    handler.addFilter(OncePerRefusal())
     logging.captureWarnings(True)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name, quiet in _QUIET.items():
