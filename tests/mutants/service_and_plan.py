@@ -45,7 +45,12 @@ MUTANTS = (
     TextMutant(
         "a live owner is fenced without being asked to",
         "kafka2hive.service.judge",
-        (("        if process in self._live_processes(service):\n", "        if False:\n"),),
+        (
+            (
+                "        if (service := self._service_of_live(process)) is not None:\n",
+                "        if (service := None) is not None:\n",
+            ),
+        ),
         JUDGE,
     ),
     TextMutant(

@@ -29,7 +29,6 @@ REBUILD = LEDGER + "rebuild"
 SERVICE = "kafka2hive.service."
 RECOVER = SERVICE + "recover"
 REPAIR = SERVICE + "repair"
-TABLE = SERVICE + "table"
 BACKLOGS = SERVICE + "backlogs"
 DUMP = SERVICE + "dump"
 HOLDING = SERVICE + "holding"
@@ -577,15 +576,15 @@ MUTANTS = (
     ),
     _of_service(
         "registrations reported by the registrar stay open",
-        DUMP,
-        ("                table.open_debts -= paid\n", "                table.open_debts -= frozenset()\n"),
+        HOLDING,
+        ("            table.open_debts -= partitions\n", "            table.open_debts -= frozenset()\n"),
     ),
     _of_service(
         "registrations without new data are never noted",
         DUMP,
         (
-            "frozenset(table.tenure.state.debts) != table.open_debts:",
-            "not table.open_debts >= table.open_debts:",
+            "frozenset(table.tenure.state.debts) != table.open_debts or ",
+            "",
         ),
     ),
     _of_service(
@@ -596,7 +595,7 @@ MUTANTS = (
     _of_service(
         "a heartbeat that stands still is taken for a live owner",
         ALIVE,
-        ("if now.get(owner, count) > count}", "if now.get(owner, count) >= count}"),
+        ("beat.count > before[beat.owner].count:", "beat.count >= before[beat.owner].count:"),
     ),
     _of_service(
         "tables of the epoch after the first are not published",
@@ -609,7 +608,7 @@ MUTANTS = (
     _of_service(
         "a table that was set aside is never taken over again",
         HOLDING,
-        ("if t.tenure is None and not t.is_waiting(now)]", "if t.tenure is None and t.aside is None]"),
+        ("if not t.is_held and not t.is_waiting(now)]", "if not t.is_held and t.aside is None]"),
     ),
     # damage: a STOP that does not come, or that touches something
     _of_damage(
@@ -745,11 +744,6 @@ MUTANTS = (
         "a rebuilt ledger tells Hive nothing",
         REBUILD,
         ("        debts=tuple(sorted(debts | touched(files))),\n", "        debts=tuple(sorted(debts)),\n"),
-    ),
-    _of_damage(
-        "a table that stopped is started again and again",
-        TABLE,
-        ("        wait = math.inf if isinstance(error, Stop) else wait\n", "        wait = min(wait, 1.0)\n"),
     ),
     _of_damage(
         "a STOP of one table ends the run",
