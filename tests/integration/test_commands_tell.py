@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka.admin import ConfigResource, ResourceType
 
 from tests.integration.product import Finished, Running, command, run_once
 from tests.integration.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
@@ -108,7 +107,7 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
 ) -> None:
     database, uri = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     tree = HdfsTree(hdfs.client())
-    kafka.create_topic(database, 2)
+    kafka.create_topic(database, 2, {"retention.ms": "300000"})
     produce(kafka.bootstrap, database, flights()[:100], 2)
     names = ("well", "wrong", "crowded", "typo")
     well, wrong, crowded, typo = (f"{database}.{name}" for name in names)
@@ -128,9 +127,6 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     )
     hdfs.client().mkdirs(location(uri, crowded).removeprefix(hdfs.namenode_url), create_parent=True)
     hdfs.set_quota(location(uri, crowded), names=1)
-    retention = ConfigResource(ResourceType.TOPIC, database, set_config={"retention.ms": "300000"})
-    for future in kafka.admin().alter_configs([retention]).values():
-        future.result(30)
     before = tree.files(uri)
 
     told = command("validate", config, "--online", "--json")
