@@ -1,0 +1,194 @@
+"""Mistakes around Hive: what is compared before a commit, and what is registered or given up."""
+
+from tests.mutants.text_mutant import TextMutant
+
+GATE_TESTS = "tests/unit/test_compare_gate.py"
+ASKING_TESTS = "tests/unit/test_compare_asking.py"
+FORGET_TESTS = "tests/unit/test_forget_registration.py"
+LINES_TESTS = "tests/unit/test_hive_lines.py"
+
+HIVE = (
+    TextMutant(
+        "a table that was never compared is dumped without Hive",
+        "kafka2hive.service.compare.gate",
+        (("                if spec not in _recorded(table):", "                if False:"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "what was compared counts for another description of the table, too",
+        "kafka2hive.service.compare.gate",
+        (
+            (
+                "                if spec not in _recorded(table):",
+                "                if spec.table not in {c.table for c in _recorded(table)}:",
+            ),
+        ),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a refusal of Hive is forgotten when Hive is silent",
+        "kafka2hive.service.compare.gate",
+        (("                if name in self._refused:", "                if False:"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table that Hive has otherwise is admitted",
+        "kafka2hive.service.compare.gate",
+        (
+            (
+                "                self.differs(name, error)\n                raise error",
+                "                self.differs(name, error)",
+            ),
+        ),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "the table of the dead letters is not compared",
+        "kafka2hive.service.compare.gate",
+        (
+            (
+                "        if any(f.hive_partition.table == self._dead_letters for f in change.files):",
+                "        if False:",
+            ),
+        ),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table with dead letters is read again and again",
+        "kafka2hive.service.compare.gate",
+        (("            self._with_letters.add(table.name)\n", ""),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "every table waits for the table of the dead letters",
+        "kafka2hive.service.compare.gate",
+        (("        if table.name in self._with_letters:", "        if True:"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "what Hive refuses later was compared before and stays admitted",
+        "kafka2hive.service.compare.gate",
+        (("        self._agreed.pop(hive_table, None)\n", ""),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a ledger is made before the table was compared",
+        "kafka2hive.service.holding",
+        (("            self._gate.admit(table)  # not even", "            pass  # not even"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table is made in Hive before its ledger",
+        "kafka2hive.service.compare.gate",
+        (("create=table.tenure is not None", "create=True"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "an epoch under way is committed although Hive refuses the table",
+        "kafka2hive.service.holding",
+        (("        self._refuse_what_hive_refuses(table, change)\n", ""),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "the ledger does not say what was compared",
+        "kafka2hive.service.holding",
+        (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "an idle table never writes down what was compared",
+        "kafka2hive.service.dump",
+        ((" or self._holding.newly_compared(table):", ":"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table that was not admitted serves",
+        "kafka2hive.service.table",
+        (("return self.tenure is not None and self.admitted", "return self.tenure is not None"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table with a refused partition serves",
+        "kafka2hive.service.table",
+        ((" and not self.refused\n", "\n"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a registered partition stays refused",
+        "kafka2hive.service.holding",
+        (("                del table.refused[partition]", "                pass"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a table waits on although its partitions are registered",
+        "kafka2hive.service.holding",
+        (('now", table.name)\n                table.aside = None', 'now", table.name)'),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a registration that was given up is owed again",
+        "kafka2hive.ledger.draft",
+        ((" - {f.partition for f in forgotten}", ""),),
+        LINES_TESTS,
+    ),
+    TextMutant(
+        "a registration that was given up is forgotten by the next snapshot",
+        "kafka2hive.ledger.draft",
+        (("forgotten = state.forgotten + change.forgotten", "forgotten = change.forgotten"),),
+        LINES_TESTS,
+    ),
+    TextMutant(
+        "what was compared is forgotten by the next snapshot",
+        "kafka2hive.ledger.draft",
+        (("for c in state.compared + change.compared}", "for c in change.compared}"),),
+        LINES_TESTS,
+    ),
+    TextMutant(
+        "a registration is given up that Hive has not refused",
+        "kafka2hive.service.registration.forget",
+        (("given_up = sorted(wanted & payment.refusals.keys())", "given_up = sorted(wanted)"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "a registration that was not given up is told as given up",
+        "kafka2hive.service.registration.forget",
+        (("    if not unclear or refused is not None:", "    if True:"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "a mistyped registration is accepted",
+        "kafka2hive.service.registration.forget",
+        (("        if not any(map(registration.names, known)):", "        if False:"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "verify does not look at what is owed",
+        "kafka2hive.service.registration.audit",
+        (("    found += [\n", "    [] and [\n"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "verify does not wait for a live run to register",
+        "kafka2hive.service.registration.audit",
+        (("        clock.sleep(OWED_SECONDS)\n", "        pass\n"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "verify finds what was given up",
+        "kafka2hive.service.registration.audit",
+        ((" - given_up\n", "\n"),),
+        FORGET_TESTS,
+    ),
+    TextMutant(
+        "a silent Hive is silent for ever",
+        "kafka2hive.service.compare.asking",
+        (("            self._silent = None\n            self._since", "            self._since"),),
+        ASKING_TESTS,
+    ),
+    TextMutant(
+        "a refusal that nobody waited for is used later",
+        "kafka2hive.service.compare.asking",
+        (("(asked.answer is None or isinstance(asked.answer, Agrees))", "True"),),
+        ASKING_TESTS,
+    ),
+)
