@@ -17,6 +17,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.service.conditions.condition import Retrying, Stopped, Trouble
 from kafka2hive.service.conditions.table_state import OwnerLife, state_name
 from kafka2hive.service.init_ledgers import InitResult
+from kafka2hive.service.moving.reset import ResetOrder, ResetResult
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.rebuild import RebuiltLedger
@@ -120,6 +121,39 @@ def init_document(service: str, result: InitResult) -> Document:
         for table in result.tables
     ]
     return _document("init", result.exit_code, service=service, tables=tables)
+
+
+def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Document:
+    """`reset`: what was put away, or with `--plan` would be."""
+    plan = result.plan
+    record = plan.record
+    return _document(
+        "reset",
+        ExitCode.DONE,
+        service=service,
+        plan=order.plan_only,
+        table=order.table,
+        begun=plan.begun.value,
+        done=result.done,
+        ledger=plan.ledger or None,
+        data=list(plan.data),
+        positions=[
+            {"topic": topic, "partition": number, "next_offset": end}
+            for topic, number, end in (record.positions if record else ())
+        ],
+        group=plan.group,
+        group_moves=[
+            {
+                "topic": move.topic_partition.topic,
+                "partition": move.topic_partition.number,
+                "before": move.before,
+                "after": move.after,
+            }
+            for move in plan.group_moves
+        ],
+        moved=result.moved,
+        left_pending=_error(result.left_pending) if result.left_pending else None,
+    )
 
 
 def verify_document(service: str, result: VerifyResult) -> Document:

@@ -157,6 +157,50 @@ def recover(
         options.OK,
         options.USAGE,
         options.AWAY,
+        options.OWNED,
+        options.FENCED,
+        options.STOP,
+        options.CONFIG,
+    )
+)
+def reset(
+    config: Map,
+    table: Annotated[str, typer.Option("--table", help="The table to start over.")],
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")
+    ] = False,
+    keep_data: Annotated[
+        bool, typer.Option("--keep-data", help="Visible files stay: what is read again is there twice.")
+    ] = False,
+    move_data: Annotated[
+        bool, typer.Option("--move-data", help="Visible files are moved away, hidden from Hive.")
+    ] = False,
+    yes: Annotated[
+        str | None,
+        typer.Option("--yes", metavar="TABLE", help="The table's name again, instead of typing it."),
+    ] = None,
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="Fence a live run that owns the table.")
+    ] = False,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Start a table over: its ledger goes into the archive, the next run begins it anew. Nothing is deleted."""
+    from kafka2hive.cli.reset import check_confirmation, data_moves, reset_command
+    from kafka2hive.service.moving.reset import ResetOrder
+
+    moves = data_moves(keep_data, move_data)
+    check_confirmation(yes, plan, json, table)
+    order = ResetOrder(table, moves, plan, takeover)
+    raise typer.Exit(reset_command(config, order, yes, json, color, log_format))
+
+
+@app.command(
+    epilog=exit_codes(
+        options.OK,
+        options.USAGE,
+        options.AWAY,
         options.RETRYING,
         options.STOP,
         options.CONFIG,

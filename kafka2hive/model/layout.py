@@ -13,6 +13,10 @@ ALIVE_DIRECTORY = "alive"
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 FIRST_GENERATION = "g000000.init"
+RESETS_DIRECTORY = "reset"
+RESET_ASIDE = "_kafka2hive_reset"
+RESET_RECORD = "order.json"
+RESET_TABLE = "table"
 
 # [0-9], since \d also means the digits of other scripts; at most 18 of them, since int() refuses very long texts
 _GENERATION = re.compile(
@@ -131,6 +135,19 @@ class LedgerPaths:
     @property
     def archives(self) -> str:
         return join(self.root, ARCHIVE_DIRECTORY, self.table)
+
+    @property
+    def resets(self) -> str:
+        """What was there before the table was started over: one directory for each time. No table is called so: it has no dot."""
+        return join(self.root, ARCHIVE_DIRECTORY, RESETS_DIRECTORY, self.table)
+
+    def reset(self, uuid: str) -> str:
+        return join(self.resets, uuid)
+
+
+def reset_aside(directory: str, uuid: str) -> str:
+    """Where a reset puts what lay in `directory`: beside it, hidden from Hive, in the same encryption zone."""
+    return join(directory, RESET_ASIDE, uuid)
 
 
 def owner_marker(table_location: str) -> str:

@@ -38,11 +38,11 @@ def test_a_live_owner_is_left_alone_until_takeover_is_given(tmp_path: Path) -> N
     assert owner.stdin is not None and owner.stdout is not None
     try:
         assert owner.stdout.readline() == "beating\n"
-        before = _without_beats(tmp_path)
+        before = without_beats(tmp_path)
         refused = invoke("recover", "-c", str(service.map))
         assert refused.exit_code == 72, refused.output
         assert "owned by a live run" in refused.stdout and "--takeover" in refused.stdout
-        assert _without_beats(tmp_path) == before
+        assert without_beats(tmp_path) == before
         assert invoke("recover", "--plan", "-c", str(service.map)).exit_code == 0
         taken = invoke("recover", "--takeover", "-c", str(service.map))
         assert taken.exit_code == 0, taken.output
@@ -71,5 +71,5 @@ def test_an_owner_that_was_killed_is_no_owner(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
-def _without_beats(folder: Path) -> set[str]:
+def without_beats(folder: Path) -> set[str]:
     return {path for path in tree(folder) if "/alive" not in path}
