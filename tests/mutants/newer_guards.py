@@ -1,0 +1,145 @@
+"""Mistakes in what refuses a commit, a start or a location: the read-back of a commit, older ledgers, Hive's tables."""
+
+from tests.mutants.text_mutant import TextMutant
+
+COMMIT = "tests/unit/test_commit.py"
+RESTORED = "tests/unit/test_restored.py"
+LOCATION = "tests/unit/test_location.py"
+GATE = "tests/unit/test_compare_gate.py"
+
+MUTANTS = (
+    TextMutant(
+        "an unclear commit is not read back",
+        "kafka2hive.ledger.commit",
+        (("                _must_be_mine(ports, tenure, pending, data)\n", ""),),
+        COMMIT,
+    ),
+    TextMutant(
+        "another snapshot under the pending name is taken for this one",
+        "kafka2hive.ledger.commit",
+        (("    if there != data:\n", "    if not there:\n"),),
+        COMMIT,
+    ),
+    TextMutant(
+        "what is held of a table is used for two commits",
+        "kafka2hive.ledger.commit",
+        (("    tenure.spend()\n", ""),),
+        COMMIT,
+    ),
+    TextMutant(
+        "a commit that cannot be read back is unclear also to who was fenced",
+        "kafka2hive.ledger.commit",
+        (
+            (
+                "        list_own_directory(ports.files, tenure)\n        raise Surprise(",
+                "        raise Surprise(",
+            ),
+        ),
+        COMMIT,
+    ),
+    TextMutant(
+        "an older ledger that was put back is believed",
+        "kafka2hive.ledger.restored",
+        (("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),),
+        RESTORED,
+    ),
+    TextMutant(
+        "a file that a run makes meanwhile is a sign of an older ledger",
+        "kafka2hive.ledger.restored",
+        (
+            (
+                "        committed = view.state.epoch + (1 if self.staged else 0)\n",
+                "        committed = view.state.epoch\n",
+            ),
+        ),
+        RESTORED,
+    ),
+    TextMutant(
+        "another ledger's file is a sign of an older ledger",
+        "kafka2hive.ledger.restored",
+        (("    if parsed is not None and parsed[0].ledger == tag:\n", "    if parsed is not None:\n"),),
+        RESTORED,
+    ),
+    TextMutant(
+        "a later generation alone is no sign of an older ledger",
+        "kafka2hive.ledger.restored",
+        ((" or self.name.generation > view.generation.number", ""),),
+        RESTORED,
+    ),
+    TextMutant(
+        "the group's offsets are not compared with a ledger that is there",
+        "kafka2hive.service.witness",
+        (("        if not ahead:\n            return\n", "        if True:\n            return\n"),),
+        RESTORED,
+    ),
+    TextMutant(
+        "an accepted gap that went back does not excuse the group",
+        "kafka2hive.service.witness",
+        (
+            (
+                "            if offset > positions.get(tp, 0) and tp not in went_back\n",
+                "            if offset > positions.get(tp, 0)\n",
+            ),
+        ),
+        RESTORED,
+    ),
+    TextMutant(
+        "a changed location is accepted in silence",
+        "kafka2hive.ledger.location",
+        (("    if state.location and state.location != location:\n", "    if False:\n"),),
+        LOCATION,
+    ),
+    TextMutant(
+        "the location is recorded before its marker is claimed",
+        "kafka2hive.ledger.location",
+        (("    claim_location(ports, location, tenure.state)\n", ""),),
+        LOCATION,
+    ),
+    TextMutant(
+        "the staging directory of the old location is left as it is",
+        "kafka2hive.ledger.location",
+        (("    _refuse_left(ports, tenure, staging_directory(old))\n", ""),),
+        LOCATION,
+    ),
+    TextMutant(
+        "a table that was never compared with Hive commits",
+        "kafka2hive.service.compare.gate",
+        (("                if spec not in _recorded(table):\n", "                if False:\n"),),
+        GATE,
+    ),
+    TextMutant(
+        "a table that Hive has otherwise commits",
+        "kafka2hive.service.compare.gate",
+        (
+            (
+                "                self.differs(name, error)\n                raise error\n",
+                "                self.differs(name, error)\n",
+            ),
+        ),
+        GATE,
+    ),
+    TextMutant(
+        "what Hive refused is forgotten while it gives no answer",
+        "kafka2hive.service.compare.gate",
+        (("                if name in self._refused:\n                    raise self._refused[name]\n", ""),),
+        GATE,
+    ),
+    TextMutant(
+        "every table waits for the dead letters' table",
+        "kafka2hive.service.compare.gate",
+        (("        if table.name in self._with_letters:\n", "        if True:\n"),),
+        GATE,
+    ),
+    TextMutant(
+        "an epoch under way is not compared before its commit",
+        "kafka2hive.service.holding",
+        (("            self._gate.check(table, change)\n", "            pass\n"),),
+        GATE,
+    ),
+    TextMutant(
+        "what was compared is not written into the ledger",
+        "kafka2hive.service.holding",
+        (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
+        GATE,
+    ),
+)
