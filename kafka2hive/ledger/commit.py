@@ -4,7 +4,7 @@ from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, persist
 from kafka2hive.ledger.tenure import Tenure, fenced, list_own_directory
-from kafka2hive.model.errors import Surprise
+from kafka2hive.model.errors import Surprise, Unanswered
 from kafka2hive.model.layout import SnapshotState, base_name, draft_name, join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import ParentMissing, StorageError, write_file
@@ -73,7 +73,7 @@ def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str, dat
 
 
 def _must_be_mine(ports: Ports, tenure: Tenure, pending: str, data: bytes) -> None:
-    """What is committed is what was to be committed, byte for byte. Raises Fenced, Surprise (R0): it is something else.
+    """What is committed is what was to be committed, byte for byte. Raises Fenced, Surprise (R0: it is something else), Unanswered.
 
     Another commit of this epoch by this process would have to be under way; a new take-over rolls forward what is there.
     """
@@ -81,6 +81,6 @@ def _must_be_mine(ports: Ports, tenure: Tenure, pending: str, data: bytes) -> No
         there = ports.files.read(pending)
     except StorageError as error:
         list_own_directory(ports.files, tenure)
-        raise Surprise("ledger.no_answer", f"reading {pending} back: {error}") from error
+        raise Unanswered("ledger.no_answer", f"reading {pending} back: {error}") from error
     if there != data:
         raise Surprise("ledger.other_commit", f"{pending} is there, but holds another snapshot than this one")

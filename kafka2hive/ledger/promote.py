@@ -3,6 +3,7 @@
 The only code that puts files into final places (W3). Idempotent: a file already moved is found at its final place.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +12,7 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, persist
 from kafka2hive.ledger.tenure import Tenure, list_own_directory
 from kafka2hive.ledger.whereabouts import Whereabouts, find, judge
-from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.errors import Stop, Unanswered
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import parent
 from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
@@ -45,7 +46,7 @@ def promote(
     A crash in the middle leaves some moved; a second call finds them so. Raises Stop (missing, conflict, damage:
     nothing overwritten or deleted), Fenced, Surprise, TableError.
     """
-    lengths = _staged_lengths(ports.files, files)
+    lengths = _staged_lengths(ports, files)
     retries = [0]
 
     def move(file: DataFile) -> Move:
@@ -53,7 +54,7 @@ def promote(
             return Move.GIVEN_UP
         staged = lengths.get(file.staged)
         if staged is not None and staged != file.length:
-            return _already_moved_beside_junk(ports.files, tenure, file, staged)
+            return _already_moved_beside_junk(ports, tenure, file, staged)
         return _move(ports, tenure, file, retries)
 
     moves = ports.concurrency.map(move, files)
@@ -66,26 +67,37 @@ def promote(
     )
 
 
-def _staged_lengths(files: FileSystem, wanted: Sequence[DataFile]) -> dict[str, int]:
+def _staged_lengths(ports: Ports, wanted: Sequence[DataFile]) -> dict[str, int]:
     """Length by path of what lies staged: one listing per staging directory (a table has one)."""
     lengths: dict[str, int] = {}
-    for directory in sorted({parent(f.staged) for f in wanted}):
+
+    def look(directory: str) -> Answer:
         try:
-            lengths.update({child.path: child.length for child in files.list(directory)})
+            lengths.update({child.path: child.length for child in ports.files.list(directory)})
         except NotFound:
-            continue
+            return Answer.DONE
         except StorageError as error:
-            raise Surprise("ledger.no_answer", f"listing {directory}: {error}") from error
+            log.warning("listing %s: %s", directory, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    for directory in sorted({parent(f.staged) for f in wanted}):
+        persist(ports, "list", directory, functools.partial(look, directory))
     return lengths
 
 
-def _already_moved_beside_junk(files: FileSystem, tenure: Tenure, file: DataFile, staged: int) -> Move:
+def _already_moved_beside_junk(ports: Ports, tenure: Tenure, file: DataFile, staged: int) -> Move:
     """A staged file of another length: junk of a late create when the final one is right, damage otherwise."""
-    try:
-        final = length_at(files, file.final)
-    except StorageError as error:
-        raise _no_answer(file, error) from error
-    _unharmed(files, tenure, judge(file, staged, final))
+
+    def look() -> Answer:
+        try:
+            final = length_at(ports.files, file.final)
+        except StorageError as error:
+            raise _no_answer(file, error) from error
+        _unharmed(ports.files, tenure, judge(file, staged, final))
+        return Answer.DONE
+
+    persist(ports, "look at", file.final, look)
     return Move.ALREADY_MOVED
 
 
@@ -130,5 +142,5 @@ def _unharmed(files: FileSystem, tenure: Tenure, found: Whereabouts | Stop) -> W
     return found
 
 
-def _no_answer(file: DataFile, error: StorageError) -> Surprise:
-    return Surprise("ledger.no_answer", f"looking at {file.final}: {error}")
+def _no_answer(file: DataFile, error: StorageError) -> Unanswered:
+    return Unanswered("ledger.no_answer", f"looking at {file.final}: {error}")

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import assert_never
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.errors import Surprise, TableError
+from kafka2hive.model.errors import Surprise, TableError, Unanswered
 from kafka2hive.storage.port import Denied, NoRoom, StorageError
 
 
@@ -25,12 +25,17 @@ def answer_to(error: StorageError) -> Answer:
 def persist(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
     """Call `attempt` until DONE. Raises Surprise (R0) after the budget, TableError when blocked too often.
 
-    What `attempt` raises (Fenced, Stop, Surprise) passes through at once.
+    Unanswered (a look without an answer) counts as AGAIN: what is tried again is the whole attempt, and a step that was
+    done meanwhile is found done by the next look. What else `attempt` raises (Fenced, Stop, Surprise) passes through.
     """
     waits = ports.patience.waits()
     blocked = 0
     while True:
-        answer = attempt()
+        try:
+            answer = attempt()
+        except Unanswered as look:
+            log.warning("%s %s: %s", step, path, look.message)
+            answer = Answer.AGAIN
         match answer:
             case Answer.DONE:
                 return

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.model.errors import Fenced, Kafka2HiveError, Surprise
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, Unanswered
 from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
@@ -77,7 +77,7 @@ class Tenure:
 def list_own_directory(files: FileSystem, tenure: Tenure) -> tuple[FileStatus, ...]:
     """The question every unclear answer ends in: is the directory still mine, and what is in it?
 
-    Raises Fenced when it is gone (another start took the table over, I2), Surprise (R0) when the NameNode gives no
+    Raises Fenced when it is gone (another start took the table over, I2), Unanswered when the NameNode gives no
     answer to this either.
     """
     try:
@@ -85,7 +85,7 @@ def list_own_directory(files: FileSystem, tenure: Tenure) -> tuple[FileStatus, .
     except NotFound as error:
         raise fenced(tenure.paths, tenure.generation) from error
     except StorageError as error:
-        raise Surprise("ledger.no_answer", f"listing {tenure.directory}: {error}") from error
+        raise Unanswered("ledger.no_answer", f"listing {tenure.directory}: {error}") from error
 
 
 def fenced(paths: LedgerPaths, mine: Generation) -> Fenced:

@@ -80,6 +80,10 @@ class Surprise(Kafka2HiveError):
     exit_code = ExitCode.UNAVAILABLE
 
 
+class Unanswered(Surprise):
+    """A look got no answer. Within a step it is taken again (ledger/retry.py); anywhere else it is rule R0."""
+
+
 class TableError(Kafka2HiveError):
     """One table cannot go on for now (schema, quota, permission): set it aside with backoff and try again."""
 

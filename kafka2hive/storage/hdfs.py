@@ -13,6 +13,7 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, unanswered
 from kafka2hive.storage.hdfs_session import Doubts, Session
+from kafka2hive.storage.hdfs_writer import HdfsWriter, disarmed
 from kafka2hive.storage.port import (
     FileStatus,
     NotFound,
@@ -65,14 +66,14 @@ class HdfsFileSystem:
             int, Session
         ] = {}  # by pid; a parent's is kept: dropping it after a fork may hang
 
-    def create(self, path: str) -> "HdfsWriter":
+    def create(self, path: str) -> HdfsWriter:
         """See FileSystem.create."""
         name = self._name(path)
 
         def make(client: Any) -> tuple[Any, Callable[[], None]]:
             from hdfs_native import WriteOptions
 
-            return _disarmed(client.create(name, WriteOptions(overwrite=False, create_parent=False)))
+            return disarmed(client.create(name, WriteOptions(overwrite=False, create_parent=False)))
 
         raw, close = self._ask(Operation.CREATE, path, make)
         return HdfsWriter(self, path, raw, close)
@@ -141,6 +142,11 @@ class HdfsFileSystem:
         """Calls of this process that were given up and have not come back."""
         session = self._sessions.get(os.getpid())
         return session.guard.stuck if session else 0
+
+    def recover_lease(self, path: str) -> bool:
+        """Whether the file is closed; one that is not begins to be (block recovery, a few seconds). For HdfsWriter."""
+        name = self._name(path)
+        return bool(self._ask(Operation.RECOVER, path, lambda client: client.recover_lease(name)))
 
     def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result:
         """Run a step of a writer with the limit for data; for HdfsWriter."""
@@ -248,41 +254,3 @@ class HdfsFileSystem:
     def _status(path: str, status: Any) -> FileStatus:
         length = 0 if status.isdir else status.length
         return FileStatus(path, length, status.isdir, status.modification_time)
-
-
-def _disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:
-    """The hdfs-native writer and its `close`. Its destructor must not close: it would block 15 s after an error, and
-    make a half-written file look whole."""
-    close = raw.close
-    raw.close = lambda: None
-    return raw, close
-
-
-class HdfsWriter:
-    """See FileWriter. Closing costs about 0.5 s on a stock DataNode (ADR 0002): close several files concurrently."""
-
-    def __init__(self, files: HdfsFileSystem, path: str, raw: Any, close: Callable[[], None]) -> None:
-        self._files = files
-        self._path = path
-        self._open: tuple[Any, Callable[[], None]] | None = (raw, close)
-
-    def write(self, data: bytes | memoryview) -> None:
-        """See FileWriter.write."""
-        raw, _ = self._parts()
-        self._files.transfer(Operation.WRITE, self._path, lambda: raw.write(data))
-
-    def close(self) -> None:
-        """See FileWriter.close."""
-        raw, close = self._parts()
-        self._files.transfer(Operation.WRITE, self._path, raw.hsync)
-        self._files.transfer(Operation.CLOSE, self._path, close)
-        self._open = None
-
-    def abandon(self) -> None:
-        """See FileWriter.abandon. The NameNode frees the file's lease by itself (60 s to 20 min)."""
-        self._open = None
-
-    def _parts(self) -> tuple[Any, Callable[[], None]]:
-        if self._open is None:
-            raise ValueError(f"{self._path} was closed or abandoned")
-        return self._open

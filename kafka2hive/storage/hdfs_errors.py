@@ -22,10 +22,11 @@ from kafka2hive.storage.port import (
 
 
 class Operation(Enum):
-    """What was asked of the NameNode (or, `write` and `close`, of the DataNodes too)."""
+    """What was asked of the NameNode (or, `write`, `sync` and `close`, of the DataNodes too)."""
 
     CREATE = "create"
     WRITE = "write"
+    SYNC = "sync"
     CLOSE = "close"
     RENAME = "rename"
     DELETE = "delete"
@@ -34,11 +35,12 @@ class Operation(Enum):
     READ = "read"
     STAT = "stat"
     LIST = "list"
+    RECOVER = "recover"
 
     @property
     def changes(self) -> bool:
-        """Whether it may leave something behind when its answer is lost."""
-        return self not in (Operation.READ, Operation.STAT, Operation.LIST)
+        """Whether it may leave something behind when its answer is lost. A recovered lease is no news: it is asked for again."""
+        return self not in (Operation.READ, Operation.STAT, Operation.LIST, Operation.RECOVER)
 
 
 class SourceOrParent(Exception):

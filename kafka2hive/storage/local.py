@@ -24,24 +24,27 @@ from kafka2hive.storage.port import (
     StorageError,
 )
 
+Sync = Callable[[int], None]
+"""Brings what belongs to a file descriptor to the disk, or raises OSError."""
+
 SCHEME = "file://"
 _LOOKS = 5
 
 
 class LocalFileSystem:
-    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py. `sync` makes a descriptor's data durable."""
+    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py.
 
-    def __init__(self, sync: Callable[[int], None] = os.fsync) -> None:
+    `sync` makes what belongs to a descriptor durable.
+    """
+
+    def __init__(self, sync: Sync = os.fsync) -> None:
         self._sync = sync
 
     def create(self, path: str) -> "LocalWriter":
         """See FileSystem.create; durable only from `close` on, as a file being written means nothing."""
         with _errors(path, changes=True, missing=ParentMissing):
-            return LocalWriter(
-                path,
-                os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644),
-                self._sync,
-            )
+            descriptor = os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            return LocalWriter(path, descriptor, self._sync)
 
     def rename(self, source: str, target: str) -> None:
         """See FileSystem.rename."""
@@ -51,7 +54,7 @@ class LocalFileSystem:
         except OSError as error:
             raise self._rename_refused(source, target, error) from None
         for parent in {_parent(old), _parent(new)}:
-            _sync_after_change(source, parent)
+            _sync_after_change(source, parent, self._sync)
 
     def read(self, path: str) -> bytes:
         """See FileSystem.read."""
@@ -98,7 +101,7 @@ class LocalFileSystem:
                 _remove(name)
         except NotFound:
             return False
-        _sync_after_change(path, _parent(name))
+        _sync_after_change(path, _parent(name), self._sync)
         return True
 
     def mkdirs(self, path: str) -> None:
@@ -118,7 +121,7 @@ class LocalFileSystem:
                 except FileExistsError:
                     if not os.path.isdir(directory):
                         raise
-            _sync_after_change(path, _parent(directory))
+            _sync_after_change(path, _parent(directory), self._sync)
 
     def _rename_refused(self, source: str, target: str, error: OSError) -> StorageError:
         if (
@@ -139,10 +142,11 @@ class LocalFileSystem:
 class LocalWriter:
     """See FileWriter."""
 
-    def __init__(self, path: str, descriptor: int, sync: Callable[[int], None] = os.fsync) -> None:
+    def __init__(self, path: str, descriptor: int, sync: Sync = os.fsync) -> None:
         self._path = path
-        self._sync = sync
         self._descriptor: int | None = descriptor
+        self._sync = sync
+        self._failed = False
 
     def write(self, data: bytes | memoryview) -> None:
         """See FileWriter.write."""
@@ -152,14 +156,21 @@ class LocalWriter:
                 rest = rest[os.write(self._open(), rest) :]
 
     def close(self) -> None:
-        """See FileWriter.close. ParentMissing: the directory was moved away, as by a take-over."""
-        descriptor = self._open()
-        with _errors(self._path, changes=True):
-            self._sync(descriptor)
-            self._descriptor = None
-            os.close(descriptor)
+        """See FileWriter.close. ParentMissing: the directory was moved away, as by a take-over.
+
+        A close that failed is final: after a failed fsync, Linux may call the next one a success although the bytes are lost.
+        """
+        if self._failed:
+            raise StorageError(self._path, "could not be synced before; what the disk holds is not known")
+        descriptor, self._failed = self._open(), True
+        try:
+            with _errors(self._path, changes=True):
+                self._sync(descriptor)
+        finally:
+            self.abandon()
         with _errors(self._path, changes=True, missing=ParentMissing):
-            _sync(_parent(_name(self._path)))
+            _sync_directory(_parent(_name(self._path)), self._sync)
+        self._failed = False
 
     def abandon(self) -> None:
         """See FileWriter.abandon."""
@@ -210,17 +221,17 @@ def _remove(name: str) -> None:
         os.rmdir(name)
 
 
-def _sync(directory: str) -> None:
+def _sync_directory(directory: str, sync: Sync) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _sync_after_change(path: str, directory: str) -> None:
+def _sync_after_change(path: str, directory: str, sync: Sync) -> None:
     """The change is made, but whether it outlives a power cut is not known when the directory cannot be synced."""
     try:
-        _sync(directory)
+        _sync_directory(directory, sync)
     except OSError as error:
         raise OutcomeUnknown(path, f"done, but {directory} could not be synced: {error.strerror}") from None

@@ -68,7 +68,11 @@ class FileWriter(Protocol):
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Make what was written durable (hsync) and close; afterwards the length is right for every reader."""
+        """Make what was written durable (hsync) and close; afterwards the length is right for every reader.
+
+        After Unavailable or OutcomeUnknown it may be called again: it goes on where the answer was missing, and finds out
+        whether the file is closed and whole. Any other error is final: the file means nothing.
+        """
         ...
 
     def abandon(self) -> None:

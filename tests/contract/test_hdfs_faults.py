@@ -19,6 +19,7 @@ from kafka2hive.storage.port import (
     Unavailable,
     write_file,
 )
+from tests.drills.namenode_proxy import Fate, NameNodeProxy
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
 
@@ -131,6 +132,30 @@ def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: st
     while files.stuck_calls:
         assert time.monotonic() < deadline, "a call that came back is still counted as stuck"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.CUT])
+@pytest.mark.parametrize("method", ["fsync", "complete"])
+def test_a_close_without_an_answer_is_finished_by_closing_again(
+    own_hdfs: Hdfs, base: str, method: str, fate: Fate
+) -> None:
+    left = [fate]
+
+    def one_fault(called: str) -> Fate:
+        return left.pop() if called == method and left else Fate.ANSWERED
+
+    direct = HdfsFileSystem(own_hdfs.namenode_url)
+    name = f"{method}-{fate.value}"
+    with NameNodeProxy(int(own_hdfs.namenode_url.rpartition(":")[2])) as proxy:
+        files = HdfsFileSystem(proxy.url)
+        writer = files.create(f"{base.replace(own_hdfs.namenode_url, proxy.url)}/{name}")
+        writer.write(b"x" * 100_000)
+        proxy.fate = one_fault
+        assert isinstance(outcome(writer.close), OutcomeUnknown)
+        eventually(writer.close, seconds=60)
+    assert direct.stat(f"{base}/{name}").length == 100_000
+    assert direct.read(f"{base}/{name}") == b"x" * 100_000
+    assert direct.recover_lease(f"{base}/{name}"), "it is open"
 
 
 def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcome(

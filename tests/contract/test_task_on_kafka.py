@@ -18,7 +18,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import TableManifest, TaskPlan, manifest_from_json, manifest_to_json
-from kafka2hive.storage.port import Denied, StorageError
+from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
 from tests.services.flights import flights
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.ports import free_ports
@@ -32,6 +32,7 @@ from tests.unit.task_files import (
     table_task,
     task_settings,
 )
+from tests.unit.unclear_files import SkippedTime
 
 EVERYTHING = (
     (MetadataColumn.TOPIC, "k_topic"),
@@ -414,6 +415,59 @@ def test_one_table_that_may_not_write_leaves_the_other_table_of_the_same_topic_a
     assert failure_code(manifests["db.denied"]) == "storage.denied"
     assert failure_code(manifests["db.wrong"]) == "bucket.field"
     assert len(read_rows(files, good(manifests["db.fine"]))) == 1_000
+
+
+@pytest.mark.parametrize("failing", ["write", "close", "rename"])
+def test_a_table_whose_file_cannot_be_settled_is_read_once_more_and_counted_once(
+    kafka: KafkaBroker, unique: str, failing: str
+) -> None:
+    kafka.create_topic(unique)
+    produce(kafka.bootstrap, unique, [b"%d" % n for n in range(1_000)], 1)
+    first: list[str] = []
+
+    def fault(operation: str, path: str) -> StorageError | None:
+        """Nothing is settled for the table's first name."""
+        if operation == failing and "/db.flaky/" in path:
+            first.append(path)
+            return OutcomeUnknown(path, "no answer") if path == first[0] else None
+        return None
+
+    files = MemoryFiles(fault=fault)
+    settings = replace(
+        task_settings(kafka.bootstrap, table_settings("db.flaky"), table_settings("db.fine")),
+        memory_bytes=64,  # nothing is held: a write that failed cannot be repeated
+    )
+    wanted = offsets(unique, 0, 0, 1_000)
+    tasks = (table_task("db.flaky", wanted), table_task("db.fine", wanted))
+    manifests = run_here(settings, files, *tasks, clock=SkippedTime())
+    for manifest in manifests.values():
+        assert len(read_rows(files, good(manifest))) == total(manifest).read == 1_000
+    staged = {file.staged for manifest in manifests.values() for file in manifest.files}
+    assert {path for path in files.content if path.endswith(".pending")} == staged
+    assert not any(first[0].startswith(path.removesuffix(".pending")) for path in staged)
+
+
+def test_a_table_that_fails_at_every_read_fails_after_three_and_leaves_the_others_alone(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique)
+    produce(kafka.bootstrap, unique, [b"%d" % n for n in range(1_000)], 1)
+
+    def fault(operation: str, path: str) -> StorageError | None:
+        return Unavailable(path, "away") if operation == "write" and "/db.away/" in path else None
+
+    files = MemoryFiles(fault=fault)
+    settings = replace(
+        task_settings(kafka.bootstrap, table_settings("db.away"), table_settings("db.fine")), memory_bytes=64
+    )
+    wanted = offsets(unique, 0, 0, 1_000)
+    tasks = (table_task("db.away", wanted), table_task("db.fine", wanted))
+    manifests = run_here(settings, files, *tasks, clock=SkippedTime())
+    assert failure_code(manifests["db.away"]) == "storage.unavailable"
+    assert len(read_rows(files, good(manifests["db.fine"]))) == 1_000
+    assert [path for path in files.content if path.endswith(".pending")] == [
+        file.staged for file in manifests["db.fine"].files
+    ]
 
 
 def test_only_one_bucket_is_dumped_again_when_asked_for(kafka: KafkaBroker, unique: str) -> None:

@@ -1,4 +1,4 @@
-"""A TCP proxy before a NameNode: keeps every change it is asked for, loses answers, and sends a change again, late.
+"""A TCP proxy before a NameNode: keeps every change it is asked for, loses answers, cuts requests, sends a change again, late.
 
 What is sent again is byte by byte the same call (the same client id and call number), as a network or a stalled
 client delivers it late: the NameNode's retry cache recognises it as long as its entry lives.
@@ -9,8 +9,10 @@ import random
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from types import TracebackType
 
 from tests.drills.namenode_wire import OPENING, answer_in, call_of, frames
@@ -30,14 +32,25 @@ class Change:
     moment: float
 
 
-class NameNodeProxy:
-    """Between clients and the NameNode at `port`. `lose` says of each change whether its answer is lost.
+class Fate(Enum):
+    """What becomes of a call: a lost one was carried out, a cut one never reached the NameNode."""
 
-    A lost answer ends the connection, as it does when a network breaks; the NameNode has carried the call out.
+    ANSWERED = "answered"
+    LOST = "lost"
+    CUT = "cut"
+
+
+class NameNodeProxy:
+    """Between clients and the NameNode at `port`. `lose` says of each change whether its answer is lost, `fate` (given the
+    method) what becomes of each call, questions included.
+
+    A lost answer or a cut request ends the connection, as it does when a network breaks: every other call that waits on
+    it is without an answer, too.
     """
 
     def __init__(self, port: int) -> None:
         self.lose: Callable[[Change], bool] = lambda change: False
+        self.fate: Callable[[str], Fate] = lambda method: Fate.ANSWERED
         self.lost = 0
         self._port = port
         self._changes: list[Change] = []
@@ -133,7 +146,8 @@ class _Link:
                     del buffer[:OPENING]
                     self._server.sendall(self._opening)
                 for frame in frames(buffer):
-                    self._note(frame)
+                    if self._note(frame) is Fate.CUT:
+                        return
                     self._server.sendall(frame)
         except OSError:
             pass  # one side is gone
@@ -155,15 +169,20 @@ class _Link:
         finally:
             self._close()
 
-    def _note(self, frame: bytes) -> None:
+    def _note(self, frame: bytes) -> Fate:
         call, _, method = call_of(frame)
         if call < 0:
             self._opening += frame
-        elif method in CHANGES:
+            return Fate.ANSWERED
+        fate = self._proxy.fate(method)
+        if method in CHANGES:
             change = Change(method, call, self._opening, frame, time.monotonic())
             self._proxy.keep(change)
             if self._proxy.lose(change):
-                self._to_lose.add(call)
+                fate = Fate.LOST
+        if fate is Fate.LOST:
+            self._to_lose.add(call)
+        return fate
 
     def _close(self) -> None:
         _end(self._client)
@@ -196,6 +215,37 @@ class LoseSome:
                 return False
             self._left = self._gap()
             return True
+
+
+class FaultyCalls:
+    """Loses the answers of a share of all calls, and cuts the requests of another share; the shares are of 1.
+
+    `calls` counts by method, `faults` by (method, fate).
+    """
+
+    def __init__(self, chance: random.Random, lost: float, cut: float) -> None:
+        self.calls: Counter[str] = Counter()
+        self.faults: Counter[tuple[str, Fate]] = Counter()
+        self._chance = chance
+        self._lost = lost
+        self._cut = cut
+        self._lock = threading.Lock()
+
+    def __call__(self, method: str) -> Fate:
+        """The fate of this one."""
+        with self._lock:
+            draw = self._chance.random()
+            fate = (
+                Fate.LOST
+                if draw < self._lost
+                else Fate.CUT
+                if draw < self._lost + self._cut
+                else Fate.ANSWERED
+            )
+            self.calls[method] += 1
+            if fate is not Fate.ANSWERED:
+                self.faults[method, fate] += 1
+            return fate
 
 
 class LateCalls:

@@ -34,13 +34,13 @@ MUTANTS = (
     TextMutant(
         "local close without fsync",
         "kafka2hive.storage.local",
-        (("            self._sync(descriptor)\n", ""),),
+        (("                self._sync(descriptor)\n", "                pass\n"),),
         "tests/unit/test_local_storage.py",
     ),
     TextMutant(
         "HDFS close without hsync",
-        "kafka2hive.storage.hdfs",
-        (("        self._files.transfer(Operation.WRITE, self._path, raw.hsync)\n", ""),),
+        "kafka2hive.storage.hdfs_writer",
+        (("            self._files.transfer(Operation.SYNC, self._path, raw.hsync)\n", ""),),
         "tests/unit/test_hdfs_doubts.py",
     ),
     TextMutant(

@@ -28,6 +28,7 @@ from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     AlreadyExists,
+    Clock,
     FileStatus,
     FileSystem,
     NotFound,
@@ -186,12 +187,14 @@ def delivered_as(accounts: Iterable[RangeAccount]) -> tuple[Delivered, ...]:
     )
 
 
-def run_here(settings: TaskSettings, files: FileSystem, *tables: TableTask) -> dict[str, TableManifest]:
-    """The manifests of one task with a consumer of its own, by table."""
+def run_here(
+    settings: TaskSettings, files: FileSystem, *tables: TableTask, clock: Clock | None = None
+) -> dict[str, TableManifest]:
+    """The manifests of one task with a consumer of its own, by table. `clock`: see Task."""
     consumer = TaskConsumer(settings.kafka)
     try:
         with Watchdog(settings.stall_seconds) as watchdog:
-            task = Task(TaskPlan(0, tables), settings, files, consumer, watchdog)
+            task = Task(TaskPlan(0, tables), settings, files, consumer, watchdog, clock=clock)
             manifests = list(task.run())
     finally:
         consumer.close()

@@ -226,3 +226,49 @@ def test_threads_that_make_one_parent_at_once_do_not_disturb_each_other(tmp_path
         paths = [f"{tmp_path.as_uri()}/{n}/a/b/c/{own}" for own in range(8)]
         Threads(8).map(files.mkdirs, paths)
         assert all(files.stat(path).is_directory for path in paths)
+
+
+class Syncs:
+    """The kernel's fsync, with a list of what was synced (by inode); the `failing` ones (from 0) are errors."""
+
+    def __init__(self, failing: frozenset[int] = frozenset()) -> None:
+        self.synced: list[int] = []
+        self._failing = failing
+
+    def __call__(self, descriptor: int) -> None:
+        number = len(self.synced)
+        self.synced.append(os.fstat(descriptor).st_ino)
+        if number in self._failing:
+            raise OSError(errno.EIO, "input/output error")
+        os.fsync(descriptor)
+
+
+def test_a_file_and_its_directory_are_synced_before_it_counts_as_closed(tmp_path: Path) -> None:
+    syncs = Syncs()
+    files = LocalFileSystem(syncs)
+    write_file(files, f"file://{tmp_path}/f", b"x")
+    assert syncs.synced == [(tmp_path / "f").stat().st_ino, tmp_path.stat().st_ino]
+
+
+def test_both_directories_are_synced_before_a_rename_counts(tmp_path: Path) -> None:
+    syncs = Syncs()
+    files = LocalFileSystem(syncs)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "f").write_bytes(b"x")
+    files.rename(f"file://{tmp_path}/a/f", f"file://{tmp_path}/b/f")
+    assert sorted(syncs.synced) == sorted((tmp_path / name).stat().st_ino for name in "ab")
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_close_whose_sync_failed_never_succeeds_later(tmp_path: Path, failing: int) -> None:
+    """Linux forgets the failure with the first fsync that tells of it, and the bytes with it."""
+    files = LocalFileSystem(Syncs(frozenset({failing})))
+    writer = files.create(f"file://{tmp_path}/f")
+    writer.write(b"x")
+    with pytest.raises(OutcomeUnknown):
+        writer.close()
+    for _ in range(2):
+        with pytest.raises(StorageError, match="synced before") as told:
+            writer.close()
+        assert type(told.value) is StorageError

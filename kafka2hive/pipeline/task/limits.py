@@ -6,7 +6,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from kafka2hive.pipeline.task.closing import Closer
-from kafka2hive.storage.port import StorageError
+from kafka2hive.pipeline.task.held_bytes import HeldBytes
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.port import Clock, StorageError
 
 WRITE_ERRORS = (StorageError, pa.ArrowException)
 """Errors of writing that belong to the one table that is written."""
@@ -32,10 +34,16 @@ class Relievable(Protocol):
 
 
 class TaskLimits:
-    """`memory_bytes` bounds the Arrow data buffered by all writers together, `open_files` their open files."""
+    """`memory_bytes` bounds the Arrow data buffered by all writers and the encoded bytes held by their files together,
+    `open_files` their open files."""
 
-    def __init__(self, memory_bytes: int, open_files: int, file_bytes: int) -> None:
+    def __init__(
+        self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None
+    ) -> None:
+        """`clock` times the tries of files (the real one where none is given)."""
         self.memory_bytes = memory_bytes
+        self.held = HeldBytes(memory_bytes // 8)
+        self.clock = clock or SystemClock()
         self.file_bytes = file_bytes
         self.closer = Closer()
         self._open_files = max(1, open_files)
@@ -54,7 +62,7 @@ class TaskLimits:
 
     def settle(self) -> None:
         """Flush the largest buffers until the sum is within the bound."""
-        while sum(writer.buffered_bytes for writer in self._writers) > self.memory_bytes:
+        while sum(writer.buffered_bytes for writer in self._writers) > self.memory_bytes - self.held.total:
             largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
             try:
                 largest.relieve()

@@ -5,6 +5,7 @@ other tables go on; what cannot be attributed to a table is raised, and Spark tr
 """
 
 import gc
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -23,10 +24,13 @@ from kafka2hive.pipeline.task.fetch import Fetch, TableRead, TableUnreadable, Wa
 from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
+from kafka2hive.pipeline.task.tries import SECOND_READS, SecondReads
+from kafka2hive.pipeline.task.upload import UNCLEAR
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write import Destination, TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
+    Clock,
     Denied,
     FileSystem,
     NoRoom,
@@ -34,6 +38,8 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
+
+log = logging.getLogger(__name__)
 
 TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountMismatch, pa.ArrowException)
 """Errors that one table's data, schema or place can cause; everything else ends the task."""
@@ -101,8 +107,13 @@ class Task:
         watchdog: Watchdog,
         open_sink: OpenSink | None = None,
         open_fetch: type[Fetch] = Fetch,
+        clock: Clock | None = None,
     ) -> None:
-        """`open_sink` None: rows become files on `files`. What `open_fetch` reads is compared with what was delivered."""
+        """`open_sink` None: rows become files on `files`, and a table may be read once more. Other sinks get each row once.
+
+        What `open_fetch` reads is compared with what was delivered. `clock` times what is tried again (the real one where
+        none is given).
+        """
         self._plan = plan
         self._settings = settings
         self._files = files
@@ -110,33 +121,40 @@ class Task:
         self._consumer = CountedConsumer(consumer)
         self._open_fetch = open_fetch
         self._watchdog = watchdog
-        self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
+        self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes, clock)
         self._running: dict[str, TableRun] = {}
         self._delivered: dict[str, tuple[Delivered, ...]] = {}
         self._closing: list[TableRun] = []
+        self._again: list[TableTask] = []
+        self._second_reads = SecondReads(self._limits.clock, most=SECOND_READS if open_sink is None else 0)
 
     def run(self) -> Iterator[TableManifest]:
+        """Read all tables; those that a file failed for without a clear answer are read once more, as new attempts."""
         try:
-            for table in self._plan.tables:
-                yield from self._begin(table)
-            wanted = [
-                Wanted(name, source) for name, run in self._running.items() for source in run.task.ranges
-            ]
-            left = dict.fromkeys(self._running, 0)
-            planned = waves(wanted)
-            for wave in planned:
-                for name in {item.table for item in wave}:
-                    left[name] += 1
-            for name in [name for name, count in left.items() if count == 0]:
-                yield from self._complete(name)
-            for wave in planned:
-                yield from self._read([item for item in wave if item.table in self._running], left)
-            while self._closing:
-                yield self._manifest(self._closing.pop(0))
+            yield from self._read_tables(self._plan.tables)
+            while self._again:
+                again, self._again = tuple(self._again), []
+                yield from self._read_tables(again)
         finally:
             for run in (*self._running.values(), *self._closing):
                 run.abandon()  # nothing where all went well
             self._limits.closer.stop()
+
+    def _read_tables(self, tables: tuple[TableTask, ...]) -> Iterator[TableManifest]:
+        for table in tables:
+            yield from self._begin(table)
+        wanted = [Wanted(name, source) for name, run in self._running.items() for source in run.task.ranges]
+        left = dict.fromkeys(self._running, 0)
+        planned = waves(wanted)
+        for wave in planned:
+            for name in {item.table for item in wave}:
+                left[name] += 1
+        for name in [name for name, count in left.items() if count == 0]:
+            yield from self._complete(name)
+        for wave in planned:
+            yield from self._read([item for item in wave if item.table in self._running], left)
+        while self._closing:
+            yield from self._manifest(self._closing.pop(0))
 
     def _begin(self, task: TableTask) -> Iterator[TableManifest]:
         try:
@@ -170,9 +188,9 @@ class Task:
                         run.take(event)
                     except TABLE_ERRORS as error:
                         fetch.drop(event.table)
-                        yield self._fail(event.table, as_failure(error))
+                        yield from self._fail(self._running.pop(event.table), error)
                 case TableUnreadable(table, failure):
-                    yield self._fail(table, failure)
+                    yield self._running.pop(table).fail(failure)
                 case TableRead(table):
                     read = self._consumer.delivered([item.range for item in wave if item.table == table])
                     self._delivered[table] = (*self._delivered.get(table, ()), *read)
@@ -186,18 +204,27 @@ class Task:
         try:
             self._running[name].complete(self._delivered.get(name, ()))
         except TABLE_ERRORS as error:
-            yield self._fail(name, as_failure(error))
+            yield from self._fail(self._running.pop(name), error)
         else:
             self._closing.append(self._running.pop(name))
 
-    def _manifest(self, run: TableRun) -> TableManifest:
+    def _manifest(self, run: TableRun) -> Iterator[TableManifest]:
         try:
-            return run.manifest()
+            manifest = run.manifest()
         except TABLE_ERRORS as error:
-            return run.fail(as_failure(error))
+            yield from self._fail(run, error)
+        else:
+            yield manifest
 
-    def _fail(self, name: str, failure: TableFailure) -> TableManifest:
-        return self._running.pop(name).fail(failure)
+    def _fail(self, run: TableRun, error: Exception) -> Iterator[TableManifest]:
+        """Give the table's files up; nothing is told yet when its ranges are to be read once more."""
+        failed = run.fail(as_failure(error))
+        self._delivered.pop(run.task.table, None)
+        if isinstance(error, UNCLEAR) and self._second_reads.may_begin(run.task.table):
+            log.warning("%s is read once more by task %d: %s", run.task.table, self._plan.index, error)
+            self._again.append(run.task)
+        else:
+            yield failed
 
 
 def as_failure(error: Exception) -> TableFailure:

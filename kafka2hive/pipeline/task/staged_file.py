@@ -1,10 +1,8 @@
-"""One Parquet file under a table's staging directory: `.in-progress` while it is written, `.pending` once it is whole.
+"""One Parquet file on its way into a table's staging directory: rows become bytes here, upload.py brings them there.
 
-Any error: the name is given up (`abandon`), nobody may count on it, and a further attempt takes a new uuid
-(docs/protocol.md, rule T). Length and checksum are taken as the bytes pass through.
+Any error that is raised: the file is given up (`abandon`), nobody may count on it (docs/protocol.md, rule T).
 """
 
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,15 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.values import WriterOptions
-from kafka2hive.model.layout import DataFileName, join
-from kafka2hive.storage.port import (
-    FileSystem,
-    FileWriter,
-    NotFound,
-    OutcomeUnknown,
-    ParentMissing,
-    StorageError,
-)
+from kafka2hive.model.layout import DataFileName
+from kafka2hive.pipeline.task.upload import Upload, UploadPlace
 
 EXTENSION = "parquet"
 _SINK_BUFFER_BYTES = 64 * 1024  # per open file
@@ -33,6 +24,7 @@ class Staged:
     `rows` are those that Parquet counted in the footer: a second opinion on what was given to it.
     """
 
+    name: DataFileName
     path: str
     length: int
     rows: int
@@ -42,22 +34,15 @@ class Staged:
 class _Sink:
     """The file object Arrow writes to. After `mute` it swallows everything, so that Arrow's clean-up cannot fail."""
 
-    def __init__(self, writer: FileWriter, progress: Callable[[], None]) -> None:
-        self._writer = writer
-        self._progress = progress
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
         self._muted = False
         self.closed = False
-        self.length = 0
-        self.crc = 0
 
     def write(self, data: bytes | memoryview) -> int:
-        size = len(data)
         if not self._muted:
-            self._writer.write(data)
-            self.crc = zlib.crc32(data, self.crc)
-            self.length += size
-            self._progress()
-        return size
+            self._upload.write(data)
+        return len(data)
 
     def mute(self) -> None:
         self._muted = True
@@ -83,25 +68,14 @@ class StagedFile:
 
     def __init__(
         self,
-        files: FileSystem,
-        directory: str,
-        name: DataFileName,
+        place: UploadPlace,
+        new_name: Callable[[], DataFileName],
         schema: pa.Schema,
         options: WriterOptions,
-        progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """Creates `<name>.in-progress` in the staging directory, which is made when it is missing."""
-        self._files = files
-        self.name = name
-        self._in_progress = join(directory, name.in_state("in-progress"))
-        self._pending = join(directory, name.in_state("pending"))
-        self._progress = progress
-        try:
-            self._file = files.create(self._in_progress)
-        except ParentMissing:
-            files.mkdirs(directory)
-            self._file = files.create(self._in_progress)
-        self._sink = _Sink(self._file, progress)
+        """`new_name` gives a name that was never used at every call."""
+        self._upload = Upload(place, new_name)
+        self._sink = _Sink(self._upload)
         self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
         self._footers: list[pq.FileMetaData] = []
         self._parquet = pq.ParquetWriter(
@@ -127,7 +101,6 @@ class StagedFile:
         most = self._options.row_group_rows
         self._parquet.write_table(rows, row_group_size=most if len(rows) > 1.5 * most else max(1, len(rows)))
         self.rows += len(rows)
-        self._progress()
 
     def end(self, metadata: Mapping[str, str]) -> None:
         """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
@@ -143,33 +116,17 @@ class StagedFile:
         del self._parquet, self._stream, self._footers
 
     def publish(self) -> Staged:
-        """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError.
+        """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
+        done = self._upload.publish()
+        return Staged(done.name, done.path, done.length, self.rows_in_footer, done.checksum)
 
-        A rename without an answer is looked at: the right length under `.pending` means that it happened.
-        """
-        try:
-            self._file.close()
-        except StorageError:
-            self._file.abandon()
-            raise
-        self._progress()
-        try:
-            self._files.rename(self._in_progress, self._pending)
-        except OutcomeUnknown as error:
-            if not self._is_pending():
-                raise error
-        self._progress()
-        return Staged(self._pending, self._sink.length, self.rows_in_footer, f"crc32:{self._sink.crc:08x}")
-
-    def _is_pending(self) -> bool:
-        try:
-            return self._files.stat(self._pending).length == self._sink.length
-        except NotFound:
-            return False
+    def make_no_further_try(self) -> None:
+        """While `publish` runs in another thread: its next failure is its last."""
+        self._upload.make_no_further_try()
 
     def abandon(self) -> None:
         """Give the file up in whatever state it is; never raises."""
         self._sink.mute()
         if not self._ended:
             self._release()
-        self._file.abandon()
+        self._upload.abandon()

@@ -23,6 +23,7 @@ from kafka2hive.pipeline.task.bucket import BucketIds
 from kafka2hive.pipeline.task.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.pipeline.task.staged_file import EXTENSION, Staged, StagedFile
 from kafka2hive.pipeline.task.taking_apart import taken_apart
+from kafka2hive.pipeline.task.upload import UploadPlace
 from kafka2hive.storage.port import FileSystem
 
 _POOL_BYTES = 32 * 1024 * 1024
@@ -73,9 +74,9 @@ class Destination:
             accounts,
         )
 
-    def data_file(self, path: str, name: DataFileName, staged: Staged) -> DataFile:
+    def data_file(self, path: str, staged: Staged) -> DataFile:
         partition = self.hive_partition(path)
-        final = join(partition.location, name.in_state("final"))
+        final = join(partition.location, staged.name.in_state("final"))
         return DataFile(
             self.kind,
             staged.path,
@@ -118,11 +119,10 @@ class TableWriter:
         progress: Callable[[], None] = lambda: None,
     ) -> None:
         self._destination = destination
-        self._files = files
+        self._place = UploadPlace(files, destination.staging, limits.held, limits.clock, progress)
         self._schema = schema
         self._options = options
         self._limits = limits
-        self._progress = progress
         self._pool: list[pa.RecordBatch] = []
         self._pool_ids: list[BucketIds] = []
         self._pool_bytes = 0
@@ -207,6 +207,8 @@ class TableWriter:
         for closing, file in self._closings:
             if closing.cancel():
                 file.abandon()
+            else:
+                file.make_no_further_try()
         for held in self._buckets.values():
             if held.file is not None:
                 held.file.abandon()
@@ -257,15 +259,8 @@ class TableWriter:
         held.batches, held.rows, held.bytes = [], 0, 0
         if held.file is None:
             self._limits.opening(self, number)
-            name = self._destination.new_name(held.path)
-            held.file = StagedFile(
-                self._files,
-                self._destination.staging,
-                name,
-                self._schema,
-                self._options,
-                self._progress,
-            )
+            new_name = functools.partial(self._destination.new_name, held.path)
+            held.file = StagedFile(self._place, new_name, self._schema, self._options)
         else:
             self._limits.used(self, number)
         held.file.write(rows)
@@ -274,4 +269,4 @@ class TableWriter:
 
 
 def _publish(destination: Destination, path: str, file: StagedFile) -> DataFile:
-    return destination.data_file(path, file.name, file.publish())
+    return destination.data_file(path, file.publish())
