@@ -57,7 +57,7 @@ def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[MoveCounts, 
     published = roll_forward(ports, tenure)
     assert not published.tenure.pending
     for file in published.tenure.state.files:
-        assert files.stat(file.final).length == file.length
+        assert LocalFileSystem().stat(file.final).length == file.length
     return published.moves, clock.waits
 
 

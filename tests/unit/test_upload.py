@@ -114,9 +114,10 @@ def test_a_rename_without_an_answer_that_was_not_done_is_done_again() -> None:
     assert files.count("create") == 1
 
 
-def test_a_look_without_an_answer_is_taken_again() -> None:
+@pytest.mark.parametrize("done", [False, True])
+def test_a_look_without_an_answer_is_taken_again(done: bool) -> None:
     files = UnclearFiles(
-        [Trouble("rename", done=True), Trouble("stat", times=2, error=Unavailable)], {STAGING}
+        [Trouble("rename", done=done), Trouble("stat", times=2, error=Unavailable)], {STAGING}
     )
     publish(files)
     assert files.count("create") == 1

@@ -147,11 +147,11 @@ def test_memory_and_open_files_stay_within_their_bounds_with_a_thousand_open_buc
 def test_held_files_and_buffered_rows_stay_within_one_bound() -> None:
     files, bound = MemoryFiles(), 4 * 1024 * 1024
     shared = limits(memory=bound)
-    table = writer(files, shared, WriterOptions(compression="none", row_group_rows=500))
-    paths = [f"b={n}" for n in range(40)]
+    table = writer(files, shared, WriterOptions(compression="none"))
+    paths = [f"b={n}" for n in range(50)]
     chance, most = random.Random(1), 0
-    for start in range(0, 300_000, 2_000):
-        buckets = [chance.randrange(40) for _ in range(2_000)]
+    for start in range(0, 200_000, 2_000):
+        buckets = [chance.randrange(50) for _ in range(2_000)]
         numbers = list(range(start, start + 2_000))
         texts = [f"{chance.getrandbits(160):040x}" for _ in numbers]
         rows = pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], schema=SCHEMA)
@@ -160,7 +160,7 @@ def test_held_files_and_buffered_rows_stay_within_one_bound() -> None:
         most = max(most, shared.held.total)
     assert most > bound // 16, "nothing was held: the test shows nothing"
     table.finish()
-    assert sum(file.rows for file in table.results()) == 300_000
+    assert sum(file.rows for file in table.results()) == 200_000
     shared.closer.stop()
     assert shared.held.total == 0
 
