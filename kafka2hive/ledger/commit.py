@@ -73,7 +73,7 @@ def _rename_to_pending(ports: Ports, tenure: Tenure, epoch: int, draft: str, dat
 
 
 def _must_be_mine(ports: Ports, tenure: Tenure, pending: str, data: bytes) -> None:
-    """What is committed is what was to be committed, byte for byte. Raises Fenced, Surprise (R0: it is something else), Unanswered.
+    """What is committed is what was to be committed, byte for byte. Raises Fenced, Unanswered, Surprise (R0).
 
     Another commit of this epoch by this process would have to be under way; a new take-over rolls forward what is there.
     """

@@ -486,7 +486,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "the rows of a file are what it was given",
         STAGED_FILE,
-        (("self._sink.length, self.rows_in_footer,", "self._sink.length, self.rows,"),),
+        (("done.length, self.rows_in_footer,", "done.length, self.rows,"),),
         WRITES,
     ),
     TextMutant(
