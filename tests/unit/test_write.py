@@ -15,6 +15,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.pipeline.task.limits import TaskLimits
 from kafka2hive.pipeline.task.staged_file import StagedFile
+from kafka2hive.pipeline.task.upload import UploadPlace
 from kafka2hive.pipeline.task.write import Destination, TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
@@ -277,9 +278,9 @@ def test_rows_that_are_in_no_file_are_missed_when_the_files_are_closed() -> None
 
 
 def test_the_rows_of_a_file_are_those_that_its_footer_holds() -> None:
-    files = MemoryFiles(directories={STAGING})
-    name = destination().new_name("")
-    file = StagedFile(files, STAGING, name, SCHEMA, WriterOptions())
+    files, shared = MemoryFiles(directories={STAGING}), limits()
+    place = UploadPlace(files, STAGING, shared.held, shared.clock)
+    file = StagedFile(place, lambda: destination().new_name(""), SCHEMA, WriterOptions())
     file.write(pa.Table.from_batches([batch([1, 2, 3])]))
     file.rows += 4
     file.end({})
