@@ -31,7 +31,7 @@ MUTANTS = (
         "kafka2hive.ledger.commit",
         (
             (
-                "        list_own_directory(ports.files, tenure)\n        raise Surprise(",
+                "        list_own_directory(ports.files, tenure)\n        raise Unanswered(",
                 "        raise Surprise(",
             ),
         ),
