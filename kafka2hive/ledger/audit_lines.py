@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from kafka2hive.ledger.codec import checksum_of
 from kafka2hive.ledger.draft import touched
 from kafka2hive.ledger.finding import Finding
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
 from kafka2hive.model.snapshot import (
     REBUILT,
@@ -31,6 +32,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     """Snapshots in the order of their epochs."""
     for before, after in pairwise(snapshots):
         if after.epoch == before.epoch + 1:
+            yield from _chain(before, after)
             yield from _header(before, after)
             yield from _topics(before, after)
             yield from _decisions(before, after)
@@ -45,6 +47,13 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     for path, times in named.items():
         if times > 1:
             yield Finding("verify.file", path, f"is named {times} times")
+
+
+def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A snapshot names the checksum of the one before it: an edit of that one, even with a right checksum, is told."""
+    if after.previous != checksum_of(before):
+        message = f"it was written after a snapshot with {after.previous}, that of epoch {before.epoch} has {checksum_of(before)}"
+        yield _epoch(after, "verify.chain", message)
 
 
 def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
@@ -104,17 +113,31 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _debts(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Debts are some of those before, and all partitions of this epoch's files but those that a person gave up."""
-    own = touched(after.files) - {f.partition for f in after.forgotten}
-    debts = set(after.debts)
-    if len(debts) != len(after.debts):
-        yield _epoch(after, "verify.debt", "a debt stands there twice")
-    for partition in sorted(own - debts):
-        yield Finding(
-            "verify.debt", partition.location, f"epoch {after.epoch} wrote to it and does not owe it"
+    """Debts are those before without the ones registered since, and all partitions of this epoch's files, but none that
+    a person gave up."""
+    own, then, registered, debts = map(
+        frozenset, (touched(after.files), before.debts, after.registered, after.debts)
+    )
+    wanted = (then - registered | own) - {f.partition for f in after.forgotten}
+    for what, lines, different in (
+        ("debt", after.debts, debts),
+        ("registered", after.registered, registered),
+    ):
+        if len(lines) != len(different):
+            yield _epoch(after, "verify.debt", f"a {what} line stands there twice")
+    for partition in sorted(wanted - debts):
+        why = (
+            "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
         )
-    for partition in sorted(debts - own - set(before.debts)):
-        yield Finding("verify.debt", partition.location, f"epoch {after.epoch} owes it and never wrote to it")
+        yield _debt(after, partition, f"{why} and does not owe it")
+    for partition in sorted(debts - wanted):
+        yield _debt(after, partition, "owes it, and has no reason to")
+    for partition in sorted(registered - then):
+        yield _debt(after, partition, f"says that it was registered, epoch {before.epoch} did not owe it")
+
+
+def _debt(snapshot: Snapshot, partition: HivePartition, message: str) -> Finding:
+    return Finding("verify.debt", partition.location, f"epoch {snapshot.epoch} {message}")
 
 
 def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:

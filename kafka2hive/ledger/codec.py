@@ -1,9 +1,9 @@
-"""A snapshot as text a person can read, and back. Format version 2.
+"""A snapshot as text a person can read, and back. Format version 1.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
-partitions), `account`s by task, `gap`s, `losse`s, `debt`s, `compared` tables and `forgotten` registrations. Last
-`checksum sha256:<hex>` over every byte before it.
+partitions), `account`s by task, `gap`s, `losse`s, `debt`s, `registered` partitions, `compared` tables and `forgotten`
+registrations. Last `checksum sha256:<hex>` over every byte before it; the next snapshot's header repeats it.
 A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
 """
 
@@ -19,7 +19,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 
-FORMAT = 2
+FORMAT = 1
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
 _ACCOUNT_FIELDS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
@@ -47,10 +47,25 @@ def encode(snapshot: Snapshot) -> bytes:
         for x in snapshot.losses
     ]
     lines += [_line("debt", hive_lines.partition(d)) for d in snapshot.debts]
+    lines += [_line("registered", hive_lines.partition(r)) for r in snapshot.registered]
     lines += [_line("compared", hive_lines.compared(c)) for c in snapshot.compared]
     lines += [_line("forgotten", hive_lines.forgotten(f)) for f in snapshot.forgotten]
     body = ("\n".join(lines) + "\n").encode()
-    return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    return body + b"checksum " + _checksum(body).encode() + b"\n"
+
+
+def checksum_of(snapshot: Snapshot) -> str:
+    """What stands in the last line of its text, `sha256:<hex>`."""
+    return snapshot.checksum or written(snapshot, encode(snapshot)).checksum
+
+
+def written(snapshot: Snapshot, text: bytes) -> Snapshot:
+    """The snapshot that knows the checksum of its text."""
+    return snapshot.with_checksum(text[text.rfind(_CHECKSUM) + len(b"checksum ") : -1].decode())
+
+
+def _checksum(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 
 def decode(data: bytes) -> Snapshot:
@@ -59,10 +74,10 @@ def decode(data: bytes) -> Snapshot:
     if at < 0:
         raise SnapshotDamaged("no checksum line: cut off, or not a snapshot")
     body, tail = data[: at + 1], data[at + 1 :]
-    if tail != _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n":
+    if tail != b"checksum " + _checksum(body).encode() + b"\n":
         raise SnapshotDamaged("the checksum does not match: the file was changed")
     try:
-        return _decode(body.decode())
+        return written(_decode(body.decode()), data)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise SnapshotDamaged(f"not format {FORMAT}: {type(error).__name__} {error}") from error
 
@@ -96,6 +111,7 @@ def _decode(text: str) -> Snapshot:
         owner=header["owner"],
         epoch=header["epoch"],
         written_at=header["written_at"],
+        previous=header["previous"],
         cluster_id=header["cluster"],
         location=header["location"],
         start=header["start"],
@@ -110,6 +126,7 @@ def _decode(text: str) -> Snapshot:
             AcceptedLoss(x["path"], x["how"], x["rows"], x["at"], x["epoch"]) for x in rows.pop("loss", ())
         ),
         debts=tuple(map(hive_lines.parse_partition, rows.pop("debt", ()))),
+        registered=tuple(map(hive_lines.parse_partition, rows.pop("registered", ()))),
         compared=tuple(map(hive_lines.parse_compared, rows.pop("compared", ()))),
         forgotten=tuple(map(hive_lines.parse_forgotten, rows.pop("forgotten", ()))),
     )
@@ -125,13 +142,14 @@ def _shape(texts: str, numbers: str) -> dict[str, type]:
 _SHAPES = {
     "file": _shape("kind staged final table partition location checksum", "length rows task"),
     "header": _shape(
-        "ledger service table owner written_at cluster location start", "format generation epoch"
+        "ledger service table owner written_at previous cluster location start", "format generation epoch"
     ),
     "position": _shape("topic topic_id", "number start end leader_epoch"),
     "account": _shape("topic", "task number start end " + " ".join(_ACCOUNT_FIELDS)),
     "gap": _shape("topic how at", "number start end epoch"),
     "loss": _shape("path how at", "rows epoch"),
     "debt": _shape("table partition location", ""),
+    "registered": _shape("table partition location", ""),
     "compared": _shape("table location format columns partition_columns", ""),
     "forgotten": _shape("table partition location reason by at", "epoch"),
 }
@@ -153,6 +171,7 @@ def _header(s: Snapshot) -> dict[str, Any]:
         "owner": s.owner,
         "epoch": s.epoch,
         "written_at": s.written_at,
+        "previous": s.previous,
         "cluster": s.cluster_id,
         "location": s.location,
         "start": s.start,

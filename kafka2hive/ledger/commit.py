@@ -1,6 +1,6 @@
 """The commit: rules C1 and C2 of docs/protocol.md. After C2 the epoch is decided; before it, nothing happened."""
 
-from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.codec import encode, written
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, persist
 from kafka2hive.ledger.tenure import Tenure, fenced, list_own_directory
@@ -27,7 +27,7 @@ def commit(ports: Ports, tenure: Tenure, snapshot: Snapshot) -> Tenure:
     data = encode(snapshot)
     draft = _write_draft(ports, tenure, snapshot.epoch, data)
     _rename_to_pending(ports, tenure, snapshot.epoch, draft, data)
-    return tenure.committed(snapshot)
+    return tenure.committed(written(snapshot, data))
 
 
 def _write_draft(ports: Ports, tenure: Tenure, epoch: int, data: bytes) -> str:

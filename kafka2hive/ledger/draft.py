@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kafka2hive.ledger.codec import checksum_of
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
@@ -28,7 +29,7 @@ class Change:
     topic made again) needs a gap of its topic partition in `gaps`: a person accepted it. `accounts` begin where the
     table stands after those. `leader_epochs` are those of the last records read. `topic_ids`, by topic, are learned by the
     positions that have none; one that is known is never changed by them.
-    `open_debts` are the Hive partitions not known to be registered before this epoch. `compared` replace what the state
+    `registered` are the debts of the state that Hive has confirmed since it was written. `compared` replace what the state
     says of the same Hive tables. A partition of `forgotten` is a debt no more, nor will it be one again.
     """
 
@@ -39,7 +40,7 @@ class Change:
     losses: tuple[AcceptedLoss, ...] = ()
     leader_epochs: Mapping[TopicPartition, int] | None = None
     topic_ids: Mapping[str, str] | None = None
-    open_debts: frozenset[HivePartition] = frozenset()
+    registered: frozenset[HivePartition] = frozenset()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
     cluster_id: str | None = None
@@ -53,7 +54,8 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
     state = tenure.state
     forgotten = state.forgotten + change.forgotten
     compared = {c.table: c for c in state.compared + change.compared}
-    debts = (change.open_debts | touched(change.files)) - {f.partition for f in forgotten}
+    registered = change.registered.intersection(state.debts)
+    debts = (frozenset(state.debts) - registered | touched(change.files)) - {f.partition for f in forgotten}
     return Snapshot(
         ledger_id=state.ledger_id,
         service=service,
@@ -62,6 +64,7 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
         owner=tenure.generation.owner or "init",
         epoch=tenure.next_epoch,
         written_at=written_at,
+        previous=checksum_of(state),
         cluster_id=change.cluster_id or state.cluster_id,
         location=change.location or state.location,
         start=change.start or state.start,
@@ -72,6 +75,7 @@ def draft(tenure: Tenure, service: str, written_at: str, change: Change) -> Snap
         gaps=state.gaps + change.gaps,
         losses=state.losses + change.losses,
         debts=tuple(sorted(debts)),
+        registered=tuple(sorted(registered)),
         compared=tuple(compared[table] for table in sorted(compared)),
         forgotten=forgotten,
     )

@@ -35,7 +35,7 @@ def accept_location(ports: Ports, tenure: Tenure, location: str) -> Tenure:
     old = tenure.state.location
     claim_location(ports, location, tenure.state)
     _refuse_left(ports, tenure, staging_directory(old))
-    change = Change(open_debts=frozenset(tenure.state.debts), location=location)
+    change = Change(location=location)
     snapshot = draft(tenure, tenure.state.service, ports.clock.now(), change)
     tenure = publish_epoch(ports, tenure, snapshot).tenure
     sweep_staging(ports, tenure, staging_directory(location))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from kafka2hive.ledger.codec import checksum_of
 from kafka2hive.ledger.draft import touched
 from kafka2hive.ledger.rebuild_tasks import FoundFile, Task, committed_tasks
 from kafka2hive.model.account import RangeAccount
@@ -15,7 +16,7 @@ from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, HivePartition
 from kafka2hive.model.layout import join, parent
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import REBUILT, AcceptedGap, Snapshot
+from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
 
 Accepts = Callable[[OffsetRange], bool]
 """Whether a person accepts that these offsets may be missing."""
@@ -167,6 +168,7 @@ def _snapshot(
         owner=REBUILT,
         epoch=epoch,
         written_at=place.now,
+        previous=checksum_of(before) if before else NO_SNAPSHOT,
         location=place.location,
         files=tuple(files),
         positions=tuple(_positions(starts, ends)),

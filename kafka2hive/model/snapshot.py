@@ -1,12 +1,14 @@
 """The snapshot: a table's whole state after one epoch, as one value (design: docs/protocol.md)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 
 UNKNOWN_START = "-"
+NO_SNAPSHOT = "-"
+"""What the first snapshot of a ledger names as the one before it."""
 REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
 
@@ -63,11 +65,13 @@ class Snapshot:
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
     this epoch's; `gaps`, `losses` and `forgotten` are cumulative; `debts` are Hive partitions that may hold data and were
-    not known to be registered when this was written; `compared` are the Hive tables (the table's own, that of dead
+    not known to be registered when this was written; `registered` are those debts of the snapshot before that Hive has
+    confirmed since; `compared` are the Hive tables (the table's own, that of dead
     letters) that were found to be the map's, each as the map had it then; `location` is the table's directory, so that
     recovery needs no map; `start` is the map's start policy by which the first positions were chosen, as text;
     `newest_ms` is the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
-    `written_at` is ISO-8601 UTC, for people only: no decision uses it.
+    `written_at` is ISO-8601 UTC, for people only: no decision uses it. `previous` is the checksum of the snapshot before
+    this one, `checksum` that of this one's own text where it was read or written, "" where it never was.
     """
 
     ledger_id: str
@@ -77,6 +81,7 @@ class Snapshot:
     owner: str
     epoch: int
     written_at: str
+    previous: str = NO_SNAPSHOT
     cluster_id: str = UNKNOWN_ID
     location: str = ""
     start: str = UNKNOWN_START
@@ -87,11 +92,19 @@ class Snapshot:
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
     debts: tuple[HivePartition, ...] = ()
+    registered: tuple[HivePartition, ...] = ()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
+    checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def with_checksum(self, checksum: str) -> "Snapshot":
+        """The same, as text that has this checksum. A copy with other values has none."""
+        same = replace(self)
+        object.__setattr__(same, "checksum", checksum)
+        return same
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """The position of one topic partition, None when the table never read it."""

@@ -84,7 +84,7 @@ def change_before_reading(
         first=first.positions,
         gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
         topic_ids=topic_ids,
-        open_debts=table.open_debts,
+        registered=table.registered,
         cluster_id=logs.cluster.cluster_id,
         location=table.location,
         start=None if began else table.rule.start.text,

@@ -267,7 +267,7 @@ class Dump:
             flight.ranges(table.name),
             manifests,
             table.rule.dead_letter_share,
-            table.open_debts,
+            table.registered,
             self._kafka.cluster_id,
             table.location,
         )
@@ -303,7 +303,5 @@ class Dump:
         )
 
     def _write_debts(self, table: Table) -> None:
-        if table.tenure is None:
-            return
-        if frozenset(table.tenure.state.debts) != table.open_debts or self._holding.newly_compared(table):
-            self._publish_change(table, Change(open_debts=table.open_debts))
+        if table.tenure is not None and (table.registered or self._holding.newly_compared(table)):
+            self._publish_change(table, Change(registered=table.registered))

@@ -140,7 +140,7 @@ class Holding:
     def registered(self, partitions: frozenset[HivePartition]) -> None:
         """Hive has these: a table that waited for nothing else goes on."""
         for table in self.tables.values():
-            table.open_debts -= partitions
+            table.registered |= partitions & table.open_debts
             waited = bool(table.refused)
             for partition in partitions & table.refused.keys():
                 del table.refused[partition]
@@ -163,7 +163,7 @@ class Holding:
             table.forget()
             raise
         table.tenure = published.tenure
-        table.open_debts = frozenset(snapshot.debts)
+        table.registered = frozenset()
         table.aside = None
         table.failures = 0
         self._owe(table.open_debts)
@@ -233,7 +233,7 @@ class Holding:
             begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.tenure = started.tenure
-        table.open_debts = frozenset(started.tenure.state.debts)
+        table.registered = frozenset()
         self._on_started(started)
         self._owe(table.open_debts)
         log.info(

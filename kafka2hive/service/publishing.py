@@ -28,7 +28,7 @@ def judge_manifests(
     planned: Sequence[OffsetRange],
     manifests: Sequence[TableManifest],
     dead_letter_share: float,
-    open_debts: frozenset[HivePartition],
+    registered: frozenset[HivePartition],
     cluster_id: str,
     location: str,
 ) -> Outcome:
@@ -58,7 +58,7 @@ def judge_manifests(
         files=files,
         accounts=accounts,
         leader_epochs=_leader_epochs(manifests),
-        open_debts=open_debts,
+        registered=registered,
         cluster_id=cluster_id,
         location=location,
         newest_ms=newest,

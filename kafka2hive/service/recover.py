@@ -317,13 +317,13 @@ def _recover_table(
         tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
 
     if change.losses or change.gaps or change.first:
-        publish(replace(change, open_debts=frozenset(tenure.state.debts)))
+        publish(change)
     owed = frozenset(tenure.state.debts)
     payment = pay(owed) if owed else Payment()
     paid = len(owed - payment.left)
     forgetting = forget(tenure, payment, order.forget, wiring.ports.clock.now())
     if forgetting.payment.left != owed:
-        publish(Change(open_debts=forgetting.payment.left, forgotten=forgetting.recorded))
+        publish(Change(registered=owed - payment.left, forgotten=forgetting.recorded))
     if relocation and tenure.state.location != relocation.after:
         tenure = accept_location(wiring.ports, tenure, relocation.after)
     return replace(_done(started, tenure, paid, forgetting, change), relocated=relocation)

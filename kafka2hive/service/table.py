@@ -38,8 +38,8 @@ class Table:
 
     `tenure` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
 
-    `open_debts`: Hive partitions not known to be registered; `bytes_per_record` the planner's estimate, from the last
-    epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
+    `registered`: debts of the newest snapshot that Hive has confirmed since; `bytes_per_record` the planner's estimate,
+    from the last epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
     epoch: a take-over that went well proves little. `shown` is the state of the tenure that was dropped last.
     `admitted`: Hive's table is the one of the map, as far as commits have to wait for that; `refused`: partitions that
     Hive does not register. `warnings`: what `status` shows of the table as long as it holds, by who found it; whoever
@@ -54,7 +54,7 @@ class Table:
     missing: tuple[str, ...] = ()
     settings: TableSettings | None = None
     tenure: Tenure | None = None
-    open_debts: frozenset[HivePartition] = frozenset()
+    registered: frozenset[HivePartition] = frozenset()
     admitted: bool = False
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
     aside: SetAside | None = None
@@ -71,6 +71,12 @@ class Table:
     @property
     def name(self) -> str:
         return self.paths.table
+
+    @property
+    def open_debts(self) -> frozenset[HivePartition]:
+        """Hive partitions that may hold data and are not known to be registered."""
+        tenure = self.tenure
+        return frozenset() if tenure is None else frozenset(tenure.state.debts) - self.registered
 
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Leave the table alone: for ever after a Stop, otherwise with doubling waits.
@@ -90,7 +96,7 @@ class Table:
         self.shown = self.last_state
         self.tenure = None
         self.admitted = False
-        self.open_debts = frozenset()
+        self.registered = frozenset()
         self.checked_epochs.clear()
 
     @property

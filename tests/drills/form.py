@@ -1,11 +1,15 @@
 """How long a drill is: short within every `scripts/test`, long in `scripts/drill`."""
 
 import os
+import random
+import sys
 from dataclasses import dataclass
 from typing import TypeVar
 
 Size = TypeVar("Size")
 VARIABLE = "KAFKA2HIVE_DRILL"
+SEED_VARIABLE = "KAFKA2HIVE_DRILL_SEED"
+SEED = 20130117
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,20 @@ class Form:
     def pick(self, short: Size, long: Size) -> Size:
         """The number (or any other value) of this form."""
         return long if self.long else short
+
+    def seed(self) -> int:
+        """Fixed in the short form: no luck decides a `scripts/test`. Fresh in the long one, which explores and prints it.
+
+        `KAFKA2HIVE_DRILL_SEED` plays one again.
+        """
+        asked = os.environ.get(SEED_VARIABLE)
+        if asked is not None:
+            return int(asked)
+        if not self.long:
+            return SEED
+        seed = random.SystemRandom().randrange(1 << 32)
+        sys.stdout.write(f"seed {seed}: play it again with {SEED_VARIABLE}={seed}\n")
+        return seed
 
     def count(self, short: int, long: int) -> int:
         """How often: `short` in the short form, `long` times the share, never less than `short`, in the long one."""

@@ -29,7 +29,7 @@ PER_SECOND = 200
 def test_one_run_lives_through_every_restart_of_its_broker(
     form: Form, figures: "Figures", unique: str, tmp_path: Path
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     restarts, hangs = form.count(3, 50), form.count(1, 3)
     hang_seconds = form.pick((5.0, 5.0), (60.0, 240.0))

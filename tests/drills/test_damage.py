@@ -182,7 +182,7 @@ def whole(damage: Damage, dump: Picture, after: dict[str, bytes]) -> list[str]:
 def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
     dump: Dump, kafka: "KafkaBroker", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     folder = tmp_path / "dump"
     picture, local = dump.picture.under(folder.as_uri()), LocalDump(folder)
@@ -263,7 +263,7 @@ class HdfsDump:
 def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
     dump: Dump, kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     config = dump.map(tmp_path, kafka.bootstrap, dump.picture.base)
     auditor, damaged = Auditor(wire(load_map(str(config), {}))), HdfsDump(hdfs, dump.picture.base)

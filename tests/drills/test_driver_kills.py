@@ -116,7 +116,7 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
     form: Form,
     figures: Figures,
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     kills, records = form.count(34, 200), form.pick(SHORT_FLIGHTS, COUNT)
     kafka.create_topic(hive_database, 4)

@@ -190,7 +190,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     kills, pauses = form.count(4, 40), form.count(1, 10)
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     blows = [("killed", kill_worker), ("executor_killed", kill_executor_of)]
     wanted = [blows[number % 2] for number in range(kills)]
     random.Random(seed).shuffle(wanted)

@@ -3,7 +3,6 @@
 The full disk is a real one as HDFS sees it: the DataNode comes back with all its room reserved, and refuses every block.
 """
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -115,7 +114,7 @@ class Scene:
 def test_one_run_outlives_every_trouble_of_its_hdfs(
     kafka: "KafkaBroker", guarded: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     uri = f"{guarded.namenode_url}/{unique}"
     names = [f"{unique}.{name}" for name in ("limited", "denied", "untouched")]
     tables = {name: location(uri, name) for name in names}

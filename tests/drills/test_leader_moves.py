@@ -86,7 +86,7 @@ def test_when_a_broker_dies_the_others_are_asked_long_before_the_time_limit(
 def test_leaders_move_under_load_and_each_flight_arrives_once(
     cluster: KafkaCluster, hdfs: "Hdfs", form: Form, figures: "Figures", unique: str, tmp_path: Path
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     moves = form.count(3, 50)
     uri, tree, table = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client()), f"{unique}.flights"
@@ -153,8 +153,10 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
     )
     ledgers = {topic: LedgerText(tree, ledger_root(uri), topic) for topic in (cut, anew, well)}
 
+    chance = random.Random(1)  # other records each time
+
     def more(topic: str, count: int) -> dict[tuple[str, int, int], bytes | None]:
-        return produce(cluster.bootstrap, topic, [f"{topic} {random.random()}".encode()] * count, 1)
+        return produce(cluster.bootstrap, topic, [f"{topic} {chance.random()}".encode()] * count, 1)
 
     read = {topic: more(topic, 100) for topic in (cut, anew, well)}
     with Running(config) as run:

@@ -64,7 +64,7 @@ def wake(ha: HdfsHa, number: int) -> bool:
 def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
     kafka: "KafkaBroker", hdfs_ha: HdfsHa, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     chance = random.Random(seed)
     uri, table = f"{hdfs_ha.namenode_url}/{unique}", f"{unique}.flights"
     storage = {"uri": uri, "properties": hdfs_ha.site_properties}

@@ -101,7 +101,7 @@ def test_a_committer_that_wakes_up_fenced_ends_and_changes_nothing(
     hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     lanes, rounds = form.pick(4, 6), form.count(4, 90)
-    seed = random.randrange(1 << 32)
+    seed = form.seed()
     sleeps = random.Random(seed).sample(SLEEPS, len(SLEEPS)) * (rounds // len(SLEEPS) + 1)
 
     def run(number: int) -> Lane:

@@ -135,17 +135,19 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         return tuple(make() for _ in range(dice.choice((0, 1, 2, 5))))
 
     return Snapshot(
-        word(),
-        word(),
-        word(),
-        number(),
-        word(),
-        number(),
-        word(),
-        word(),
-        word(),
-        dice.choice((None, number())),
-        some(
+        ledger_id=word(),
+        service=word(),
+        table=word(),
+        generation=number(),
+        owner=word(),
+        epoch=number(),
+        written_at=word(),
+        previous=word(),
+        cluster_id=word(),
+        location=word(),
+        start=word(),
+        newest_ms=dice.choice((None, number())),
+        files=some(
             lambda: DataFile(
                 dice.choice(tuple(FileKind)),
                 path(),
@@ -158,11 +160,14 @@ def any_snapshot(dice: random.Random) -> Snapshot:
                 some(span),
             )
         ),
-        some(lambda: Position(TopicPartition(word(), number()), number(), number(), word(), number() - 1)),
-        some(lambda: RangeAccount(number(), span(), Account(*(number() for _ in range(7))))),
-        some(lambda: AcceptedGap(span(), word(), word(), number())),
-        some(lambda: AcceptedLoss(word(), word(), number(), word(), number())),
-        some(partition),
-        some(lambda: ComparedTable(*(word() for _ in range(5)))),
-        some(lambda: ForgottenRegistration(partition(), word(), word(), word(), number())),
+        positions=some(
+            lambda: Position(TopicPartition(word(), number()), number(), number(), word(), number() - 1)
+        ),
+        accounts=some(lambda: RangeAccount(number(), span(), Account(*(number() for _ in range(7))))),
+        gaps=some(lambda: AcceptedGap(span(), word(), word(), number())),
+        losses=some(lambda: AcceptedLoss(word(), word(), number(), word(), number())),
+        debts=some(partition),
+        registered=some(partition),
+        compared=some(lambda: ComparedTable(*(word() for _ in range(5)))),
+        forgotten=some(lambda: ForgottenRegistration(partition(), word(), word(), word(), number())),
     )

@@ -75,6 +75,5 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
         files=tuple(f for m in manifests for f in m.files),
         accounts=tuple(a for m in manifests for a in m.accounts),
         leader_epochs={tp: epoch for m in manifests for tp, epoch in m.leader_epochs},
-        open_debts=frozenset(tenure.state.debts),
     )
     publish_epoch(wiring.ports, tenure, draft(tenure, wiring.map.service, "2013-01-01T00:00:10Z", change))

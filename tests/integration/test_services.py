@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -63,7 +64,7 @@ def test_a_killed_broker_comes_back_with_its_records_at_the_same_address(tmp_pat
 
 def test_hdfs_keeps_what_was_written_and_renamed(hdfs: Hdfs, unique: str) -> None:
     client = hdfs.client()
-    payload = os.urandom(300_000)
+    payload = random.Random(1).randbytes(300_000)
     client.mkdirs(f"/{unique}/a", create_parent=True)
     writer = client.create(f"/{unique}/a/x.pending", WriteOptions(create_parent=False))
     writer.write(payload)

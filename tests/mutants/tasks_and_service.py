@@ -494,8 +494,8 @@ TEXT_MUTANTS = (
         HOLDING,
         (
             (
-                "            table.open_debts -= partitions\n",
-                "            table.open_debts -= partitions - table.open_debts\n",
+                "            table.registered |= partitions & table.open_debts\n",
+                "            table.registered |= frozenset()\n",
             ),
         ),
         REGISTRATIONS,
@@ -505,8 +505,8 @@ TEXT_MUTANTS = (
         DUMP,
         (
             (
-                "frozenset(table.tenure.state.debts) != table.open_debts",
-                "not frozenset(table.tenure.state.debts) >= table.open_debts",
+                "(table.registered or self._holding.newly_compared(table))",
+                "self._holding.newly_compared(table)",
             ),
         ),
         REGISTRATIONS,
@@ -516,8 +516,8 @@ TEXT_MUTANTS = (
         RECOVER,
         (
             (
-                "        publish(replace(change, open_debts=frozenset(tenure.state.debts)))",
-                "        publish(change)",
+                "        publish(change)\n",
+                "        publish(replace(change, registered=frozenset(tenure.state.debts)))\n",
             ),
         ),
         REGISTRATIONS,

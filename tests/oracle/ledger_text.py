@@ -2,11 +2,23 @@
 
 import hashlib
 import json
+from itertools import pairwise
 from typing import Any
 
 from tests.oracle.tree import Tree
 
-_TAGS = ("file", "header", "position", "account", "gap", "loss", "debt", "compared", "forgotten")
+_TAGS = (
+    "file",
+    "header",
+    "position",
+    "account",
+    "gap",
+    "loss",
+    "debt",
+    "registered",
+    "compared",
+    "forgotten",
+)
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]
 """The objects of a snapshot by their tag."""
@@ -71,14 +83,17 @@ class LedgerText:
         raise AssertionError(f"{self._place} changes too fast to be read")
 
     def history(self) -> list[Snapshot]:
-        """Every finished snapshot from the first, archived ones too; without hole."""
+        """Every finished snapshot from the first, archived ones too; without hole, each naming the one before it."""
         paths = [
             *(path for path in self._tree.files(self._archive) if path.endswith(".final")),
             *(path for path in self._tree.files(self.directory()) if path.endswith(".final")),
         ]
         by_epoch = {_epoch(path.rpartition("/")[2]): path for path in paths}
         assert sorted(by_epoch) == list(range(len(by_epoch))) and len(by_epoch) == len(paths)
-        return [self.read(by_epoch[epoch]) for epoch in sorted(by_epoch)]
+        snapshots = [self.read(by_epoch[epoch]) for epoch in sorted(by_epoch)]
+        for before, after in pairwise(snapshots):
+            assert after["header"][0]["previous"] == before["checksum"][0]["of"]
+        return snapshots
 
     def read(self, path: str) -> Snapshot:
         """The objects of one snapshot; its checksum and first line are right."""
@@ -88,6 +103,7 @@ class LedgerText:
         assert checksum.decode() == f"checksum sha256:{whole}"
         first, *lines = body.decode().split("\n")
         found: Snapshot = {tag: [] for tag in _TAGS}
+        found["checksum"] = [{"of": f"sha256:{whole}"}]
         for line in lines:
             tag, _, value = line.partition(" ")
             found[tag].append(json.loads(value))

@@ -119,7 +119,7 @@ class Driver:
         if not positions:
             return change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         if self.debts and self.world.below(3) == 0:
-            return change(open_debts=self.debts)
+            return change(registered=self._registered())
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
             if end := self.world.below(5):
@@ -132,7 +132,11 @@ class Driver:
         accounts = tuple(
             RangeAccount(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
         )
-        return change(files=tuple(files), accounts=accounts, open_debts=self.debts)
+        return change(files=tuple(files), accounts=accounts, registered=self._registered())
+
+    def _registered(self) -> frozenset[HivePartition]:
+        """What Hive has confirmed since the newest snapshot."""
+        return frozenset(self.tenure.state.debts) - self.debts
 
     def _run(self, index: int, ranges: tuple[OffsetRange, ...]) -> tuple[DataFile, ...]:
         state, tenure = self.tenure.state, self.tenure

@@ -361,12 +361,12 @@ MUTANTS = (
     _mutant(
         "debts not carried",
         DRAFT,
-        ("(change.open_debts | touched(change.files)) -", "touched(change.files) -"),
+        ("(frozenset(state.debts) - registered | touched(change.files)) -", "touched(change.files) -"),
     ),
     _mutant(
         "own partitions not in the debts",
         DRAFT,
-        ("(change.open_debts | touched(change.files)) -", "change.open_debts -"),
+        (" - registered | touched(change.files)) -", " - registered) -"),
     ),
     _mutant(
         "debts forgotten when Hive fails",
@@ -388,6 +388,16 @@ MUTANTS = (
             "frozenset(started.tenure.state.debts)",
             "frozenset(started.tenure.state.debts if started.rolled_forward is not None else ())",
         ),
+    ),
+    _mutant(
+        "what Hive has confirmed is not recorded",
+        DRAFT,
+        ("registered=tuple(sorted(registered)),", "registered=(),"),
+    ),
+    _mutant(
+        "a snapshot does not name the one before it",
+        DRAFT,
+        ("previous=checksum_of(state),", "previous=state.previous,"),
     ),
     # R9: hygiene
     _mutant(
@@ -572,18 +582,24 @@ MUTANTS = (
     _of_service(
         "a start forgets what is unregistered",
         HOLDING,
-        ("        table.open_debts = frozenset(started.tenure.state.debts)\n", ""),
+        (
+            "        table.registered = frozenset()\n        self._on_started(",
+            "        table.registered = frozenset(started.tenure.state.debts)\n        self._on_started(",
+        ),
     ),
     _of_service(
         "registrations reported by the registrar stay open",
         HOLDING,
-        ("            table.open_debts -= partitions\n", "            table.open_debts -= frozenset()\n"),
+        (
+            "            table.registered |= partitions & table.open_debts\n",
+            "            table.registered |= frozenset()\n",
+        ),
     ),
     _of_service(
         "registrations without new data are never noted",
         DUMP,
         (
-            "frozenset(table.tenure.state.debts) != table.open_debts or ",
+            "table.registered or ",
             "",
         ),
     ),
@@ -723,8 +739,8 @@ MUTANTS = (
         "a repair drops what is unregistered",
         RECOVER,
         (
-            "        publish(replace(change, open_debts=frozenset(tenure.state.debts)))\n",
             "        publish(change)\n",
+            "        publish(replace(change, registered=frozenset(tenure.state.debts)))\n",
         ),
     ),
     _of_damage(

@@ -5,6 +5,7 @@ It knows the topic (which records must be visible) and the tree; of the producti
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 from kafka2hive.ledger.codec import decode
 from kafka2hive.model.errors import Kafka2HiveError
@@ -48,6 +49,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_tidiness(world, LEDGER, LOCATION)
     _go_on(driver)
     snapshots = history(world, LEDGER)
+    check_chain(snapshots)
     check_offsets(snapshots)
     files = [file for snapshot in snapshots for file in snapshot.files]
     check_files(world, files)
@@ -114,6 +116,16 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
     if epochs != list(range(since, since + len(epochs))):
         raise Violation(f"epochs are missing: {epochs}")
     return [found[epoch] for epoch in epochs]
+
+
+def check_chain(snapshots: list[Snapshot]) -> None:
+    """Every snapshot names the checksum of the one before it, and what it owes Hive follows from that one."""
+    for before, snapshot in pairwise(snapshots):
+        if snapshot.previous != before.checksum:
+            raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
+        touched = {file.hive_partition for file in snapshot.files}
+        if set(snapshot.debts) != (set(before.debts) - set(snapshot.registered)) | touched:
+            raise Violation(f"epoch {snapshot.epoch} owes {snapshot.debts}, before it {before.debts}")
 
 
 def check_offsets(snapshots: list[Snapshot]) -> None:

@@ -152,7 +152,6 @@ class _Attempt:
             files=tuple(self._stage(share)),
             accounts=(RangeAccount(0, ranges[0], account_of(ranges[0])),),
             first=first,
-            open_debts=frozenset(tenure.state.debts),
         )
 
     def _stage(self, share: Share) -> Iterator[DataFile]:

@@ -51,7 +51,7 @@ class Ledger(RuleBasedStateMachine):
         self.next_offset: dict[TopicPartition, int] = {}
         self.written = 0
         self.lost_rows = 0
-        self.open_debts: set[HivePartition] = set()
+        self.registered: frozenset[HivePartition] = frozenset()
         self.files: dict[str, int] = {}
         self.history: list[Snapshot] = []
 
@@ -70,7 +70,7 @@ class Ledger(RuleBasedStateMachine):
         topic_partition = TopicPartition(topic, number)
         self.log_end[topic_partition] = end
         first = (Position(topic_partition, 0, 0, f"id-{topic}"),)
-        self._commit(Change(first=first, open_debts=frozenset(self.open_debts)))
+        self._commit(Change(first=first, registered=self.registered))
         self.next_offset[topic_partition] = 0
 
     @precondition(lambda self: self.log_end)
@@ -96,17 +96,14 @@ class Ledger(RuleBasedStateMachine):
         planned = [r for plan in plans for task in plan.tables for r in task.ranges]
         self._check_plan(waiting, planned)
         manifests = [self._finish(data, plan) for plan in data.draw(st.permutations(plans))]
-        outcome = judge_manifests(
-            TABLE, planned, manifests, 1.0, frozenset(self.open_debts), "cluster", LOCATION
-        )
+        outcome = judge_manifests(TABLE, planned, manifests, 1.0, self.registered, "cluster", LOCATION)
         for file in outcome.change.files:
             self.files[file.final] = file.rows
         self.written += outcome.total.written
-        touched = {file.hive_partition for file in outcome.change.files}
         self._commit(outcome.change)
         for r in planned:
             self.next_offset[r.topic_partition] = max(self.next_offset[r.topic_partition], r.end)
-        self.open_debts = set() if hive_up else self.open_debts | touched
+        self.registered = frozenset(self.tenure.state.debts if hive_up else ())
 
     @precondition(lambda self: any(self.log_end[tp] > self.next_offset[tp] for tp in self.log_end))
     @rule(data=st.data())
@@ -119,7 +116,7 @@ class Ledger(RuleBasedStateMachine):
             OffsetRange(topic_partition, start, earliest), "aged out", WHEN, self.tenure.next_epoch
         )
         moved = Position(topic_partition, earliest, earliest, f"id-{topic_partition.topic}")
-        self._commit(Change(first=(moved,), gaps=(gap,), open_debts=frozenset(self.open_debts)))
+        self._commit(Change(first=(moved,), gaps=(gap,), registered=self.registered))
         self.next_offset[topic_partition] = earliest
 
     @precondition(lambda self: self.files)
@@ -129,7 +126,7 @@ class Ledger(RuleBasedStateMachine):
         rows = self.files.pop(path)
         self.lost_rows += rows
         loss = AcceptedLoss(path, "accept-loss", rows, WHEN, self.tenure.next_epoch)
-        self._commit(Change(losses=(loss,), open_debts=frozenset(self.open_debts)))
+        self._commit(Change(losses=(loss,), registered=self.registered))
 
     @precondition(lambda self: self.next_offset)
     @rule(data=st.data(), wrong=st.sampled_from([-1, 1, 7]))
@@ -165,7 +162,7 @@ class Ledger(RuleBasedStateMachine):
         self.tenure = replace(
             self.tenure, generation=Generation(number, "20261121T074844Z", f"etl2-1-{UUID}")
         )
-        self.open_debts |= set(self.tenure.state.debts)
+        self.registered = frozenset()
 
     @invariant()
     def positions_are_where_the_model_is(self) -> None:
@@ -195,13 +192,14 @@ class Ledger(RuleBasedStateMachine):
         snapshot = draft(self.tenure, "flights", WHEN, change)
         again = decode(encode(snapshot))
         assert again == snapshot
-        assert set(again.debts) == self.open_debts_of(change)
+        assert set(again.debts) == self.debts_after(change)
+        self.registered = frozenset()
         self.tenure = self.tenure.committed(again).finalised()
         self.history.append(again)
 
-    @staticmethod
-    def open_debts_of(change: Change) -> set[HivePartition]:
-        return set(change.open_debts) | {file.hive_partition for file in change.files}
+    def debts_after(self, change: Change) -> set[HivePartition]:
+        left = set(self.tenure.state.debts) - change.registered
+        return left | {file.hive_partition for file in change.files}
 
     def _check_plan(self, waiting: tuple[OffsetRange, ...], planned: list[OffsetRange]) -> None:
         """Of every topic partition a beginning of what waits, each offset once."""

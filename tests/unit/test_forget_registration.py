@@ -67,9 +67,9 @@ def test_a_refused_registration_that_was_given_up_is_recorded_and_never_owed_aga
     tenure = Tenure(
         service.wiring.paths(TABLE),
         look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation,
-        state(service),
+        replace(state(service), debts=(debt,)),
     )
-    assert draft(tenure, "s", "now", Change(open_debts=frozenset({debt}))).debts == ()
+    assert draft(tenure, "s", "now", Change()).debts == ()
     again = recovered(service, refusing, Registration(debt.table, debt.path))
     assert again.exit_code == 0 and len(state(service).forgotten) == 1
 

@@ -2,8 +2,9 @@
 
 from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import ComparedTable, ForgottenRegistration, Snapshot
 
 NOW = "2026-11-21T08:00:00Z"
@@ -20,7 +21,7 @@ def compared(table: str, columns: str) -> ComparedTable:
     return ComparedTable(table, "file:///w", "parquet", columns, "dt string")
 
 
-FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW)
+FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW, debts=(REFUSED, OTHER))
 
 
 def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
@@ -33,7 +34,18 @@ def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_a
 
 def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
     given_up = ForgottenRegistration(REFUSED, "denied", "me", NOW, 2)
-    second = following(FIRST, Change(open_debts=frozenset({REFUSED, OTHER}), forgotten=(given_up,)))
+    second = following(FIRST, Change(forgotten=(given_up,)))
     assert (second.debts, second.forgotten) == ((OTHER,), (given_up,))
-    third = following(second, Change(open_debts=frozenset({REFUSED})))
-    assert (third.debts, third.forgotten) == ((), (given_up,))
+    ranges = (OffsetRange(TopicPartition("t", 0), 0, 1),)
+    again = DataFile(FileKind.DATA, "a", "b", REFUSED, 1, 1, "-", 0, ranges)
+    third = following(second, Change(files=(again,), registered=frozenset({OTHER})))
+    assert (third.debts, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
+
+
+def test_a_debt_stays_until_it_is_said_to_be_registered() -> None:
+    second = following(FIRST, Change())
+    assert (second.debts, second.registered) == (FIRST.debts, ())
+    unknown = HivePartition("air.flights", "dt=3", "file:///w/dt=3")
+    third = following(second, Change(registered=frozenset({OTHER, unknown})))
+    assert (third.debts, third.registered) == ((REFUSED,), (OTHER,))
+    assert following(third, Change()).registered == ()

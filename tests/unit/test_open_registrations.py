@@ -1,5 +1,6 @@
 """What is still to be registered in Hive stands in the next snapshot: no more than that, and no less."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kafka2hive.ledger.look import look
@@ -7,6 +8,7 @@ from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover import Payment, RecoverOrder, recover
 from kafka2hive.service.repair import Repairs
+from kafka2hive.service.table import Table
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 from tests.unit.test_once import Kafka, make_dump_and_holding, make_wiring, next_epoch, only_tombstones
 
@@ -14,11 +16,17 @@ FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
 SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
 
 
+def owes(table: Table, *debts: HivePartition) -> None:
+    """As if the newest snapshot said so."""
+    assert table.tenure is not None
+    table.tenure = replace(table.tenure, state=replace(table.tenure.state, debts=debts))
+
+
 def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
     table = holding.tables["air.early"]
-    table.open_debts = frozenset({FIRST, SECOND})
+    owes(table, FIRST, SECOND)
     epoch = next_epoch(dump)
     dump.debts_paid(frozenset({FIRST}))
     dump.on_epoch(epoch.number, only_tombstones(epoch))
@@ -29,7 +37,7 @@ def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Pa
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
     table = holding.tables["air.early"]
-    table.open_debts = frozenset({FIRST, SECOND})
+    owes(table, FIRST, SECOND)
     epoch = next_epoch(dump)
     dump.on_epoch(epoch.number, only_tombstones(epoch))
     assert set(look(wiring.ports.files, table.paths).state.debts) == {FIRST, SECOND}

@@ -6,6 +6,7 @@ from tests.simulation.code import Production
 from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import (
     FOREIGN,
+    check_chain,
     check_files,
     check_hive,
     check_offsets,
@@ -64,6 +65,7 @@ def judge_tables(around: object) -> None:
             ledger, location = LedgerPaths(LEDGER.root, table), location_of(table)
             check_tidiness(world, ledger, location, more=True)
             snapshots = history(world, ledger)
+            check_chain(snapshots)
             check_offsets(snapshots)
             files = [file for snapshot in snapshots for file in snapshot.files]
             newest = snapshots[-1]
