@@ -271,10 +271,11 @@ class Dump:
             self._kafka.cluster_id,
             table.location,
         )
+        owed_before = table.open_debts
         moves = self._holding.publish(table, outcome.change)
         table.learn_record_size(outcome.total.read, outcome.total.bytes)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
-        return TableReport(table.name, outcome, moves, table.tenure.state)
+        return TableReport(table.name, outcome, moves, table.tenure.state, owed_before)
 
     def _publish_change(self, table: Table, change: Change) -> None:
         self._holding.publish(table, change)

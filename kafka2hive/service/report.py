@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.publishing import Outcome
 from kafka2hive.service.table import Table
@@ -14,12 +15,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """One table's part of a finished epoch; `state` is its new snapshot."""
+    """One table's part of a finished epoch; `state` is its new snapshot, `owed_before` what Hive did not have by then."""
 
     table: str
     outcome: Outcome
     moves: MoveCounts
     state: Snapshot
+    owed_before: frozenset[HivePartition]
 
 
 @dataclass(frozen=True, slots=True)

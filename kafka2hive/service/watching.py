@@ -67,7 +67,7 @@ def epoch_numbers(report: EpochReport, now: float) -> EpochNumbers:
                 r.outcome.total.dead_lettered,
                 move_numbers(r.moves),
                 len(tables[r.table].open_debts),
-                len(tables[r.table].open_debts & r.outcome.change.open_debts),
+                len(tables[r.table].open_debts & r.owed_before),
                 tables[r.table].lag_records,
                 freshness(tables[r.table], now),
             )
