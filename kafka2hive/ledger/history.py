@@ -1,21 +1,21 @@
 """Reading a ledger's snapshots back in time: the generation directory, then the archive. Touches nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, Snapshot
-from kafka2hive.storage.port import FileSystem, NotFound
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
 
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    """Every final snapshot, newest first: those in the generation directory are newer than all in the archive.
+    """Every final snapshot, newest first.
 
-    The archive is looked at only when it is reached; a snapshot that a run moves there meanwhile comes once. A history
-    ends with the first snapshot of a rebuilt ledger, which lists all that was before it. Raises Stop (damaged, or two
-    that differ for one epoch), StorageError.
+    The archive is looked at only when it is reached, or when the generation directory does not hold just the newest ones;
+    a snapshot that a run moves there meanwhile comes once. A history ends with the first snapshot of a rebuilt ledger, which
+    lists all that was before it. Raises Stop (damaged, or two that differ for one epoch), StorageError.
     """
     rebuilt: Snapshot | None = None
     for snapshot in _all(files, paths, directory):
@@ -27,25 +27,58 @@ def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> It
 
 def _all(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
     given: dict[int, Snapshot] = {}
-    yield from _read(files, [directory], given)
-    yield from _read(files, _archives(files, paths), given)
+    finals = _finals(files, [directory])
+    if _without_a_gap(finals):  # then all of the archive are older, and need not be looked at yet
+        yield from _read(files, finals, given)
+        finals = []
+    finals += _finals(files, _archives(files, paths))
+    yield from _read(files, _without_junk(finals, given), given)
 
 
-def _read(files: FileSystem, directories: list[str], given: dict[int, Snapshot]) -> Iterator[Snapshot]:
-    found: list[tuple[int, str]] = []
+def _without_a_gap(finals: list[tuple[int, FileStatus]]) -> bool:
+    """Whole ones of successive epochs: nothing was left behind when older ones were archived."""
+    numbers = sorted(epoch for epoch, file in finals if file.length)
+    return (
+        bool(finals)
+        and len(numbers) == len(finals)
+        and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    )
+
+
+def _finals(files: FileSystem, directories: list[str]) -> list[tuple[int, FileStatus]]:
+    """Epoch and file of all final snapshots, by their names."""
+    found = []
     for directory in directories:
         for child in files.list(directory):
             parsed = parse_snapshot_name(child.name)
             if parsed and parsed[1] == SnapshotState.FINAL:
-                found.append((parsed[0], child.path))
-    for epoch, path in sorted(found, reverse=True):
-        snapshot = read_snapshot(files, path)
+                found.append((parsed[0], child))
+    return found
+
+
+def _without_junk(
+    finals: list[tuple[int, FileStatus]], given: Collection[int]
+) -> list[tuple[int, FileStatus]]:
+    """Without the empty files of epochs that have another one: a commit's calls, repeated late, leave such a file.
+
+    An empty file that is the only one of its epoch is damage, and is read.
+    """
+    whole = {*given, *(epoch for epoch, file in finals if file.length)}
+    return [(epoch, file) for epoch, file in finals if file.length or epoch not in whole]
+
+
+def _read(
+    files: FileSystem, finals: list[tuple[int, FileStatus]], given: dict[int, Snapshot]
+) -> Iterator[Snapshot]:
+    """Newest first, each epoch once."""
+    for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
+        snapshot = read_snapshot(files, file.path)
         if given.setdefault(epoch, snapshot) is snapshot:
             yield snapshot
         elif given[epoch] != snapshot:
             raise Stop(
                 "ledger.impossible",
-                f"{path}: there is another snapshot of epoch {epoch}",
+                f"{file.path}: there is another snapshot of epoch {epoch}",
                 "find out which one is right, and move the other one out of the ledger",
             )
 
@@ -60,9 +93,8 @@ def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str)
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
-    """Epochs of the snapshots in the archive, by their names alone. Raises StorageError."""
-    names = (child.name for directory in _archives(files, paths) for child in files.list(directory))
-    return {parsed[0] for name in names if (parsed := parse_snapshot_name(name))}
+    """Epochs of the snapshots in the archives of all generations, by names and lengths. Raises StorageError."""
+    return {epoch for epoch, file in _finals(files, _archives(files, paths)) if file.length}
 
 
 def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:

@@ -3,16 +3,19 @@
 Called only after R4 (a start rolled everything forward) and by the owner alone (W2, I5).
 """
 
+from collections.abc import Mapping
+
+from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.layout import (
     DataFileName,
     SnapshotState,
+    base_name,
     is_draft_name,
     join,
     ledger_tag,
     parse_snapshot_name,
-    snapshot_name,
 )
 from kafka2hive.storage.port import FileStatus, NotFound, StorageError
 
@@ -48,27 +51,41 @@ def sweep_own_directory(ports: Ports, tenure: Tenure) -> int:
 def purge(ports: Ports, tenure: Tenure, keep: int) -> int:
     """Move final snapshots older than the newest `keep` into the archive by rename. Returns how many moved.
 
-    History is kept: the audit needs it. The newest final and a pending never move.
+    History is kept: the audit needs it. The newest final and a pending never move. An empty final is no snapshot: a
+    commit's create and renames that were all repeated late leave one, once the real one is archived. It is deleted where
+    that one is found in the archive, and otherwise left for `verify` to tell.
     """
-    finals = []
+    finals: dict[int, FileStatus] = {}
     for child in _children(ports, tenure.directory):
         parsed = parse_snapshot_name(child.name)
         if parsed and parsed[1] == SnapshotState.FINAL:
-            finals.append(parsed[0])
+            finals[parsed[0]] = child
     old = sorted(finals)[: -max(keep, 1)]
-    if not old:
-        return 0
+    whole = [epoch for epoch in old if finals[epoch].length]
+    if len(whole) < len(old):
+        _delete_junk(ports, tenure, {epoch: finals[epoch] for epoch in old if not finals[epoch].length})
     archive = tenure.paths.archive(tenure.generation)
-    moved = 0
+    return sum(_archive(ports, finals[epoch].path, archive) for epoch in whole) if whole else 0
+
+
+def _archive(ports: Ports, path: str, archive: str) -> bool:
+    """One that cannot be moved does not hold up the others."""
     try:
         ports.files.mkdirs(archive)
-        for epoch in old:
-            name = snapshot_name(epoch, SnapshotState.FINAL)
-            ports.files.rename(join(tenure.directory, name), join(archive, name))
-            moved += 1
+        ports.files.rename(path, join(archive, base_name(path)))
+    except StorageError as error:
+        log.warning("purge %s: %s", path, error)
+        return False
+    return True
+
+
+def _delete_junk(ports: Ports, tenure: Tenure, empty: Mapping[int, FileStatus]) -> None:
+    try:
+        known = archived_epochs(ports.files, tenure.paths)
     except StorageError as error:
         log.warning("purge %s: %s", tenure.directory, error)
-    return moved
+        return
+    _delete(ports, [file.path for epoch, file in empty.items() if epoch in known], "sweep")
 
 
 def _only_when_final(tenure: Tenure) -> None:

@@ -81,7 +81,6 @@ class Snapshot:
     owner: str
     epoch: int
     written_at: str
-    previous: str = NO_SNAPSHOT
     cluster_id: str = UNKNOWN_ID
     location: str = ""
     start: str = UNKNOWN_START
@@ -92,9 +91,10 @@ class Snapshot:
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
     debts: tuple[HivePartition, ...] = ()
-    registered: tuple[HivePartition, ...] = ()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
+    registered: tuple[HivePartition, ...] = ()
+    previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -477,8 +477,8 @@ MUTANTS = (
         "old finals are deleted, not archived",
         HYGIENE,
         (
-            "            ports.files.rename(join(tenure.directory, name), join(archive, name))\n",
-            "            ports.files.delete(join(tenure.directory, name))\n",
+            "        ports.files.rename(path, join(archive, base_name(path)))\n",
+            "        ports.files.delete(path)\n",
         ),
     ),
     _mutant("one final less is kept", HYGIENE, ("[: -max(keep, 1)]", "[: -max(keep - 1, 1)]")),

@@ -35,11 +35,14 @@ class WatchedNameNode(NameNode):
         return node
 
     def delete(self, path: str) -> bool:
+        node = self.node(path)
+        junk = isinstance(node, FileNode) and not node.content and path.startswith(LEDGERS)
         done = super().delete(path)
         if done and "/_tmp/" in path:
             self.count["sweeps"] += 1
         if (
             done
+            and not junk
             and path.endswith(".final")
             and path.startswith((WAREHOUSE, LEDGERS))
             and "/init-" not in path
@@ -94,7 +97,9 @@ class WatchedNameNode(NameNode):
                 self.count["roll-forward of a half-moved epoch"] += 1
 
     def _snapshot_moved(self, target: str, node: FileNode) -> None:
-        if target.endswith(".final") and target.startswith(LEDGERS):
+        if target.endswith(".final") and not node.content:
+            self.count["junk final of an archived epoch"] += 1
+        elif target.endswith(".final") and target.startswith(LEDGERS):
             self.fruitless[parent(parent(target))] = 0
             self.finished += _addresses(node.content)
         elif target.endswith(".pending") and not node.content:

@@ -1,0 +1,199 @@
+"""The archive of old snapshots under repeated calls: junk neither wedges it nor hides the history; damage stays told."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.ledger.audit import audit_history
+from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.hygiene import purge
+from kafka2hive.ledger.init import init
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.errors import Stop
+from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.service.identity import new_owner
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import FileSystem, FileWriter, StorageError
+from tests.unit.cli_ledger import TABLE, local, pending_service
+
+KEEP = 2
+
+
+class Repeating(LocalFileSystem):
+    """Remembers the calls about one epoch's snapshot and can carry them out once more, as a client's retries may be."""
+
+    def __init__(self, epoch: str) -> None:
+        super().__init__()
+        self._epoch = epoch
+        self._sent: list[tuple[str, ...]] = []
+
+    def create(self, path: str) -> FileWriter:
+        if self._epoch in path:
+            self._sent.append((path,))
+        return super().create(path)
+
+    def rename(self, source: str, target: str) -> None:
+        if self._epoch in source:
+            self._sent.append((source, target))
+        super().rename(source, target)
+
+    def repeat(self) -> None:
+        sent, self._sent = self._sent, []
+        for call in sent:
+            with suppress(StorageError):  # nobody hears the answer
+                if len(call) == 1:
+                    super().create(call[0]).close()
+                else:
+                    super().rename(*call)
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> Ports:
+    return replace(pending_service(tmp_path).wiring.ports, files=Repeating("/e000001."))
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> LedgerPaths:
+    return LedgerPaths(f"{tmp_path.as_uri()}/archived", TABLE)
+
+
+def began(ports: Ports, paths: LedgerPaths) -> Tenure:
+    return start(
+        ports, StartOrder(paths, lambda: None, Owners(new_owner), f"{paths.root}/table", KEEP)
+    ).tenure
+
+
+def epochs(ports: Ports, tenure: Tenure, count: int) -> Tenure:
+    for number in range(count):
+        snapshot = draft(tenure, "demo", f"2013-01-01T00:00:{number:02d}Z", Change())
+        tenure = publish_epoch(ports, tenure, snapshot).tenure
+    return tenure
+
+
+@pytest.fixture
+def tenure(ports: Ports, paths: LedgerPaths) -> Tenure:
+    """Six epochs, the first ones archived, and of epoch 1 every call carried out once more since."""
+    init(ports, paths, "demo", f"{paths.root}/table")
+    made = epochs(ports, began(ports, paths), 6)
+    assert purge(ports, made, KEEP) == 5
+    assert isinstance(ports.files, Repeating)
+    ports.files.repeat()
+    junk = local(made.directory) / "e000001.final"
+    assert junk.exists() and not junk.stat().st_size, "no junk was made"
+    return made
+
+
+def history(files: FileSystem, paths: LedgerPaths) -> list[int]:
+    snapshots = list(final_snapshots(files, paths, look(files, paths).directory))[::-1]
+    assert audit_history(snapshots) == ()
+    return [snapshot.epoch for snapshot in snapshots]
+
+
+def archived(paths: LedgerPaths) -> list[str]:
+    return sorted(p.name for p in local(paths.archives).rglob("*.final"))
+
+
+def here(tenure: Tenure) -> list[str]:
+    return sorted(p.name for p in local(tenure.directory).iterdir())
+
+
+def names(numbers: Iterable[int]) -> list[str]:
+    return [f"e{number:06d}.final" for number in numbers]
+
+
+def test_junk_of_repeated_calls_does_not_wedge_the_archive_and_goes(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure
+) -> None:
+    assert history(ports.files, paths) == list(range(7))
+    tenure = epochs(ports, tenure, 3)
+    assert purge(ports, tenure, KEEP) == 3
+    assert (archived(paths), here(tenure)) == (names(range(8)), names([8, 9]))
+    assert history(ports.files, paths) == list(range(10))
+
+
+def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure
+) -> None:
+    """The next generation has an archive directory of its own, in which epoch 1 is not yet."""
+    epochs(ports, tenure, 3)
+    successor = began(replace(ports, clock=Tomorrow()), paths)
+    assert (archived(paths), here(successor)) == (names(range(8)), names([8, 9]))
+    assert len(list(local(paths.archives).iterdir())) == 2
+    assert history(ports.files, paths) == list(range(10))
+
+
+class Tomorrow:
+    """Another second than that of the first start."""
+
+    def now(self) -> str:
+        return "2099-01-01T00:00:00Z"
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def epoch_ms(self) -> int:
+        return 0
+
+    def sleep(self, seconds: float) -> None:
+        """No time passes."""
+
+
+@pytest.mark.parametrize("archive", ["00000101T000000Z", "99991231T235959Z"])
+def test_an_empty_file_beside_the_archived_snapshot_of_its_epoch_is_no_damage(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure, archive: str
+) -> None:
+    """Left by an earlier version; in an archive that sorts before or behind the one of the real snapshot."""
+    other = local(paths.archives) / archive
+    other.mkdir()
+    (local(tenure.directory) / "e000001.final").rename(other / "e000001.final")
+    assert history(ports.files, paths) == list(range(7))
+    tenure = epochs(ports, tenure, 2)
+    assert purge(ports, tenure, KEEP) == 2
+    assert history(ports.files, paths) == list(range(9))
+
+
+@pytest.mark.parametrize("where", ["archive", "directory"])
+@pytest.mark.parametrize("left", [b"", b"cut off"])
+def test_a_snapshot_that_is_really_damaged_is_told_with_and_without_junk_beside_it(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure, left: bytes, where: str
+) -> None:
+    (real,) = local(paths.archives).rglob("e000001.final")
+    damaged = real if where == "archive" else local(tenure.directory) / "e000005.final"
+    damaged.write_bytes(left)
+    for _ in range(2):
+        with pytest.raises(Stop) as stopped:
+            history(ports.files, paths)
+        assert stopped.value.code == "ledger.damaged"
+        (local(tenure.directory) / "e000001.final").unlink(missing_ok=True)  # the junk
+
+
+def test_an_empty_final_whose_real_one_is_nowhere_is_neither_moved_nor_deleted(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure
+) -> None:
+    (real,) = local(paths.archives).rglob("e000001.final")
+    real.unlink()
+    tenure = epochs(ports, tenure, 2)
+    assert purge(ports, tenure, KEEP) == 2
+    assert here(tenure) == names([1, 7, 8])
+    with pytest.raises(Stop):
+        history(ports.files, paths)
+
+
+def test_one_snapshot_that_cannot_be_archived_does_not_hold_up_the_others(
+    ports: Ports, paths: LedgerPaths, tenure: Tenure
+) -> None:
+    tenure = epochs(ports, tenure, 3)
+    (archive,) = local(paths.archives).iterdir()
+    (archive / "e000005.final").touch()
+    assert purge(ports, tenure, KEEP) == 2
+    assert here(tenure) == names([5, 8, 9])
+    assert history(ports.files, paths) == list(range(10))
