@@ -51,7 +51,7 @@ def encode(snapshot: Snapshot) -> bytes:
     lines += [_line("compared", hive_lines.compared(c)) for c in snapshot.compared]
     lines += [_line("forgotten", hive_lines.forgotten(f)) for f in snapshot.forgotten]
     body = ("\n".join(lines) + "\n").encode()
-    return body + b"checksum " + _checksum(body).encode() + b"\n"
+    return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
 
 
 def checksum_of(snapshot: Snapshot) -> str:
@@ -64,17 +64,13 @@ def written(snapshot: Snapshot, text: bytes) -> Snapshot:
     return snapshot.with_checksum(text[text.rfind(_CHECKSUM) + len(b"checksum ") : -1].decode())
 
 
-def _checksum(body: bytes) -> str:
-    return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
 def decode(data: bytes) -> Snapshot:
     """Raises SnapshotDamaged, naming what is wrong."""
     at = data.rfind(b"\n" + _CHECKSUM)
     if at < 0:
         raise SnapshotDamaged("no checksum line: cut off, or not a snapshot")
     body, tail = data[: at + 1], data[at + 1 :]
-    if tail != b"checksum " + _checksum(body).encode() + b"\n":
+    if tail != _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n":
         raise SnapshotDamaged("the checksum does not match: the file was changed")
     try:
         return written(_decode(body.decode()), data)
