@@ -35,5 +35,5 @@ def _table(rule: TableRule) -> list[Text | str]:
 def _bucket(bucketing: Bucketing) -> str:
     if not bucketing.path:
         return "unpartitioned"
-    time = bucketing.field if bucketing.time is BucketTime.EVENT else f"{bucketing.time.value} time"
+    time = bucketing.field_text if bucketing.time is BucketTime.EVENT else f"{bucketing.time.value} time"
     return f"{bucketing.path} by {time} in {bucketing.zone}"

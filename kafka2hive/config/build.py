@@ -7,11 +7,13 @@ from urllib.parse import parse_qs
 
 from kafka2hive.config import schema
 from kafka2hive.config.check_service import hive_url
+from kafka2hive.config.event_field import event_field
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.table_options import (
     GROUP,
     bucket_time,
     columns_of,
+    declared_columns,
     epoch_milliseconds,
     metadata_names,
     with_defaults,
@@ -142,6 +144,7 @@ def _rule(table: schema.Table, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
     columns = columns_of(table)
     bucket = table.bucket
+    event = None if bucket.field is None else event_field(bucket.field, declared_columns(table))
     name = table.table if GROUP.search(table.table) else table.table.lower()
     return TableRule(
         table=name,
@@ -149,14 +152,17 @@ def _rule(table: schema.Table, storage: StorageOptions, line: int) -> TableRule:
         pattern=table.pattern,
         start=_start(table),
         format=table.format,
-        columns=tuple(Column(column, text) for column, text in columns.items()),
+        columns=tuple(
+            Column(c.name, c.type, () if c.path is None else c.keys, c.unit) for c in declared_columns(table)
+        ),
         metadata=tuple((MetadataColumn(kind), name) for kind, name in metadata_names(table.metadata)),
         bucketing=Bucketing(
             path=bucket.path,
             time=BucketTime(bucket_time(bucket)),
-            field=bucket.field,
+            field=None if event is None else event.column,
             unit=bucket.unit or "ms",
             zone=bucket.zone or table.zone,
+            inner=() if event is None else event.inner,
         ),
         zone=table.zone,
         tombstones=Tombstones(table.tombstones),

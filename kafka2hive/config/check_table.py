@@ -6,12 +6,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from kafka2hive.config import schema
 from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
 from kafka2hive.config.check_service import check_location, fault_of_table
+from kafka2hive.config.event_field import NoSuchField, event_field
 from kafka2hive.config.problems import Path, Problems
 from kafka2hive.config.structure import closest
 from kafka2hive.config.table_options import (
     GROUP,
+    DeclaredColumn,
     bucket_time,
     columns_of,
+    declared_columns,
     epoch_milliseconds,
     metadata_names,
     with_defaults,
@@ -126,14 +129,15 @@ class TableCheck:
     def _check_columns(self, has_hive: bool) -> None:
         table = self._table
         lower: set[str] = set()
-        for name, text in table.columns.items():
-            path = self._path("columns", name)
+        for column in declared_columns(table) if table.columns else ():
+            name, path = column.name, self._path("columns", column.place)
             if not _COLUMN.fullmatch(name):
                 self._problems.add(path, "a column's name has letters, digits and _, at most 128")
             elif name.lower() in lower:
                 self._problems.add(path, "the column stands here twice (Hive ignores case)")
             else:
-                self._check_type(path, text)
+                self._check_type(path, column.type)
+                self._check_source(path, column)
             lower.add(name.lower())
         if table.format == "raw" and not (
             len(columns_of(table)) == 1
@@ -144,6 +148,19 @@ class TableCheck:
         if not columns_of(table) and (table.create or not has_hive):
             why = "to create it" if table.create else "because there is no hive section to read them from"
             self._problems.add(("tables", self._index), f"columns are required {why}")
+
+    def _check_source(self, path: Path, column: DeclaredColumn) -> None:
+        """Where its value comes from, and the unit of its numbers."""
+        if (column.path is not None or column.unit is not None) and self._table.format == "raw":
+            self._problems.add(path, "from and unit are for format json: a raw column is the whole value")
+            return
+        try:
+            column.keys  # noqa: B018  for what it raises
+        except ValueError as error:
+            self._problems.add((*path, "from"), str(error))
+        if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
+            message = f"is used with a timestamp or a date, {column.name} is {column.type}"
+            self._problems.add((*path, "unit"), message)
 
     def _check_type(self, path: Path, text: str) -> None:
         if _PLAIN_TYPES.fullmatch(text):
@@ -212,7 +229,7 @@ class TableCheck:
                 self._problems.add((*path, "path"), message)
 
     def _check_event_field(self, bucket: schema.Bucket, template: BucketPath, path: Path) -> None:
-        columns = columns_of(self._table)
+        columns = declared_columns(self._table)
         if bucket.field is None:
             if bucket.time == "event":
                 self._problems.add(path, "time event needs a field: the column with the event time")
@@ -222,16 +239,24 @@ class TableCheck:
             self._problems.add((*path, "field"), f"is not used with time {bucket.time}: remove one of them")
         elif not template.codes and not template.faults:
             self._problems.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
-        elif columns and bucket.field not in columns:
-            near = closest(bucket.field, columns)
-            self._problems.add((*path, "field"), f"{bucket.field} is no column of the table", near)
-        elif columns and not _EVENT_TYPES.fullmatch(columns[bucket.field]):
-            message = (
-                f"{bucket.field} is {columns[bucket.field]}; an event time is a timestamp, a date or a bigint"
-            )
+        else:
+            self._check_event_type(bucket.field, bucket, columns, path)
+
+    def _check_event_type(
+        self, field: str, bucket: schema.Bucket, columns: list[DeclaredColumn], path: Path
+    ) -> None:
+        try:
+            event = event_field(field, columns)
+        except NoSuchField as error:
+            self._problems.add((*path, "field"), str(error), error.near)
+            return
+        if event.type is None:
+            return  # the columns are Hive's, or a type of theirs is wrong and told already
+        if not _EVENT_TYPES.fullmatch(event.type):
+            message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
             self._problems.add((*path, "field"), message)
-        elif columns and bucket.unit is not None and columns[bucket.field].lower() != "bigint":
-            self._problems.add((*path, "unit"), f"is used with a bigint field only, {bucket.field} is not")
+        elif bucket.unit is not None and event.type.lower() != "bigint":
+            self._problems.add((*path, "unit"), f"is used with a bigint field only, {field} is not")
 
     def _check_writer(self) -> None:
         writer = self._table.writer

@@ -201,7 +201,9 @@ class Bucket(Section):
         "Default: event with a field, otherwise record.",
     )
     field: str | None = Field(
-        default=None, description="Column with the event time: a timestamp, a date or a bigint."
+        default=None,
+        description="Column with the event time, a timestamp, a date or a bigint; or a field of a struct column "
+        "(props.at), or the path a column takes its value from ($.props.at).",
     )
     unit: Literal["s", "ms", "us"] | None = Field(
         default=None, description="Unit of a bigint field since 1970. Default: ms."
@@ -279,6 +281,44 @@ class TableOptions(Section):
     )
 
 
+class Column(Section):
+    """A column that does not just take the JSON member of its name."""
+
+    type: str = Field(description="Hive type.")
+    path: str | None = Field(
+        default=None,
+        alias="from",
+        description="Path of its value in the record's JSON: $.props['US Gross']. Default: its name.",
+    )
+    unit: Literal["s", "ms", "us", "ns"] | None = Field(
+        default=None,
+        description="For timestamp and date: the value is a number that counts from 1970 UTC in this unit.",
+    )
+
+
+class NamedColumn(Column):
+    """A column in a list of columns."""
+
+    name: str = Field(description="Name of the column.")
+
+
+def _column_form(value: object) -> str:
+    return "(mapping)" if isinstance(value, dict | BaseModel) else "(type)"
+
+
+def _columns_form(value: object) -> str:
+    return "(list)" if isinstance(value, list) else "(mapping)"
+
+
+ColumnSetting = Annotated[
+    Annotated[str, Tag("(type)")] | Annotated[Column, Tag("(mapping)")], Discriminator(_column_form)
+]
+ColumnsSetting = Annotated[
+    Annotated[dict[str, ColumnSetting], Tag("(mapping)")] | Annotated[list[NamedColumn], Tag("(list)")],
+    Discriminator(_columns_form),
+]
+
+
 class Table(TableOptions):
     """One table, or with `pattern` a family of tables."""
 
@@ -289,9 +329,10 @@ class Table(TableOptions):
     pattern: str | None = Field(
         default=None, description="Regular expression over whole topic names, instead of topics."
     )
-    columns: dict[str, str] = Field(
+    columns: ColumnsSetting = Field(
         default_factory=dict,
-        description="Column name: Hive type. Left out: read from the existing Hive table.",
+        description="Column name: Hive type, or {type, from, unit}; or a list of {name, type, from, unit}. "
+        "Left out: read from the existing Hive table.",
     )
 
 

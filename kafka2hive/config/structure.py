@@ -56,10 +56,13 @@ def closest(word: str, known: Iterable[str]) -> str:
 def known_keys(path: Path) -> list[str]:
     """The keys that may stand in the mapping at `path`; empty where any may."""
     model: type[BaseModel] | None = schema.Map
-    for step in path:
+    steps = iter(path)
+    for step in steps:
         if isinstance(step, str) and model is not None:
             fields = {info.alias or name: info for name, info in model.model_fields.items()}
             model = _model_in(fields[step].annotation) if step in fields else None
+            if step == "columns":
+                next(steps, None)  # its keys are names of columns
     return [info.alias or name for name, info in model.model_fields.items()] if model else []
 
 

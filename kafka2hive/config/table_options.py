@@ -1,10 +1,12 @@
 """What a table's options come to, with the map's defaults and the options' own: shared by the checks and by build."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kafka2hive.config import schema
+from kafka2hive.config.json_path import parse_json_path
 
 GROUP = re.compile(r"\{([^{}]*)\}")
 """`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""
@@ -29,9 +31,41 @@ def bucket_time(bucket: schema.Bucket) -> str:
     return bucket.time or ("event" if bucket.field is not None else "record")
 
 
-def columns_of(table: schema.Table) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class DeclaredColumn:
+    """A column in any of the forms of the map; `place` is its key or number below `columns`."""
+
+    place: str | int
+    name: str
+    type: str
+    path: str | None = None
+    unit: str | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The way to its value; its name where the map says none. ValueError where that is no path."""
+        return (self.name,) if self.path is None else parse_json_path(self.path)
+
+
+def declared_columns(table: schema.Table) -> list[DeclaredColumn]:
     """The declared columns; a raw table without any has `value binary`."""
-    return table.columns or ({"value": "binary"} if table.format == "raw" else {})
+    if isinstance(table.columns, list):
+        return [
+            DeclaredColumn(number, column.name, column.type, column.path, column.unit)
+            for number, column in enumerate(table.columns)
+        ]
+    columns = [
+        DeclaredColumn(name, name, column)
+        if isinstance(column, str)
+        else DeclaredColumn(name, name, column.type, column.path, column.unit)
+        for name, column in table.columns.items()
+    ]
+    return columns or ([DeclaredColumn("value", "value", "binary")] if table.format == "raw" else [])
+
+
+def columns_of(table: schema.Table) -> dict[str, str]:
+    """The declared columns' types by name."""
+    return {column.name: column.type for column in declared_columns(table)}
 
 
 def epoch_milliseconds(text: str) -> int:

@@ -70,7 +70,7 @@ class Bucketing:
     """`path` is a Hive partition path with strftime codes and `{column}` fields, e.g. `dt=%Y-%m-%d/hr=%H/c={country}`.
 
     Empty path: an unpartitioned table. `field` names the event-time column (a timestamp, a date, or a bigint of
-    `unit`: `s`, `ms`, `us`); `zone` is an IANA name.
+    `unit`: `s`, `ms`, `us`), `inner` the fields that lead to it where that column is a struct; `zone` is an IANA name.
     """
 
     path: str
@@ -78,6 +78,12 @@ class Bucketing:
     field: str | None = None
     unit: str = "ms"
     zone: str = "UTC"
+    inner: tuple[str, ...] = ()
+
+    @property
+    def field_text(self) -> str:
+        """The event time's column, and the fields within it."""
+        return ".".join((self.field or "", *self.inner))
 
 
 class Tombstones(Enum):

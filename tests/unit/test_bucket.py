@@ -183,3 +183,16 @@ def test_a_bucketing_that_cannot_work_is_refused_before_the_first_record(
     with pytest.raises(TableError) as refused:
         Bucketer(bucketing, "UTC", schema, 0)
     assert refused.value.code == code
+
+
+def test_an_event_time_within_a_struct_is_found_and_null_where_the_struct_is_null() -> None:
+    inner = pa.struct([("deep", pa.struct([("at", pa.timestamp("us"))]))])
+    at = datetime.datetime(2013, 1, 1, 5)
+    rows = pa.RecordBatch.from_pydict(
+        {"p": pa.array([{"deep": {"at": at}}, {"deep": None}, None], inner)}, schema=pa.schema([("p", inner)])
+    )
+    paths, assigned = bucket(Bucketing("dt=%Y", field="p", inner=("deep", "at")), rows)
+    assert paths == ["dt=2013", None, None]
+    assert assigned.reasons[0].startswith("bucket.no_time: column p.deep.at is null")
+    with pytest.raises(TableError, match="no field 'it'"):
+        bucket(Bucketing("dt=%Y", field="p", inner=("it",)), rows)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from kafka2hive.config.json_path import path_text
 from kafka2hive.pipeline.decode.exact_values import (
     Fraction,
     Members,
@@ -23,7 +24,6 @@ from kafka2hive.pipeline.decode.wanted import (
     Spelling,
     Wanted,
     as_it_stands,
-    path_text,
     wanted_values,
 )
 

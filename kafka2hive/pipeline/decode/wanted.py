@@ -48,10 +48,3 @@ def wanted_values(sources: Sequence[Source], spelling: Spelling) -> Wanted:
             node = node.inner.setdefault(spelling(key), Wanted())
         node.columns.append(number)
     return root
-
-
-def path_text(keys: Sequence[str]) -> str:
-    """`$.props['US Gross']`: how a path is written in the map and in reasons."""
-    return "$" + "".join(
-        f".{key}" if key.isidentifier() else "['" + key.replace("'", "''") + "']" for key in keys
-    )

@@ -69,7 +69,7 @@ class Bucketer:
         for name in self._fields:
             _check_field(name, schema)
         if self._span is not None and bucketing.time is BucketTime.EVENT:
-            _check_event(bucketing.field, schema)
+            _check_event(bucketing, schema)
 
     def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> Assigned:
         """`record_times` gives the rows' record timestamps (epoch milliseconds) and is asked only if they count."""
@@ -137,7 +137,7 @@ class Bucketer:
             return np.zeros(len(walls), dtype=np.bool_)
         refused: npt.NDArray[np.bool_] = walls.is_null().to_numpy(zero_copy_only=False)
         what = {
-            BucketTime.EVENT: f"column {self._bucketing.field}",
+            BucketTime.EVENT: f"column {self._bucketing.field_text}",
             BucketTime.RECORD: "the record's timestamp",
             BucketTime.PROCESSING: "the time of planning",
         }[self._bucketing.time]
@@ -158,6 +158,8 @@ class Bucketer:
                 return _wall_clock(_micros(record_times(), 1_000), zone)
             case BucketTime.EVENT:
                 column = rows.column(self._bucketing.field)
+                for name in self._bucketing.inner:  # a null struct has null fields
+                    column = pc.struct_field(column, [column.type.get_field_index(name)])
                 if pa.types.is_date(column.type):
                     return _within(_micros(column.cast(pa.int32()).cast(pa.int64()), _A_DAY))
                 if pa.types.is_integer(column.type):
@@ -245,12 +247,23 @@ def _check_field(name: str, schema: pa.Schema) -> None:
         raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no one text form")
 
 
-def _check_event(name: str | None, schema: pa.Schema) -> None:
-    index = -1 if name is None else schema.get_field_index(name)
+def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:
+    index = -1 if bucketing.field is None else schema.get_field_index(bucketing.field)
     if index < 0:
         raise TableError(
-            "bucket.field", f"event time {name!r} is not a column; columns: {', '.join(schema.names)}"
+            "bucket.field",
+            f"event time {bucketing.field!r} is not a column; columns: {', '.join(schema.names)}",
         )
     dtype = schema.field(index).type
+    for name in bucketing.inner:
+        place = dtype.get_field_index(name) if pa.types.is_struct(dtype) else -1
+        if place < 0:
+            raise TableError(
+                "bucket.field", f"event time {bucketing.field_text}: no field {name!r} in {dtype}"
+            )
+        dtype = dtype.field(place).type
     if dtype not in (_NAIVE, pa.date32(), pa.int64()):
-        raise TableError("bucket.field", f"event time {name!r} is {dtype}, not timestamp, date or bigint")
+        raise TableError(
+            "bucket.field",
+            f"event time {bucketing.field_text!r} is {dtype}, not timestamp, date or bigint",
+        )

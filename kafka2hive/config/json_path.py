@@ -1,0 +1,51 @@
+"""The way to a value in a record's JSON, as the map writes it: `$.props['US Gross']`. A small part of JSONPath (RFC 9535)."""
+
+import re
+from collections.abc import Sequence
+
+MOST_STEPS = 16
+_STEP = re.compile(r"""\.(?P<name>[\w-]+)|\['(?P<single>(?:[^']|'')+)'\]|\["(?P<double>(?:[^"]|"")+)"\]""")
+_FORM = "a path is $ and then .name or ['any key'] for each object on the way"
+
+
+def parse_json_path(text: str) -> tuple[str, ...]:
+    """The keys, from the record's object inward. ValueError with the place and what may stand there.
+
+    `.name` has letters, digits, `_` and `-`; any key may stand in quotes, and a quote in it is doubled.
+    """
+    if not text.startswith("$"):
+        raise ValueError(f"{_FORM}: it begins with $, as in $.{text}")
+    keys: list[str] = []
+    at = 1
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None:
+            raise ValueError(f"character {at + 1}: {_fault(text, at)}")
+        if step["name"] is not None:
+            keys.append(step["name"])
+        elif step["single"] is not None:
+            keys.append(step["single"].replace("''", "'"))
+        else:
+            keys.append(step["double"].replace('""', '"'))
+        at = step.end()
+    if not keys:
+        raise ValueError(f"{_FORM}: $ alone is the whole record")
+    if len(keys) > MOST_STEPS:
+        raise ValueError(f"a path has at most {MOST_STEPS} steps, this one has {len(keys)}")
+    return tuple(keys)
+
+
+def _fault(text: str, at: int) -> str:
+    rest = text[at:]
+    if re.match(r"\[-?[0-9:]", rest):
+        return "elements of arrays cannot be taken; declare the column as array<..>"
+    if re.match(r"\.\.|\.\*|\[\*|\[\?", rest):
+        return "wildcards and filters cannot be used, one path is one value"
+    return _FORM
+
+
+def path_text(keys: Sequence[str]) -> str:
+    """The path as `parse_json_path` reads it."""
+    return "$" + "".join(
+        f".{key}" if re.fullmatch(r"\w+", key) else "['" + key.replace("'", "''") + "']" for key in keys
+    )
