@@ -169,6 +169,7 @@ def verify_document(service: str, result: VerifyResult) -> Document:
             "no_answer": list(table.no_answer),
             "not_checked": [*table.no_answer, *table.not_checked],
             "accepted": list(table.accepted),
+            "notes": list(table.notes),
         }
         for table in result.tables
     ]

@@ -1,6 +1,7 @@
 """The Prometheus endpoint. Fed by plain calls with numbers; names and alerts: docs/operations.md, Metrics."""
 
 import time
+from collections.abc import Iterable
 from http.server import HTTPServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -44,6 +45,9 @@ class ServiceMetrics:
         self._freshness = gauge("freshness_seconds", "Age of the newest record the table shows", "table")
         self._debts = gauge("debts", "Hive partitions with data that are not known to be registered", "table")
         self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
+        self._never_filled = gauge(
+            "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
+        )
         self._aside = gauge("tables_set_aside", "Tables that cannot go on for now: alert")
         self._epochs = counter("epoch_total", "Epochs of the service that were published")
         self._last = gauge("last_epoch_timestamp_seconds", "When the last epoch was published, Unix time")
@@ -81,6 +85,13 @@ class ServiceMetrics:
     def observe_debts(self, table: str, debts: int) -> None:
         """Set how many of a table's Hive partitions are not known to be registered."""
         self._debts.labels(table).set(debts)
+
+    def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
+        """Set which of a table's columns are NULL in every row; those told `before` are so no more."""
+        for column in before:
+            self._never_filled.labels(table, column).set(0)
+        for column in columns:
+            self._never_filled.labels(table, column).set(1)
 
     def observe_set_aside(self, tables: int) -> None:
         """Set how many tables are set aside."""

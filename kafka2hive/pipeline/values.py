@@ -82,6 +82,18 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsSeen:
+    """Of `rows` decoded records none filled the columns `empty`.
+
+    `strange`: a sample of JSON keys that no column takes, as paths; only where a column is empty.
+    """
+
+    rows: int = 0
+    empty: tuple[str, ...] = ()
+    strange: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
@@ -105,6 +117,7 @@ class TableManifest:
     seconds: tuple[tuple[str, float], ...] = ()
     refusals: tuple[Refusal, ...] = ()
     failure: TableFailure | None = None
+    columns: ColumnsSeen = ColumnsSeen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +237,7 @@ def manifest_to_json(manifest: TableManifest) -> str:
                 for r in manifest.refusals
             ],
             "failure": failure,
+            "columns": astuple(manifest.columns),
         }
     ).decode()
 
@@ -260,4 +274,5 @@ def manifest_from_json(text: str) -> TableManifest:
             for code, column, count, topic, number, offset, detail in value["refusals"]
         ),
         failure=None if value["failure"] is None else TableFailure(*value["failure"]),
+        columns=ColumnsSeen(value["columns"][0], *map(tuple, value["columns"][1:])),
     )

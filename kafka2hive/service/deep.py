@@ -19,7 +19,13 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.audit.compare import PlaceDifferences, as_multisets, by_place
-from kafka2hive.pipeline.audit.file_rows import UNREADABLE, file_schema, is_readable, read_rows
+from kafka2hive.pipeline.audit.file_rows import (
+    UNREADABLE,
+    file_schema,
+    filled_columns,
+    is_readable,
+    read_rows,
+)
 from kafka2hive.pipeline.audit.replay import LETTER_PLACE, LETTERS, Replay, letter_columns, replay
 from kafka2hive.pipeline.audit.row_hash import comparable
 from kafka2hive.pipeline.audit.rows import OUTSIDE, Paths, PlaceColumns, Rows, Span
@@ -39,11 +45,15 @@ Advance = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class DeepAudit:
-    """What was found: `not_checked` is what cannot be compared, `no_answer` what a service did not answer."""
+    """What was found: `not_checked` is what cannot be compared, `no_answer` what a service did not answer.
+
+    `notes` is what may be meant as it is.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     no_answer: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -78,6 +88,8 @@ class Deep:
         self._gone: list[Unreadable] = []
         self._compacted = 0
         self._uncompared: Counter[str] = Counter()
+        self._filled: set[str] = set()
+        self._rows = 0
 
     def audit(self, finals: Sequence[Snapshot], kafka: KafkaAdmin) -> DeepAudit:
         """Raises StorageError. A Kafka that does not answer is told in `no_answer`."""
@@ -96,6 +108,7 @@ class Deep:
         there, gone = still_there(unit, logs)
         self._gone += gone
         contents = self._concurrency.map(self._read, unit.files)
+        self._note_filled(unit, contents)
         columns = self._common_columns(unit, contents)
         place = self._place if self._place and self._place.tells_apart(unit.ranges) else None
         # rows that know no place cannot be told apart by piece
@@ -213,6 +226,12 @@ class Deep:
         self._audit.findings.append(damage)
         return data if is_readable(data) else None
 
+    def _note_filled(self, unit: Unit, contents: Sequence[bytes | None]) -> None:
+        for file, data in zip(unit.files, contents, strict=True):
+            if data is not None and file.kind is FileKind.DATA:
+                self._filled |= filled_columns(data)
+                self._rows += file.rows
+
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:
         """The columns that the map and all of the unit's files have, of types that compare."""
         shared = {name: name for name in self._schema.names}
@@ -225,6 +244,9 @@ class Deep:
         return shared
 
     def _tell_what_was_left_out(self, homeless: Sequence[DataFile]) -> None:
+        from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
+        empty = [name for name in from_value if name not in self._filled] if self._rows else []
+        self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
         told = self._audit.not_checked
         told += summed(self._gone)
         if self._compacted:

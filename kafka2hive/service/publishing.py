@@ -9,18 +9,22 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import check_accounts
-from kafka2hive.pipeline.values import TableManifest
+from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
 from kafka2hive.service.dead_letters.share import check_dead_letters
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One table's epoch, ready to be committed. Times are record timestamps in epoch milliseconds."""
+    """One table's epoch, ready to be committed. Times are record timestamps in epoch milliseconds.
+
+    `columns`: which columns its records left empty.
+    """
 
     change: Change
     total: Account
     newest_ms: int | None
     oldest_ms: int | None
+    columns: ColumnsSeen
 
 
 def judge_manifests(
@@ -63,7 +67,7 @@ def judge_manifests(
         location=location,
         newest_ms=newest,
     )
-    return Outcome(change, total, newest, oldest)
+    return Outcome(change, total, newest, oldest, _columns(manifests))
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
@@ -78,6 +82,14 @@ def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, i
         for topic_partition, epoch in manifest.leader_epochs:
             newest[topic_partition] = max(epoch, newest.get(topic_partition, -1))
     return newest
+
+
+def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
+    """Over all tasks that decoded anything: empty is what is empty in each of them."""
+    some = [manifest.columns for manifest in manifests if manifest.columns.rows]
+    empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
+    strange = tuple(dict.fromkeys(key for seen in some for key in seen.strange)) if empty else ()
+    return ColumnsSeen(sum(seen.rows for seen in some), empty, strange)
 
 
 def _texts(ranges: Sequence[OffsetRange]) -> str:

@@ -25,6 +25,7 @@ from kafka2hive.observe.notify import Notifier
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.catalogue import Catalogue
+from kafka2hive.service.columns.never_filled import ColumnWatch
 from kafka2hive.service.compare.with_hive import hive_gate
 from kafka2hive.service.conditions.telling import ConditionTeller
 from kafka2hive.service.dump import Dump
@@ -99,6 +100,7 @@ class Run:
         gate = hive_gate(self._map, self._catalogue)
         self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started, gate)
         self._watcher = EpochWatcher(self._metrics, self._began)
+        self._columns = ColumnWatch(self._metrics)
         self._follower = GroupFollower(self._kafka, group) if group else None
         self._view = KafkaView(self._kafka, wiring.ports.clock)
         self._registrar: Registrar | None = None
@@ -134,7 +136,8 @@ class Run:
                     self._map.service,
                     self._wiring.processes,
                 )
-                listeners: list[Listener] = [self._watcher] + ([self._follower] if self._follower else [])
+                listeners: list[Listener] = [self._watcher, self._columns]
+                listeners += [self._follower] if self._follower else []
                 slots = session_slots(spark, self._map.limits.tasks_per_core)
                 dump = Dump(
                     self._wiring, self._view, self._holding, Reporter(listeners), slots, self._order.once

@@ -69,7 +69,8 @@ class VerifiedTable:
     """One table's audit: what was looked at, and what was found.
 
     `accepted`: what a person gave up, so no finding.
-    `no_answer` says which service did not answer, `not_checked` what cannot be checked any more or at all.
+    `no_answer` says which service did not answer, `not_checked` what cannot be checked any more or at all, `notes` what
+    is as the map says, but perhaps not as it was meant.
     """
 
     table: str
@@ -81,6 +82,7 @@ class VerifiedTable:
     no_answer: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,7 @@ def _verify_table(
     findings = [*audit_history(history.all), *audit_place(wiring.ports.files, history.view)]
     no_answer: list[str] = []
     not_checked: list[str] = []
+    notes: list[str] = []
     lost = lost_paths(history.all)
     files, concurrency = wiring.ports.files, wiring.ports.concurrency
     findings += audit_presence(
@@ -215,6 +218,7 @@ def _verify_table(
         findings += found.findings
         no_answer += found.no_answer
         not_checked += found.not_checked
+        notes += found.notes
     elif order.contents:
         findings += audit_contents(files, concurrency, history.finals, lost, progress.advance)
     if order.against is not None and settings is not None:
@@ -241,6 +245,7 @@ def _verify_table(
         tuple(dict.fromkeys(no_answer)),
         tuple(not_checked),
         accepted(history.newest),
+        tuple(notes),
     )
 
 

@@ -15,10 +15,18 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import Source, make_decoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
-from tests.contract.decode_reference import reference
+from tests.contract.decode_reference import Sources, reference
+from tests.contract.test_decode_paths import (
+    SHARED,
+    SHARED_SOURCES,
+    SMALL,
+    other_case,
+    shared,
+    spelled,
+)
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged, restructured
 from tests.services.flights import flights
@@ -81,6 +89,27 @@ def fuzz_wide(seed: int, count: Counter[str]) -> None:
     _batch(seed, good_wide(), WIDE, count)
 
 
+@cache
+def good_paths() -> tuple[bytes, ...]:
+    return tuple(orjson.dumps(shared(i)) for i in range(300))
+
+
+@cache
+def good_cases() -> tuple[bytes, ...]:
+    dice = random.Random(0)
+    return tuple(orjson.dumps(other_case(dice, spelled(i))) for i in range(300))
+
+
+def fuzz_paths(seed: int, count: Counter[str]) -> None:
+    """Columns that take their values by paths, some of them the same ones, and numbers as times."""
+    _batch(seed, good_paths(), SHARED, count, SHARED_SOURCES)
+
+
+def fuzz_cases(seed: int, count: Counter[str]) -> None:
+    """Keys that match columns and fields of structs whatever their case."""
+    _batch(seed, good_cases(), SMALL, count, any_case=True)
+
+
 def fuzz_raw(seed: int, count: Counter[str]) -> None:
     """Format raw, as binary and as text."""
     dice = random.Random(seed)
@@ -113,7 +142,14 @@ def _one(dice: random.Random, message: bytes, sources: Sequence[bytes]) -> bytes
     return restructured(dice, orjson.loads(message))
 
 
-def _batch(seed: int, sources: Sequence[bytes], schema: pa.Schema, count: Counter[str]) -> None:
+def _batch(
+    seed: int,
+    sources: Sequence[bytes],
+    schema: pa.Schema,
+    count: Counter[str],
+    paths: Sources | None = None,
+    any_case: bool = False,
+) -> None:
     dice = random.Random(seed)
     share = dice.choice((0.01, 0.1, 0.5, 0.9, 1.0))
     picked = [dice.randrange(len(sources)) for _ in range(MESSAGES)]
@@ -122,10 +158,12 @@ def _batch(seed: int, sources: Sequence[bytes], schema: pa.Schema, count: Counte
     for i in hurt:
         messages[i] = _one(dice, messages[i], sources)
     zone = dice.choice(ZONES)
-    sample = {i: reference(messages[i], schema, zone) for i in dice.sample(hurt, min(SAMPLE, len(hurt)))}
-    clean = _clean(sources, schema, zone)
+    looked_at = dice.sample(hurt, min(SAMPLE, len(hurt)))
+    sample = {i: reference(messages[i], schema, zone, paths, any_case) for i in looked_at}
+    clean = _clean(sources, schema, zone, paths, any_case)
+    given = [Source(*paths[name]) for name in schema.names] if paths else []
     for tile_from in (1, 10**9):  # with the way for messages that follow a template, and without
-        decoded = _checked(JsonDecoder(schema, zone, tile_from), messages)
+        decoded = _checked(JsonDecoder(schema, zone, tile_from, given, any_case), messages)
         _same_as_alone(decoded, picked, hurt, clean)
         _as_reference(decoded, sample, messages)
     count["damaged messages"] += len(hurt)
@@ -137,12 +175,17 @@ def _batch(seed: int, sources: Sequence[bytes], schema: pa.Schema, count: Counte
 _CLEAN: dict[tuple[int, str], pa.RecordBatch] = {}
 
 
-def _clean(sources: Sequence[bytes], schema: pa.Schema, zone: str) -> pa.RecordBatch:
+def _clean(
+    sources: Sequence[bytes], schema: pa.Schema, zone: str, paths: Sources | None, any_case: bool
+) -> pa.RecordBatch:
     """The good records, decoded among themselves and as the reference says."""
     known = _CLEAN.get((id(sources), zone))
     if known is None:
-        known = JsonDecoder(schema, zone).decode(pa.array(sources, pa.binary())).rows
-        if [repr(row) for row in known.to_pylist()] != [repr(reference(m, schema, zone)) for m in sources]:
+        given = [Source(*paths[name]) for name in schema.names] if paths else []
+        decoder = JsonDecoder(schema, zone, sources=given, any_case=any_case)
+        known = decoder.decode(pa.array(sources, pa.binary())).rows
+        wanted = [reference(m, schema, zone, paths, any_case) for m in sources]
+        if [repr(row) for row in known.to_pylist()] != [repr(row) for row in wanted]:
             raise Finding("good records are not decoded as the reference says")
         _CLEAN[id(sources), zone] = known
     return known

@@ -9,7 +9,16 @@ import pytest
 
 from tests.fuzz.watch import Report, fuzz
 
-EXAMPLES = {"flights": 400, "wide": 60, "raw": 20, "snapshots": 150, "names": 60, "maps": 60}
+EXAMPLES = {
+    "flights": 400,
+    "wide": 60,
+    "paths": 40,
+    "cases": 40,
+    "raw": 20,
+    "snapshots": 150,
+    "names": 60,
+    "maps": 60,
+}
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
 

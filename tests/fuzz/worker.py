@@ -14,6 +14,8 @@ from time import monotonic
 TARGETS = {
     "flights": "records",
     "wide": "records",
+    "paths": "records",
+    "cases": "records",
     "raw": "records",
     "snapshots": "snapshots",
     "names": "names",

@@ -29,6 +29,21 @@ def is_readable(data: bytes) -> bool:
     return True
 
 
+def filled_columns(data: bytes) -> set[str]:
+    """Columns of which the file holds any value, by its footer; one that the footer does not count is taken for filled.
+
+    A struct counts by its fields, an array by its elements. Raises UNREADABLE.
+    """
+    metadata = pq.read_metadata(BytesIO(data))
+    filled = set()
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(metadata.num_columns)):
+            counted = column.statistics
+            if counted is None or not counted.has_null_count or counted.null_count < column.num_values:
+                filled.add(column.path_in_schema.split(".")[0])
+    return filled
+
+
 def read_rows(
     data: bytes, columns: Mapping[str, str], place: PlaceColumns | None, span: Span, bucket: int, file: int
 ) -> Rows:

@@ -15,10 +15,9 @@ from kafka2hive.config.values import MetadataColumn, Tombstones
 from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.decode import Source, make_decoder
+from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.delivered import Delivered, check_accounts
 from kafka2hive.pipeline.task.bucket import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -27,9 +26,11 @@ from kafka2hive.pipeline.task.dead_letters import (
     dead_letter_path,
     dead_letters,
 )
+from kafka2hive.pipeline.task.filled import FilledColumns
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import row_schema, rows_of_nulls, with_metadata
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
+from kafka2hive.pipeline.task.sources import value_schema, value_sources
 from kafka2hive.pipeline.task.template import parse_template
 from kafka2hive.pipeline.task.write import Destination
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
@@ -40,16 +41,6 @@ Refused = tuple[Positions, list[str]]
 NOWHERE: Positions = np.array([], dtype=np.int64)
 _UNREADABLE = "headers.utf8: the name of a header is not UTF-8"
 LARGEST_VALUE = 64 * 1024 * 1024  # what a decoder takes; a larger value is a dead letter
-
-
-def value_schema(table: TableSettings) -> pa.Schema:
-    """The columns that come from the value."""
-    return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
-
-
-def value_sources(table: TableSettings) -> list[Source]:
-    """Where each of them stands in the value."""
-    return [Source(column.path or (column.name,), column.unit) for column in table.columns]
 
 
 def written_schema(table: TableSettings) -> pa.Schema:
@@ -93,6 +84,7 @@ class TableRun:
             )
         except ValueError as error:
             raise TableError("decode.schema", f"{task.table}: {error}") from error
+        self._filled = FilledColumns(table)
         whole = row_schema(values, table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
         written = written_schema(table)
@@ -210,6 +202,7 @@ class TableRun:
         if alive is not None:
             values = values.take(pa.array(alive))
         decoded = self._decoder.decode(values)
+        self._filled.note(decoded.rows, values)
         if len(decoded.rejected):
             rejected = decoded.rejected.to_numpy().astype(np.int64)
             accepted = decoded.accepted.to_numpy().astype(np.int64)
@@ -293,6 +286,7 @@ class TableRun:
             oldest_ms=self._oldest_ms,
             seconds=tuple(self._seconds.items()),
             refusals=self._refusals.most_frequent(),
+            columns=self._filled.seen(),
         )
 
     def _range_accounts(self) -> tuple[RangeAccount, ...]:

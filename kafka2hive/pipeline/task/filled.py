@@ -1,0 +1,60 @@
+"""Which columns the records of a task filled, and which keys they had that no column takes: for the warning about typos."""
+
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from kafka2hive.config.json_path import path_text
+from kafka2hive.pipeline.decode.wanted import Wanted, as_it_stands, in_small_letters, wanted_values
+from kafka2hive.pipeline.task.sources import value_sources
+from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+
+MOST_MESSAGES = 20
+MOST_KEYS = 100
+LONGEST_MESSAGE = 64 * 1024
+LONGEST_KEY = 128
+
+
+class FilledColumns:
+    """Costs a look at each column's count of nulls until it is filled, and a few messages' keys where one is not."""
+
+    def __init__(self, table: TableSettings) -> None:
+        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._wanted = wanted_values(value_sources(table), self._spelling)
+        self._empty = [column.name for column in table.columns] if table.format == "json" else []
+        self._rows = 0
+        self._looked_at = 0
+        self._strange: dict[str, None] = {}
+
+    def note(self, rows: pa.RecordBatch, messages: pa.BinaryArray) -> None:
+        """`messages` is what `rows` were decoded from, refused ones among them."""
+        self._rows += len(rows)
+        self._empty = [name for name in self._empty if rows.column(name).null_count == len(rows)]
+        if self._empty and self._looked_at < MOST_MESSAGES:
+            for message in messages.slice(0, MOST_MESSAGES - self._looked_at).to_pylist():
+                self._looked_at += 1
+                self._look_at(message)
+
+    def _look_at(self, message: bytes) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            return
+        try:
+            document = orjson.loads(message)
+        except orjson.JSONDecodeError:
+            return
+        self._compare(document, self._wanted, ())
+
+    def _compare(self, value: Any, wanted: Wanted, path: tuple[str, ...]) -> None:
+        if not isinstance(value, dict):
+            return
+        for key, inner in value.items():
+            known = wanted.inner.get(self._spelling(key))
+            if known is not None:
+                if known.inner:
+                    self._compare(inner, known, (*path, key))
+            elif len(self._strange) < MOST_KEYS and len(key) <= LONGEST_KEY:
+                self._strange[path_text((*path, key))] = None
+
+    def seen(self) -> ColumnsSeen:
+        return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._strange) if self._empty else ())

@@ -1,0 +1,1 @@
+"""What a run notices about the columns of its tables."""
