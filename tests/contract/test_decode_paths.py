@@ -95,16 +95,20 @@ CASES: list[tuple[str, str, Any]] = [
 
 
 def one(decoder: JsonDecoder, message: str) -> Any:
-    """The outcome of the message in the middle of others, which come out as null."""
+    """The outcome of the message alone; among others, which come out as null, it is the same."""
     quiet = b'{"nothing":null}'
-    decoded = decoder.decode(pa.array([quiet, message.encode(), quiet], pa.binary()))
+    alone = outcomes(decoder, [message.encode()])
+    assert outcomes(decoder, [quiet, message.encode(), quiet]) == [None, *alone, None]
+    return alone[0]
+
+
+def outcomes(decoder: JsonDecoder, messages: list[bytes]) -> list[Any]:
+    decoded = decoder.decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
-    accepted = decoded.accepted.to_pylist()
-    values = decoded.rows.column(0).to_pylist()
-    assert all(values[accepted.index(at)] is None for at in (0, 2))
-    if 1 in accepted:
-        return values[accepted.index(1)]
-    return Dead(decoded.reasons[0].as_py().split(":")[0])
+    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
+    dead = (Dead(reason.split(":")[0]) for reason in decoded.reasons.to_pylist())
+    found |= dict(zip(decoded.rejected.to_pylist(), dead, strict=True))
+    return [found[place] for place in range(len(messages))]
 
 
 @pytest.mark.parametrize("tile_from", [1, 10**9])

@@ -12,12 +12,18 @@ from confluent_kafka import IsolationLevel, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import OffsetSpec
 
-from kafka2hive.config.values import Bucketing, BucketTime, MetadataColumn, StorageOptions, Tombstones
+from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, StorageOptions, Tombstones
 from kafka2hive.model.account import Account
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.values import TableManifest, TaskPlan, manifest_from_json, manifest_to_json
+from kafka2hive.pipeline.values import (
+    ColumnsSeen,
+    TableManifest,
+    TaskPlan,
+    manifest_from_json,
+    manifest_to_json,
+)
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
 from tests.services.flights import flights
 from tests.services.kafka_broker import KafkaBroker
@@ -483,6 +489,33 @@ def test_only_one_bucket_is_dumped_again_when_asked_for(kafka: KafkaBroker, uniq
     assert [row["k_offset"] for row in read_rows(files, manifest)] == list(range(1, 100, 2))
     assert {file.kind for file in manifest.files} == {FileKind.DATA}
     assert total(manifest) == Account(102, 50, 51, 1, 0, 0, total(manifest).bytes)
+
+
+def test_columns_by_path_are_dumped_again_for_one_bucket_and_empty_ones_are_told(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique)
+    values = [b'{"m": {"at": %d}, "US Gross": %d, "Title": "x"}' % (n % 2 * 86_400, n) for n in range(100)]
+    produce(kafka.bootstrap, unique, values, 1)
+    table = replace(
+        table_settings(
+            "db.t", "json", metadata=PLACE, bucketing=Bucketing("dt=%Y-%m-%d", field="p", inner=("at",))
+        ),
+        columns=(
+            Column("gross", "bigint", ("US Gross",)),
+            Column("at", "timestamp", ("m", "at"), "s"),
+            Column("p", "struct<at:bigint>", ("m",)),
+            Column("title", "string"),
+        ),
+    )
+    table = replace(table, bucketing=replace(table.bucketing, unit="s"))
+    files = MemoryFiles()
+    task = table_task("db.t", offsets(unique, 0, 0, 100), only_bucket="dt=1970-01-02")
+    manifest = good(run_here(task_settings(kafka.bootstrap, table), files, task)["db.t"])
+    rows = read_rows(files, manifest)
+    assert [row["gross"] for row in rows] == list(range(1, 100, 2))
+    assert {(str(row["at"]), row["p"]["at"]) for row in rows} == {("1970-01-02 00:00:00", 86_400)}
+    assert manifest.columns == ColumnsSeen(100, ("title",), ("$.Title",))
 
 
 def test_a_column_that_is_a_hive_partition_column_is_in_the_path_and_not_in_the_file(

@@ -1,0 +1,135 @@
+"""Keys that are no column names, nested values, numbers as times, and columns that Hive spells in small letters: rows that
+HiveServer2 shows, a typo that is told, and nothing that `verify --deep` finds otherwise.
+"""
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+from tests.integration.product import Finished, command, run_once
+from tests.integration.service_map import PLACE, location, write_map
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+COUNT = 1_200
+FIRST_MS = 1_356_998_400_000  # 2013-01-01T00:00:00Z
+HOUR_MS = 3_600_000
+COLUMNS: dict[str, Any] = {
+    "id": "bigint",
+    "props": "struct<date:string,order:struct<map:int>,at:timestamp>",
+    "date_again": {"type": "string", "from": "$.props.date"},
+    "us_gross": {"type": "bigint", "from": "$['US Gross']"},
+    "day": {"type": "date", "from": "$.день", "unit": "s"},
+    "agent": {"type": "string", "from": "$.meta['user-agent']"},
+    "at": {"type": "timestamp", "from": "$.meta.at", "unit": "ms"},
+}
+
+
+def film(i: int) -> dict[str, Any]:
+    moment = datetime.datetime.fromtimestamp((FIRST_MS + i * HOUR_MS) / 1000, datetime.UTC)
+    return {
+        "id": i,
+        "Title": f"Film {i}",
+        "US Gross": i * 1000 if i % 3 else None,
+        "день": (FIRST_MS + i * HOUR_MS) // 1000,
+        "meta": {"at": FIRST_MS + i * HOUR_MS, "user-agent": f"agent {i % 5}"} if i % 100 else None,
+        "props": {"date": f"d{i}", "order": {"map": i % 7}, "at": moment.isoformat(), "Extra": [i]},
+    }
+
+
+def hour(i: int) -> str:
+    moment = datetime.datetime.fromtimestamp((FIRST_MS + i * HOUR_MS) / 1000, datetime.UTC)
+    return moment.replace(tzinfo=None).isoformat(" ")
+
+
+class Films:
+    """One topic of films, dumped once into three tables of different maps."""
+
+    def __init__(
+        self, kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", database: str, folder: Path
+    ) -> None:
+        self.hive, self.database = hive, database
+        self.uri = f"{hdfs.namenode_url}/{database}"
+        kafka.create_topic(database, 2)
+        bad = [b'{"meta":"x"}', b'{"Title":"a","TITLE":"b","props":{"at":"2013-01-01T00:00:00Z"}}']
+        produce(kafka.bootstrap, database, [*(orjson.dumps(film(i)) for i in range(COUNT)), *bad], 2)
+        self.mapped, self.found, self.typo = (f"{database}.{name}" for name in ("mapped", "found", "typo"))
+        hive.query(
+            f"create external table {self.found} (id bigint, title string, props struct<`date`:string,`at`:timestamp>)"
+            f" partitioned by (dt string) stored as parquet location '{location(self.uri, self.found)}'"
+        )
+        every = {"topics": [database], "start": "earliest", "flush": {"interval": "1s"}}
+        tables = [
+            {
+                **every,
+                "table": self.mapped,
+                "columns": COLUMNS,
+                "metadata": PLACE,
+                "bucket": {"field": "props.at"},
+            },
+            {**every, "table": self.found, "create": False, "bucket": {"field": "props.at"}},
+            {**every, "table": self.typo, "columns": {"id": "bigint", "title": "string"}},
+        ]
+        hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+        self.config = write_map(folder, database, kafka.bootstrap, self.uri, tables, hive=hive_section)
+        self.run: Finished = run_once(self.config)
+
+
+@pytest.fixture
+def films(
+    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+) -> Films:
+    return Films(kafka, hdfs, hive, hive_database, tmp_path)
+
+
+def test_what_hive_shows_is_what_the_records_hold(films: Films) -> None:
+    assert films.run.code == 0, films.run.log[-3000:]
+    assert "title (did you mean Title?)" in films.run.log
+    _hive_shows_mapped_columns(films)
+    _hive_shows_columns_found_in_hive(films)
+    _verify_finds_nothing_and_notes_the_empty_column(films)
+
+
+def _hive_shows_mapped_columns(films: Films) -> None:
+    rows = films.hive.query(
+        "select id, date_again, props.`date`, props.`order`.`map`, us_gross, cast(`day` as string), agent,"
+        f" cast(`at` as string), dt from {films.mapped} where id is not null order by id"
+    )
+    expected = []
+    for i in range(COUNT):
+        told = film(i)
+        meta, day = told["meta"], hour(i)[:10]
+        at = hour(i) if meta else None
+        agent = meta["user-agent"] if meta else None
+        expected.append((i, f"d{i}", f"d{i}", i % 7, told["US Gross"], day, agent, at, day))
+    assert rows == expected
+    dead = films.hive.query(
+        f"select detail from {films.database}.{films.database}_dead_letters where source_table = '{films.mapped}'"
+    )
+    assert [text for (text,) in dead if "$.meta" in text] == ["$.meta expects an object, got string"]
+
+
+def _hive_shows_columns_found_in_hive(films: Films) -> None:
+    rows = films.hive.query(f"select id, title, props.`date`, dt from {films.found} order by id")
+    assert rows == [(i, f"Film {i}", f"d{i}", hour(i)[:10]) for i in range(COUNT)]
+    dead = films.hive.query(
+        f"select detail from {films.database}.{films.database}_dead_letters"
+        f" where source_table = '{films.found}' and reason = 'json.ambiguous'"
+    )
+    assert dead == [("column title could take Title and TITLE of its object",)]
+
+
+def _verify_finds_nothing_and_notes_the_empty_column(films: Films) -> None:
+    done = command("verify", films.config, "--deep", "--json")
+    assert done.code == 0, done.log + done.out
+    tables = {table["table"]: table for table in done.document["tables"]}
+    assert [table["findings"] for table in tables.values()] == [[], [], []]
+    assert tables[films.typo]["notes"] == ["column title is NULL in every row"]
+    assert tables[films.mapped]["notes"] == tables[films.found]["notes"] == []
