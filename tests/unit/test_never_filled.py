@@ -64,15 +64,15 @@ def test_the_sample_of_keys_is_bounded() -> None:
 
 
 def test_the_manifest_carries_it() -> None:
-    manifest = TableManifest("db.t", 0, 1, columns=ColumnsSeen(2, ("a",), ("$['é']",)))
+    manifest = TableManifest("db.t", 0, 1, 1, columns=ColumnsSeen(2, ("a",), ("$['é']",)))
     assert manifest_from_json(manifest_to_json(manifest)) == manifest
 
 
 def test_a_column_is_empty_when_it_is_so_in_every_task_that_read_anything() -> None:
     manifests = [
-        TableManifest("db.t", 0, 1, columns=ColumnsSeen(5, ("a", "b"), ("$.x",))),
-        TableManifest("db.t", 1, 1, columns=ColumnsSeen(5, ("b", "c"), ("$.x", "$.y"))),
-        TableManifest("db.t", 2, 1),
+        TableManifest("db.t", 0, 1, 1, columns=ColumnsSeen(5, ("a", "b"), ("$.x",))),
+        TableManifest("db.t", 1, 1, 1, columns=ColumnsSeen(5, ("b", "c"), ("$.x", "$.y"))),
+        TableManifest("db.t", 2, 1, 1),
     ]
     outcome = judge_manifests("db.t", [], manifests, 0.1, frozenset(), "c", "file:///t")
     assert outcome.columns == ColumnsSeen(10, ("b",), ("$.x", "$.y"))
