@@ -69,6 +69,7 @@ DAMAGE = (
     "log cut off",
     "marker of another",
     "marker unreadable",
+    "older ledger restored",
     "partition elsewhere",
     "pending cut",
     "pending two ahead",

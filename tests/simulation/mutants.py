@@ -683,6 +683,11 @@ MUTANTS = (
         ("if owner is not None and not _is_there(files, table_directory):", "if False:"),
     ),
     _of_damage(
+        "an older ledger that was put back is taken for the newest",
+        LEDGER + "restored",
+        ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
+    ),
+    _of_damage(
         "an unreadable owner marker counts as none",
         MARKER,
         (

@@ -17,7 +17,10 @@ from tests.simulation.world import World
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A table at rest. `staged` and `moved`: the files of its pending epoch, both empty when its newest one is final."""
+    """A table at rest. `staged` and `moved`: the files of its pending epoch, both empty when its newest one is final.
+
+    `older`: the ledger's files by path as they were before the last run, for somebody who restores a backup.
+    """
 
     world: World
     hive: Hive
@@ -29,6 +32,7 @@ class Scene:
     pending: bool
     staged: tuple[DataFile, ...]
     moved: tuple[DataFile, ...]
+    older: dict[str, bytes] | None = None
 
     @property
     def children(self) -> Directory:
@@ -177,6 +181,22 @@ def ledger_gone(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.vanished"}), rebuild=True)
 
 
+def older_ledger_restored(scene: Scene) -> Harm | None:
+    """A backup from before the last run is put back, and files made since lie there."""
+    if not scene.older or not (scene.staged or scene.moved):
+        return None
+    world, top = scene.world, scene.ledger.table_directory
+    newest = {path: world.namenode.read(path) for path in world.namenode.files_below(top)}
+
+    def put(files: dict[str, bytes]) -> None:
+        ledger_gone(scene)
+        for path, content in files.items():
+            _put(world, path, content)
+
+    put(scene.older)
+    return Harm(frozenset({"ledger.restored"}), lambda: put(newest))
+
+
 def marker_of_another(scene: Scene) -> Harm | None:
     node = scene.node(owner_marker(scene.location))
     before, node.content = node.content, b'{"ledger":"%s"}' % (b"f" * 32)
@@ -237,6 +257,7 @@ DAMAGES: tuple[Damage, ...] = (
     pending_two_ahead,
     another_generation,
     ledger_gone,
+    older_ledger_restored,
     marker_of_another,
     marker_unreadable,
     partition_elsewhere,

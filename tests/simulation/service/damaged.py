@@ -68,6 +68,7 @@ class DamageSchedule:
         self.harm = Harm(frozenset())
         self.stood: dict[Any, int] = {}
         self.refetched = False
+        self.older: dict[str, bytes] = {}
 
     def prepare(self) -> None:
         prepare(self.world)
@@ -119,6 +120,8 @@ class DamageSchedule:
     def _killed_run(self) -> None:
         """Killed when a pending epoch of the table has some of its files moved; in one of four schedules not at all."""
         self._grow(TOPICS)
+        top = self.ledger.table_directory
+        self.older = {path: self.world.namenode.read(path) for path in self.world.namenode.files_below(top)}
         self.hive.down = self.world.below(2) == 0
         moved, committed = self.world.below(4), len(self.world.namenode.committed)
         lucky = self.world.below(4) == 0
@@ -156,6 +159,7 @@ class DamageSchedule:
             state == "pending",
             staged,
             moved,
+            self.older,
         )
 
     def _harm(self) -> None:
