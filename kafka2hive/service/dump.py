@@ -222,11 +222,15 @@ class Dump:
         return [b for b in self._holding.side_by_side(read, tables) if b is not None]
 
     def _count_aside(self) -> None:
-        """The lag of tables that are set aside grows, too."""
+        """The lag of tables that are set aside grows, too. For people only: no answer from Kafka stops nothing."""
         aside = {
             t.name: state for t in self._holding.set_aside_tables() if (state := t.last_state) is not None
         }
-        ends = self._kafka.ends(list(aside.values()))
+        try:
+            ends = self._kafka.ends(list(aside.values()))
+        except ServiceUnavailable as error:
+            log.debug("the lag of tables that are set aside is not known: %s", error.message)
+            return
         for name, state in aside.items():
             self._holding.tables[name].lag_records = records_waiting(state, ends)
 

@@ -13,7 +13,8 @@ from kafka2hive.ledger.alive import ProcessIdentity
 from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
 from kafka2hive.service.dump import Dump
 from kafka2hive.service.holding import Holding
@@ -327,3 +328,19 @@ def test_the_lag_of_a_table_that_is_set_aside_is_counted_and_grows(tmp_path: Pat
         kafka.ends[EARLY] = end
         dump.plan()
         assert early.lag_records == end
+
+
+def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path) -> None:
+    class Silent(Kafka):
+        """Gives `late` alone no answer, as for a topic whose only broker hangs."""
+
+        def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+            if set(wanted) == {LATE}:
+                raise ServiceUnavailable("kafka.unavailable", "no answer for late-0")
+            return super().latest(wanted)
+
+    dump, holding = make_dump_and_holding(make_wiring(tmp_path), Silent(), once=False)
+    late = holding.tables["air.late"]
+    late.shown = Snapshot("l", "once", "air.late", 1, "me", 1, "now", positions=(Position(LATE, 0, 0),))
+    assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
+    assert planned(next_epoch(dump)) == [OffsetRange(EARLY, 0, 7)]

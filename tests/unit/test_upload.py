@@ -188,6 +188,14 @@ def test_a_file_fails_after_its_tries() -> None:
     assert sum(files.clock.waits) < SECONDS
 
 
+@pytest.mark.parametrize("operation", ["create", "close", "rename"])
+def test_a_file_that_failed_holds_no_bytes_any_more(operation: str) -> None:
+    held = HeldBytes(4_000)
+    with pytest.raises(Denied):
+        publish(UnclearFiles([Trouble(operation, error=Denied)], {STAGING}), held)
+    assert held.total == 0
+
+
 def test_a_file_fails_after_its_time_although_tries_are_left() -> None:
     files = UnclearFiles([Trouble("create", times=999, error=Unavailable)], {STAGING}, took=SECONDS / 3)
     with pytest.raises(Unavailable):

@@ -99,14 +99,16 @@ class Upload:
 
     def publish(self) -> Uploaded:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
-        match self._state:
-            case _Held(parts):
-                name = self._again_until_done(lambda: self._write_whole(parts))
-            case _Streaming(name, writer):
-                self._close(writer)
-        self._place.progress()
-        self._rename(name)
-        self._release()
+        try:
+            match self._state:
+                case _Held(parts):
+                    name = self._again_until_done(lambda: self._write_whole(parts))
+                case _Streaming(name, writer):
+                    self._close(writer)
+            self._place.progress()
+            self._rename(name)
+        finally:
+            self._release()
         self._place.progress()
         return Uploaded(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
 
