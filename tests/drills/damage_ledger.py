@@ -77,7 +77,8 @@ def signed_edits(ledger: Ledger, count: int, chance: random.Random) -> Iterator[
     *older, newest = ledger.snapshots()
     rich = [p for p in ledger.snapshots() if b"\nfile " in files[p]]
     for key in BELIEVED:
-        for path in chance.choices(_with_number(ledger, older, key), k=count):
+        paths = _with_number(ledger, older, key)
+        for path in chance.choices(paths, k=count if paths else 0):
             edited = _another_number(files[path], key, chance)
             yield ledger.damage(f"signed edit: {key} of an older snapshot", {path: edited}, path)
     for tag in ("file", "header", "position", "account", "debt"):

@@ -1,6 +1,7 @@
 """A whole dump as bytes in memory: taken from HDFS, laid anywhere else under other addresses, and put back."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from tests.oracle.tree import Tree
 
 CHECKSUM = b"checksum sha256:"
+_PREVIOUS = re.compile(rb'("previous":"sha256:)([0-9a-f]{64})')
 Changes = Mapping[str, bytes | None]
 """Bytes by path below the dump's base; None: not there."""
 
@@ -20,13 +22,17 @@ class Picture:
     files: Mapping[str, bytes]
 
     def under(self, base: str) -> "Picture":
-        """The same dump at another place: the snapshots' addresses and checksums are rewritten, data are not."""
-        files = {
-            path: signed(unsigned(data).replace(self.base.encode(), base.encode()))
-            if is_snapshot(path)
-            else data
-            for path, data in self.files.items()
-        }
+        """The same dump at another place: the snapshots' addresses and checksums are rewritten, data are not.
+
+        A snapshot names the checksum of the one before it, so the older ones come first.
+        """
+        files = dict(self.files)
+        anew: dict[bytes, bytes] = {}
+        for path in sorted(filter(is_snapshot, files), key=lambda path: path.rpartition("/")[2]):
+            body = unsigned(files[path]).replace(self.base.encode(), base.encode())
+            body = _PREVIOUS.sub(lambda found: found[1] + anew[found[2]], body)
+            anew[_sum(files[path])] = _sum(signed(body))
+            files[path] = signed(body)
         return Picture(base, files)
 
     def changed(self, changes: Changes) -> dict[str, bytes]:
@@ -43,6 +49,11 @@ def picture_of(tree: Tree, base: str) -> Picture:
 def is_snapshot(path: str) -> bool:
     """Whether this path below a dump's base is that of a snapshot."""
     return path.startswith("kafka2hive/") and path.endswith((".final", ".pending"))
+
+
+def _sum(data: bytes) -> bytes:
+    """The checksum in the last line."""
+    return data[data.rindex(CHECKSUM) + len(CHECKSUM) :].strip()
 
 
 def unsigned(data: bytes) -> bytes:
