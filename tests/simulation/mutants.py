@@ -324,7 +324,7 @@ MUTANTS = (
     _mutant(
         "a staged length that differs is STOP without looking at the final place",
         PROMOTE,
-        ("        final = length_at(files, file.final)\n", "        final = None\n"),
+        ("            final = length_at(ports.files, file.final)\n", "            final = None\n"),
     ),
     _mutant(
         "the final place is cleared before the move",
@@ -544,7 +544,7 @@ MUTANTS = (
         "a NameNode that does not answer is taken for a fence",
         TENURE,
         (
-            '        raise Surprise("ledger.no_answer", f"listing {tenure.directory}: {error}") from error\n',
+            '        raise Unanswered("ledger.no_answer", f"listing {tenure.directory}: {error}") from error\n',
             "        raise fenced(tenure.paths, tenure.generation) from error\n",
         ),
     ),
