@@ -98,7 +98,7 @@ HIVE = (
     TextMutant(
         "an idle table never writes down what was compared",
         "kafka2hive.service.dump",
-        ((" or self._holding.newly_compared(table):", ":"),),
+        (("(table.registered or self._holding.newly_compared(table)):", "table.registered:"),),
         GATE_TESTS,
     ),
     TextMutant(
