@@ -3,8 +3,8 @@
 import re
 
 from kafka2hive.hive.description import TableDescription, TableKind
-from kafka2hive.hive.locations import same_location
 from kafka2hive.hive.tables import TableWish
+from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # the rest of what they differ in says nothing

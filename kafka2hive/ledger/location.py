@@ -6,6 +6,7 @@ from kafka2hive.ledger.hygiene import sweep_staging
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import Snapshot
@@ -13,8 +14,11 @@ from kafka2hive.storage.port import NotFound, StorageError
 
 
 def refuse_changed_location(state: Snapshot, location: str) -> None:
-    """Raises Stop when the table's files lie elsewhere than in `location`, which the map names."""
-    if state.location and state.location != location:
+    """Raises Stop when the table's files lie elsewhere than in `location`, which the map names.
+
+    A ledger that never had a position has no files: its first positions record the map's location.
+    """
+    if state.positions and state.location and not same_location(state.location, location):
         raise Stop(
             "ledger.location_changed",
             f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.layout import HIVE_DEFAULT_PARTITION, DataFileName, ledger_tag, staging_directory
-from kafka2hive.storage.port import FileStatus, NotFound, StorageError
+from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError
 
 TOUCHED = 32
 """At most so many of the Hive partitions that the newest snapshot names are looked at: the newest by name."""
@@ -84,8 +84,13 @@ def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
     while directory is not None:
         children = [child for child in _children(ports, directory) if child.name[0] not in "_."]
         yield from children
-        deeper = [c.path for c in children if c.is_directory and HIVE_DEFAULT_PARTITION not in c.name]
+        deeper = [c.path for c in children if c.is_directory and _is_hive_partition(c.name)]
         directory = max(deeper, key=_by_number, default=None)
+
+
+def _is_hive_partition(name: str) -> bool:
+    """`name=value`; a directory that somebody else put beside the Hive partitions is none."""
+    return "=" in name and HIVE_DEFAULT_PARTITION not in name
 
 
 def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
@@ -93,8 +98,11 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
         return ports.files.list(directory)
     except NotFound:
         return ()
+    except Denied as error:
+        log.warning("%s is not searched for files newer than the ledger: %s", directory, error)
+        return ()
 
 
 def _by_number(path: str) -> list[str | int]:
-    """`hr=9` before `hr=10`."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", path)]
+    """`hr=9` before `hr=10`: text and numbers by turns, so that two paths can always be compared."""
+    return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", path))]

@@ -47,8 +47,8 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
         raise Stop(
             "ledger.generations",
             f"{paths.table_directory}: {len(found)} generation directories, always exactly one is there",
-            "restore the directory by hand from what `hdfs dfs -ls` shows; where a `kafka2hive reset` of this table did not"
-            " end, give it again; no file was changed",
+            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end,"
+            f" `kafka2hive reset --table {paths.table}` again; no file was changed",
         )
     return found[0]
 

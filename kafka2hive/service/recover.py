@@ -20,6 +20,7 @@ from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import (
     ConfigError,
     ExitCode,
@@ -255,7 +256,7 @@ def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocat
         raise ConfigError(
             "usage.no_such_table", f"--accept-location {state.table}: no rule of the map makes it"
         )
-    return None if location == state.location else Relocation(state.location, location)
+    return None if same_location(location, state.location) else Relocation(state.location, location)
 
 
 def _planned(wiring: Wiring, view: View, foresight: Foresight, order: RecoverOrder) -> RecoveredTable:

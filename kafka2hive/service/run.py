@@ -275,7 +275,7 @@ class Run:
         if ended.error is None:
             self._dump.write_debts()
         if self._follower is not None:
-            self._follower.end(BEAT_SECONDS)
+            self._follower.end(BEAT_SECONDS, ended.error)
         self._metrics.close()
         log.info("%s", self._watcher.summary(list(self._holding.tables.values())))
         aside = tuple(

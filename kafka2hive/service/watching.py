@@ -6,7 +6,7 @@ import time
 
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
@@ -114,9 +114,14 @@ class GroupFollower:
             self._offsets = offsets
             self._condition.notify_all()
 
-    def end(self, seconds: float) -> None:
-        """Commit what is left, at most that long."""
+    def end(self, seconds: float, ended_by: Exception | None) -> None:
+        """Commit what is left, at most that long; nothing more when the run was fenced.
+
+        Who fenced it may have set the group back, as `reset --takeover` does.
+        """
         with self._condition:
+            if isinstance(ended_by, Fenced | TakeOverLost):
+                self._offsets = None
             self._ending = True
             self._condition.notify_all()
         self._thread.join(seconds)

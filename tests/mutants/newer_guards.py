@@ -86,7 +86,12 @@ MUTANTS = (
     TextMutant(
         "a changed location is accepted in silence",
         "kafka2hive.ledger.location",
-        (("    if state.location and state.location != location:\n", "    if False:\n"),),
+        (
+            (
+                "    if state.positions and state.location and not same_location(state.location, location):\n",
+                "    if False:\n",
+            ),
+        ),
         LOCATION,
     ),
     TextMutant(

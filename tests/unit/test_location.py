@@ -1,25 +1,36 @@
 """A table's location that was changed in the map is a STOP, until somebody says that it is meant."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.location import accept_location
+from kafka2hive.kafka.positions import FirstPositions, Logs
+from kafka2hive.kafka.views import ClusterView
+from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.init import init as begin
+from kafka2hive.ledger.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import Stop, Surprise
 from kafka2hive.model.layout import owner_marker, staging_directory
+from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.backlogs import change_before_reading
 from kafka2hive.service.identity import new_owner, process_of
 from kafka2hive.service.judge import Judge
+from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
-from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
-from tests.unit.later_epochs import epoch, stage, take
+from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
+from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 
 
 @pytest.fixture
@@ -114,6 +125,43 @@ def test_a_location_of_another_ledger_is_not_accepted_and_nothing_is_touched(
     result = invoke("recover", "--accept-location", TABLE, "-c", str(service.map))
     assert result.exit_code == 76 and "marker.foreign" in result.stdout
     assert tree(tmp_path) == before
+
+
+def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path) -> None:
+    wiring = wire(load_map(str(write_map(tmp_path)), {}))
+    begin(wiring.ports, wiring.paths(TABLE), "demo", wiring.map.tables[0].location)
+    new = (tmp_path / "elsewhere").as_uri()
+    order = StartOrder(
+        wiring.paths(TABLE), lambda: refuse_changed_location(state(wiring), new), Owners(new_owner), new
+    )
+    tenure = start(wiring.ports, order).tenure
+    table = Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new, tenure=tenure)
+    change = change_before_reading(
+        FirstPositions((Position(FLIGHTS, 0, 0),)), {}, Logs(ClusterView("id", {}), {}, {}), table, "now"
+    )
+    publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "now", change))
+    assert state(wiring).location == new and read_marker(wiring.ports.files, new) == tenure.state.ledger_id
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("hdfs://nn1:8020/w/t", "hdfs://NN1/w/t", True),
+        ("hdfs://nn1/w/t", "hdfs://nn1:8020/w/t/", True),
+        ("hdfs://nn1/w/t", "hdfs://nn1:9000/w/t", False),
+        ("hdfs://nn1/w/t", "hdfs://nameservice/w/t", False),
+        ("hdfs://nn1/w/t", "hdfs://nn1/w/T", False),
+    ],
+)
+def test_another_spelling_of_the_same_address_is_no_change(
+    service: Service, old: str, new: str, same: bool
+) -> None:
+    written = replace(state(service.wiring), location=old)
+    if same:
+        refuse_changed_location(written, new)
+        return
+    with pytest.raises(Stop, match=re.escape(new)):
+        refuse_changed_location(written, new)
 
 
 class NothingGoes(LocalFileSystem):

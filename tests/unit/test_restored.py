@@ -22,7 +22,8 @@ from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.service.witness import Witness
-from kafka2hive.storage.port import write_file
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import Denied, FileStatus, write_file
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 
@@ -124,6 +125,48 @@ def test_files_of_another_ledger_prove_nothing(service: Service) -> None:
         wiring.ports.files, join(staging_directory(tenure.state.location), name.in_state("pending")), b""
     )
     judged(wiring)
+
+
+def test_digits_of_other_scripts_in_directory_names_are_compared_as_text(
+    service: Service, tmp_path: Path
+) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    for name in ("dt=7000١", "dt=7000-1", "dt=7000"):
+        wiring.ports.files.mkdirs(join(tenure.state.location, name))
+    judged(wiring)
+
+
+def test_a_directory_that_is_no_hive_partition_does_not_hide_the_newest_one(
+    service: Service, tmp_path: Path
+) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    wiring.ports.files.mkdirs(join(tenure.state.location, "zz_backup"))
+    backup = Backup(wiring, tmp_path)
+    epoch(wiring, tenure, "2013-02-01")
+    backup.put_back()
+    with pytest.raises(Stop, match="dt=2013-02-01/"):
+        judged(wiring)
+
+
+class Closed(LocalFileSystem):
+    """A directory of somebody else's, whose children nobody else may list."""
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        if path.endswith("dt=foreign"):
+            raise Denied(path, "permission denied")
+        return super().list(path)
+
+
+def test_a_directory_that_may_not_be_listed_is_skipped_with_a_warning(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    wiring = service.wiring
+    tenure = take(wiring)
+    wiring.ports.files.mkdirs(join(tenure.state.location, "dt=foreign"))
+    judged(replace(wiring, ports=replace(wiring.ports, files=Closed())))
+    assert "dt=foreign" in caplog.text
 
 
 class Group:

@@ -144,3 +144,14 @@ def test_a_run_knows_the_names_of_all_its_starts(tmp_path: Path) -> None:
     name = wiring.owners.fresh()
     assert name in wiring.owners and name in replace(wiring, ports=wiring.ports).owners
     assert wiring.new_owner() not in wiring.owners
+
+
+def test_a_ledger_without_generation_names_the_reset_that_may_not_have_ended(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    paths = service.wiring.paths(TABLE)
+    (generation,) = local(paths.table_directory).iterdir()
+    generation.rename(tmp_path / "away")
+    with pytest.raises(Stop) as stop:
+        look(service.wiring.ports.files, paths)
+    assert stop.value.code == "ledger.generations"
+    assert f"`kafka2hive reset --table {TABLE}`" in stop.value.remedy

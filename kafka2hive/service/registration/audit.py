@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from kafka2hive.hive.locations import same_location
 from kafka2hive.ledger.finding import Finding
+from kafka2hive.model.addresses import same_location
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
