@@ -92,6 +92,7 @@ class Holding:
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(t.tenure is None for t in due):
+            self._witness.new_round()
             self._judge.look_again()  # who lives now: a later start must not fence a run that came in between
         self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
 

@@ -1,12 +1,16 @@
-"""Which ledgers there are below the root, by their directories alone; and whether a table that was named is one of them."""
+"""Which ledgers there are below the root, and what others than one say; whether a table that was named is one of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, Stop, Surprise
 from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import NotFound, StorageError
+from kafka2hive.storage.port import Denied, NotFound, StorageError
 
 
 def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
@@ -26,6 +30,34 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
             "is the NameNode up, and the uri in the map right?",
         ) from error
     return [wiring.paths(c.name) for c in children if c.is_directory and not c.name.startswith("init-")]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A ledger that cannot be read, and why: what it has read nobody knows."""
+
+    table: str
+    error: Stop | Surprise
+
+
+def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> Iterator[Snapshot | Unreadable]:
+    """The state of every other ledger below the root than that of `table`; those of the tables in `first` come first.
+
+    Their positions explain offsets of the consumer group, whatever service they are of: services may share a group.
+    Nothing is read before it is asked for. Raises ServiceUnavailable, Surprise (no answer).
+    """
+    others = [paths for paths in ledger_tables(wiring) if paths.table != table]
+    for paths in sorted(others, key=lambda paths: paths.table not in first):
+        try:
+            yield look(wiring.ports.files, paths).state
+        except NoLedger:
+            continue
+        except Stop as error:
+            yield Unreadable(paths.table, error)
+        except Surprise as error:
+            if not isinstance(error.__cause__, Denied):
+                raise
+            yield Unreadable(paths.table, error)
 
 
 def unknown_tables(

@@ -4,7 +4,7 @@ No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes rec
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from kafka2hive.hive.metastore import HiveMetastore
@@ -14,6 +14,7 @@ from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableEr
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.service.map_tables import MapTables
+from kafka2hive.service.moving.group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.rebuild import rebuild_ledger
 from kafka2hive.service.recover import (
     RecoveredTable,
@@ -38,15 +39,20 @@ log = logging.getLogger(__name__)
 def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
     """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
     if order.rebuild is not None:
-        return _rebuild_and_recover(wiring, order, order.rebuild)
+        return rebuild_and_recover(wiring, order, order.rebuild, lambda: KafkaAdmin(wiring.map.kafka))
     outside = _Outside(wiring)
     repairs = Repairs(wiring, lambda: KafkaAdmin(wiring.map.kafka), outside.refetch)
     kafka = KafkaAdmin(wiring.map.kafka, PLAN_SECONDS) if order.plan_only else None
     return recover(wiring, order, outside.pay, repairs, kafka)
 
 
-def _rebuild_and_recover(wiring: Wiring, order: RecoverOrder, table: str) -> RecoverResult:
-    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told."""
+def rebuild_and_recover(
+    wiring: Wiring, order: RecoverOrder, table: str, kafka: Callable[[], KafkaAdmin]
+) -> RecoverResult:
+    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told.
+
+    The consumer group is set back to it, unless the map has none.
+    """
     paths = wiring.paths(table)
     try:
         rebuilt = rebuild_ledger(
@@ -55,7 +61,7 @@ def _rebuild_and_recover(wiring: Wiring, order: RecoverOrder, table: str) -> Rec
             order.accept_gap,
             order.plan_only,
             order.take_over,
-            lambda: KafkaAdmin(wiring.map.kafka),
+            kafka,
         )
     except Kafka2HiveError as error:
         return RecoverResult((failed(paths, error),))
@@ -76,6 +82,7 @@ def _rebuild_and_recover(wiring: Wiring, order: RecoverOrder, table: str) -> Rec
             rebuilt=rebuilt,
         )
         return RecoverResult((planned,))
+    set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
     rest = RecoverOrder(take_over=order.take_over, tables=(table,))
     return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in recover_service(wiring, rest).tables))
 

@@ -1,17 +1,22 @@
 """Kafka's group offsets as a witness against a vanished or an older ledger (rule R1): they are never a position."""
 
+import logging
+import math
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.views import TopicView
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ServiceUnavailable, Stop
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.model.snapshot import REBUILT
+from kafka2hive.service.ledgers import Unreadable, other_ledgers
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 
 class Witness:
@@ -22,32 +27,38 @@ class Witness:
         self._group = group
         self._wiring = wiring
         self._asked: dict[TopicPartition, int | None] = {}
+        self._topics: Mapping[str, TopicView] | None = None
+        self._silent = False
         self._asking = threading.Lock()
 
-    def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
-        """Raises Stop when the group has read a topic of `table` further than any ledger of the service says.
+    def new_round(self) -> None:
+        """The tables of the next round of starts ask Kafka again, also where it was silent."""
+        with self._asking:
+            self._topics = None
+            self._silent = False
 
-        A topic that another table of the service reads explains the group's offset up to that table's position; so
-        does the ledger of a table that left the map (renamed, removed): its position is kept.
+    def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
+        """Raises Stop when the group has read a topic of `table` further than any ledger below the root says.
+
+        Another table that reads the topic explains the group's offset up to its position, of whatever service; so does
+        the ledger of a table that left the map (renamed, removed): its position is kept. A ledger that cannot be read
+        explains nothing, and a Kafka that does not answer is an error: nothing is begun on a guess.
         """
         if self._group is None:
             return
         topics = self._kafka.cluster().topics
         wanted = [tp for name in table.topics if name in topics for tp in topics[name].topic_partitions()]
         witnessed = self._kafka.group_offsets(self._group, wanted)
-        if not witnessed:
-            return
-        explained = self._positions(t for t in tables if t is not table and set(t.topics) & set(table.topics))
-        if any(offset > explained.get(tp, 0) for tp, offset in witnessed.items()):
-            explained = self._left_the_map({t.name for t in tables}, explained)
-        for tp, offset in sorted(witnessed.items()):
-            if offset > explained.get(tp, 0):
-                raise Stop(
-                    "ledger.witness",
-                    f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to {offset}",
-                    "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"
-                    " one in the map (kafka: group.id)",
-                )
+        left, unreadable = self._unexplained(table, tables, witnessed)
+        if left:
+            tp, offset = min(left.items())
+            raise Stop(
+                "ledger.witness",
+                f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
+                f" {offset}{_not_read(unreadable)}",
+                "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"
+                " one in the map (kafka: group.id)",
+            )
 
     def refuse_older_ledger(self, table: Table, tables: Collection[Table]) -> None:
         """Raises Stop when the group has read a topic of `table` further than its ledger, and nothing explains it.
@@ -55,6 +66,7 @@ class Witness:
         The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
         may come from another table, as in refuse_lost_positions. Of a topic partition whose position once went back by
         an accepted gap they prove nothing. The group is asked once a run, and before the ledgers are read.
+        Where a ledger that may explain the offset cannot be read, or the group gives no answer, there is a warning.
         """
         if self._group is None:
             return
@@ -72,66 +84,96 @@ class Witness:
         }
         if not ahead:
             return
-        explained = self._positions(t for t in tables if t is not table and set(t.topics) & set(table.topics))
-        explained = self._left_the_map({t.name for t in tables}, explained)
-        for tp, offset in ahead.items():
-            if offset > explained.get(tp, 0):
-                at = positions.get(tp, 0)
-                raise Stop(
-                    "ledger.restored",
-                    f"{table.name}: the ledger stands at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
-                    " older ledger was put back, and what was read since would be read again",
-                    f"put the newer ledger back; or move {table.paths.table_directory} away and rebuild it from the files"
-                    f" with `kafka2hive recover --rebuild-ledger {table.name}`; or, when nothing from {at} on was dumped:"
-                    f" `kafka-consumer-groups --group {self._group} --topic {tp.topic}:{tp.number} --reset-offsets"
-                    f" --to-offset {at} --execute`",
-                )
+        left, unreadable = self._unexplained(table, tables, ahead)
+        if not left:
+            return
+        tp, offset = min(left.items())
+        at = positions.get(tp, 0)
+        may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
+        if may_explain:
+            log.warning(
+                "%s: the ledger stands at %s@%d and group %s has read it up to %d: whether an older ledger was put back"
+                " is not known%s",
+                *(table.name, tp, at, self._group, offset, _not_read(may_explain)),
+            )
+            return
+        set_back = (
+            f"when nothing from {at} on was dumped: `kafka-consumer-groups --group {self._group}"
+            f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {at} --execute`"
+        )
+        rebuild = (
+            f"put the newer ledger back; or move {table.paths.table_directory} away and rebuild it from the files"
+            f" with `kafka2hive recover --rebuild-ledger {table.name}`"
+        )
+        raise Stop(
+            "ledger.restored",
+            f"{table.name}: the ledger stands at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
+            f" older ledger was put back, and what was read since would be read again{_not_read(unreadable)}",
+            f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
+        )
 
     def _offsets_of_all(self, table: Table, tables: Collection[Table]) -> dict[TopicPartition, int]:
-        """The group's offsets in the table's topics; the first question is about the topics of all tables."""
-        topics = self._kafka.cluster().topics
+        """The group's offsets in the table's topics; the first question is about the topics of all tables.
+
+        Empty, with one warning a round, where nobody answers: the names of the table's files are searched all the same.
+        """
+        with self._asking:
+            try:
+                wanted = set() if self._silent else self._ask(table, tables)
+            except ServiceUnavailable as error:
+                self._silent = True
+                log.warning(
+                    "group %s is not compared with the ledgers at this start, an older ledger that was put back may go"
+                    " unnoticed: %s",
+                    self._group,
+                    error.message,
+                )
+                wanted = set()
+            return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
+
+    def _ask(self, table: Table, tables: Collection[Table]) -> set[TopicPartition]:
+        """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
+        if self._topics is None:
+            self._topics = self._kafka.cluster().topics
+        topics = self._topics
 
         def of(some: Iterable[Table]) -> set[TopicPartition]:
             names = {name for t in some for name in t.topics if name in topics}
             return {tp for name in names for tp in topics[name].topic_partitions()}
 
         wanted = of([table])
-        with self._asking:
-            if wanted - self._asked.keys():
-                left = of([table, *tables]) - self._asked.keys()
-                found = self._kafka.group_offsets(self._group or "", sorted(left))
-                self._asked.update({tp: found.get(tp) for tp in left})
-            return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
+        if wanted - self._asked.keys():
+            left = of([table, *tables]) - self._asked.keys()
+            found = self._kafka.group_offsets(self._group or "", sorted(left))
+            self._asked.update({tp: found.get(tp) for tp in left})
+        return wanted
 
-    def _left_the_map(
-        self, names: Collection[str], explained: dict[TopicPartition, int]
-    ) -> dict[TopicPartition, int]:
-        """`explained`, and what ledgers of this service say that are no table's of the map any more."""
-        explained = dict(explained)
-        for paths in ledger_tables(self._wiring):
-            if paths.table in names:
+    def _unexplained(
+        self, table: Table, tables: Collection[Table], offsets: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, int], list[Unreadable]]:
+        """Those of the group's `offsets` that no other ledger has reached; and the ledgers that say nothing."""
+        left = {tp: offset for tp, offset in offsets.items() if offset > 0}
+        unreadable: list[Unreadable] = []
+        if not left:
+            return left, unreadable
+        for found in other_ledgers(self._wiring, table.name, _sharing(table, tables)):
+            if isinstance(found, Unreadable):
+                unreadable.append(found)
                 continue
-            try:
-                state = look(self._wiring.ports.files, paths).state
-            except (NoLedger, Stop):
-                continue  # it explains nothing
-            if state.service == self._wiring.map.service:
-                _join(explained, state)
-        return explained
-
-    def _positions(self, tables: Iterable[Table]) -> dict[TopicPartition, int]:
-        positions: dict[TopicPartition, int] = {}
-        for table in tables:
-            try:
-                tenure = table.tenure
-                state = tenure.state if tenure else look(self._wiring.ports.files, table.paths).state
-            except NoLedger:
-                continue
-            _join(positions, state)
-        return positions
+            for position in found.positions:
+                if position.end >= left.get(position.topic_partition, math.inf):
+                    del left[position.topic_partition]
+            if not left:
+                break
+        return left, unreadable
 
 
-def _join(positions: dict[TopicPartition, int], state: Snapshot) -> None:
-    for position in state.positions:
-        tp = position.topic_partition
-        positions[tp] = max(position.end, positions.get(tp, 0))
+def _sharing(table: Table, tables: Collection[Table]) -> set[str]:
+    """Other tables of the map that read a topic of `table`."""
+    return {t.name for t in tables if t is not table and set(t.topics) & set(table.topics)}
+
+
+def _not_read(unreadable: Collection[Unreadable]) -> str:
+    return "".join(
+        f"; the ledger of {u.table} cannot be read, mend it first: {u.error.message}" for u in unreadable
+    )

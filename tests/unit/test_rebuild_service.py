@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,16 +21,19 @@ from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Patience
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.account import Account
-from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.errors import ServiceUnavailable, Stop, Surprise
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.identity import new_owner
 from kafka2hive.service.rebuild import RebuiltLedger, rebuild_ledger
+from kafka2hive.service.recover import RecoverOrder
+from kafka2hive.service.recovering import rebuild_and_recover
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.unit.cli_ledger import READ, TABLE, Service, local, pending_service
+from tests.unit.later_epochs import FLIGHTS
 
 KEEP = 2
 
@@ -221,3 +225,37 @@ def test_a_promote_that_lands_after_both_listings_means_rebuild_again(lost_ledge
     assert not local(lost_ledger.wiring.paths(TABLE).table_directory).exists()
     assert [p.end for p in rebuilt(wiring).ledger.newest.positions] == [25]
     assert local(final).exists()
+
+
+class Kafka:
+    """A consumer group that is ahead of the files; `away`: nobody answers."""
+
+    def __init__(self, away: bool = False) -> None:
+        self.offsets = {FLIGHTS: 40}
+        self.away = away
+
+    def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        if self.away:
+            raise ServiceUnavailable("kafka.unavailable", "no answer")
+        return {tp: self.offsets[tp] for tp in wanted}
+
+    def commit_group_offsets(self, group: str, offsets: dict[TopicPartition, int]) -> bool:
+        self.offsets |= offsets
+        return True
+
+
+@pytest.mark.parametrize(("away", "offset"), [(False, 15), (True, 40)])
+def test_the_consumer_group_is_set_back_to_the_rebuilt_ledger(
+    lost_ledger: Service, away: bool, offset: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka = Kafka(away)
+    order = RecoverOrder(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), take_over=True)
+    result = rebuild_and_recover(lost_ledger.wiring, order, TABLE, lambda: cast(KafkaAdmin, kafka))
+    assert result.exit_code == 0, result
+    assert kafka.offsets == {FLIGHTS: offset}
+    assert ("is not set back" in caplog.text) == away
+
+
+def test_a_plan_of_a_rebuild_leaves_the_consumer_group(lost_ledger: Service) -> None:
+    order = RecoverOrder(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), plan_only=True)
+    assert rebuild_and_recover(lost_ledger.wiring, order, TABLE, _no_kafka).exit_code == 0

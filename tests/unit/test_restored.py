@@ -14,10 +14,10 @@ from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.restored import refuse_older_ledger
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ServiceUnavailable, Stop
 from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.model.snapshot import REBUILT, AcceptedGap
 from kafka2hive.service.routes import routed_tables
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring
@@ -209,8 +209,8 @@ def test_a_group_beyond_the_ledger_stops_with_both_positions(service: Service) -
     assert "--reset-offsets --to-offset 15" in stop.value.remedy
 
 
-def test_another_table_of_the_service_explains_the_group(service: Service, tmp_path: Path) -> None:
-    wiring = service.wiring
+def with_copy(wiring: Wiring, end: int = 20, owner: str = "demo") -> tuple[Wiring, Path]:
+    """The service with a second table of the same topic, whose ledger stands at `end`; and its snapshot's path."""
     ledgers = local(wiring.paths(TABLE).table_directory)
     rule = wiring.map.tables[0]
     two = replace(wiring, map=replace(wiring.map, tables=(rule, replace(rule, table="air.copy"))))
@@ -218,13 +218,116 @@ def test_another_table_of_the_service_explains_the_group(service: Service, tmp_p
     for snapshot in ledgers.with_name("air.copy").rglob("e*.*"):
         snapshot.unlink()
     tenure = take(wiring)
-    ahead = Position(FLIGHTS, 20, 20)
     (directory,) = ledgers.with_name("air.copy").iterdir()
-    state = replace(tenure.state, table="air.copy", positions=(ahead,))
-    (directory / f"e{state.epoch:06d}.final").write_bytes(encode(state))
+    state = replace(tenure.state, table="air.copy", service=owner, positions=(Position(FLIGHTS, end, end),))
+    path = directory / f"e{state.epoch:06d}.final"
+    path.write_bytes(encode(state))
+    return two, path
+
+
+def test_another_table_of_the_service_explains_the_group(service: Service) -> None:
+    two, _ = with_copy(service.wiring)
     ask(two, Group(20))
     with pytest.raises(Stop, match="up to 21"):
         ask(two, Group(21))
+
+
+def test_a_ledger_of_another_service_explains_the_group_that_both_share(service: Service) -> None:
+    with_copy(service.wiring, owner="other")
+    ask(service.wiring, Group(20))
+    lost_positions(service.wiring, Group(20), "air.lost")
+    with pytest.raises(Stop, match="up to 21"):
+        ask(service.wiring, Group(21))
+    with pytest.raises(Stop, match="up to 21"):
+        lost_positions(service.wiring, Group(21), "air.lost")
+
+
+def lost_positions(wiring: Wiring, group: Group, name: str) -> None:
+    """R1's question, for a table of the same topic that has no ledger."""
+    rule = replace(wiring.map.tables[0], table=name)
+    more = replace(wiring, map=replace(wiring.map, tables=(*wiring.map.tables, rule)))
+    found = tables(more)
+    (table,) = (t for t in found if t.name == name)
+    Witness(group, "g", more).refuse_lost_positions(table, found)  # type: ignore[arg-type]  # a fake
+
+
+def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healthy_one(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    two, snapshot = with_copy(service.wiring)
+    snapshot.write_bytes(b"damaged")
+    found = tables(two)
+    witness = Witness(Group(20), "g", two)  # type: ignore[arg-type]  # a fake
+    (healthy,) = (t for t in found if t.name == TABLE)
+    witness.refuse_older_ledger(healthy, found)
+    assert "air.copy cannot be read" in caplog.text
+
+
+def test_a_ledger_outside_the_map_that_cannot_be_read_explains_nothing_and_is_named(service: Service) -> None:
+    _, snapshot = with_copy(service.wiring)
+    snapshot.write_bytes(b"damaged")
+    with pytest.raises(Stop, match=r"air\.copy cannot be read") as stop:
+        ask(service.wiring, Group(20))
+    assert stop.value.code == "ledger.restored"
+
+
+def test_a_ledger_that_may_not_be_read_is_no_reason_to_ask_for_ever(service: Service) -> None:
+    with_copy(service.wiring)
+
+    class NotMine(LocalFileSystem):
+        def list(self, path: str) -> tuple[FileStatus, ...]:
+            if path.endswith("/air.copy"):
+                raise Denied(path, "permission denied")
+            return super().list(path)
+
+    wiring = replace(service.wiring, ports=replace(service.wiring.ports, files=NotMine()))
+    with pytest.raises(Stop, match=r"air\.copy cannot be read"):
+        ask(wiring, Group(20))
+
+
+def test_no_ledger_is_begun_where_one_that_cannot_be_read_may_explain_the_group(service: Service) -> None:
+    two, snapshot = with_copy(service.wiring)
+    snapshot.write_bytes(b"damaged")
+    with pytest.raises(Stop, match=r"air\.copy cannot be read") as stop:
+        lost_positions(two, Group(20), "air.lost")
+    assert stop.value.code == "ledger.witness"
+
+
+class Silent(Group):
+    """The group's coordinator gives no answer."""
+
+    def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked += 1
+        raise ServiceUnavailable("kafka.unavailable", "no answer")
+
+
+def test_a_silent_group_is_asked_once_a_round_and_ledgers_that_are_there_go_on(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    two, _ = with_copy(service.wiring)
+    group = Silent(99)
+    found = tables(two)
+    witness = Witness(group, "g", two)  # type: ignore[arg-type]  # a fake
+    for asked in (1, 2):
+        for table in found:
+            witness.refuse_older_ledger(table, found)
+        assert group.asked == asked and caplog.text.count("is not compared with the ledgers") == asked
+        witness.new_round()
+
+
+def test_no_ledger_is_begun_while_the_group_is_silent(service: Service) -> None:
+    with pytest.raises(ServiceUnavailable):
+        lost_positions(service.wiring, Silent(0), "air.lost")
+
+
+def test_after_a_rebuild_the_way_that_helps_comes_first(service: Service) -> None:
+    take(service.wiring)
+    (path,) = local(service.wiring.paths(TABLE).table_directory).rglob("e000002.final")
+    state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
+    path.write_bytes(encode(replace(state, owner=REBUILT)))
+    with pytest.raises(Stop) as stop:
+        ask(service.wiring, Group(16))
+    assert stop.value.remedy.startswith("when nothing from 15 on was dumped: `kafka-consumer-groups")
 
 
 def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(service: Service) -> None:

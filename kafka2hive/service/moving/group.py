@@ -1,19 +1,20 @@
 """The consumer group after a table's positions went back on purpose: else it would tell of a ledger that is gone."""
 
+import logging
 from dataclasses import dataclass
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ServiceUnavailable, Stop
-from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.ledgers import ledger_tables
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.ledgers import Unreadable, other_ledgers
 from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMove:
-    """One topic partition of the group: the offset it has, and the one that the service's other tables explain."""
+    """One topic partition of the group: the offset it has, and the one that the other ledgers explain."""
 
     topic_partition: TopicPartition
     before: int
@@ -51,15 +52,28 @@ class ConsumerGroup:
             )
 
     def _others(self, table: str) -> dict[TopicPartition, int]:
+        """How far the other ledgers below the root have read; one that cannot be read explains nothing."""
         positions: dict[TopicPartition, int] = {}
-        for paths in ledger_tables(self._wiring):
-            if paths.table == table:
-                continue
-            try:
-                state = look(self._wiring.ports.files, paths).state
-            except (NoLedger, Stop):
-                continue  # it explains nothing
-            for position in state.positions if state.service == self._wiring.map.service else ():
+        for found in other_ledgers(self._wiring, table):
+            for position in () if isinstance(found, Unreadable) else found.positions:
                 tp = position.topic_partition
                 positions[tp] = max(position.end, positions.get(tp, 0))
         return positions
+
+
+def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
+    """The group was ahead where the last epochs left no files: `run` would take the rebuilt ledger for an older one.
+
+    What lies beyond the rebuilt positions has no file, so it is read again. Without an answer there is a warning, and
+    `run` names the command that sets the group back.
+    """
+    try:
+        moves = group.moves(table, {p.topic_partition: p.end for p in positions})
+        group.set_back(moves)
+    except Kafka2HiveError as error:
+        log.warning("%s is rebuilt, but group %s is not set back: %s", table, group.name, error.message)
+        return
+    for move in moves:
+        log.info(
+            "group %s: %s set back from %d to %d", group.name, move.topic_partition, move.before, move.after
+        )
