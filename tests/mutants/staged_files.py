@@ -132,10 +132,10 @@ MUTANTS = (
                 "                name = self._again_until_done(lambda: self._write_and_rename(parts))\n",
             ),
             (
-                "        self._place.progress()\n        self._rename(name)\n",
-                "        self._place.progress()\n"
-                "        if isinstance(self._state, _Streaming):\n"
-                "            self._rename(name)\n",
+                "            self._place.progress()\n            self._rename(name)\n",
+                "            self._place.progress()\n"
+                "            if isinstance(self._state, _Streaming):\n"
+                "                self._rename(name)\n",
             ),
             (
                 "    def _write_whole(self, parts",
