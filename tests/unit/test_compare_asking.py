@@ -113,6 +113,26 @@ def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
     assert answer == Agrees()
 
 
+@pytest.mark.parametrize("under_way", [True, False])
+def test_an_agreement_from_before_a_refusal_is_asked_for_again(under_way: bool) -> None:
+    server = Server()
+    server.hanging.set()
+    asking = Asking(server.session, threads=1, patience=0.0)
+    assert isinstance(asking.answer(q("d.a")), NoAnswer)
+    assert server.reached.acquire(timeout=LONG)
+    if under_way:
+        asking.forget("d.a")
+    server.hanging.clear()
+    server.go_on.set()
+    while asking.answer(q("d.b")) != Agrees():
+        pass  # one thread asks: it has the agreement of d.a by now
+    if not under_way:
+        asking.forget("d.a")
+    while asking.answer(q("d.a")) != Agrees():
+        pass
+    assert server.asked.count("d.a") == 2
+
+
 def test_a_bug_in_an_ask_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda what: told.append(what.exc_value))

@@ -39,6 +39,7 @@ class Hive:
         self.otherwise = answer
         self.answers: dict[str, Answer] = {}
         self.asked: list[Question] = []
+        self.forgotten: list[str] = []
         self.columns = "a int"
 
     def answer(self, question: Question) -> Answer:
@@ -49,7 +50,7 @@ class Hive:
         return ComparedTable(name, f"file:///w/{name}", "parquet", self.columns, "dt string")
 
     def gate(self) -> Gate:
-        return HiveGate(self.spec, self.answer, LETTERS)
+        return HiveGate(self.spec, self.answer, self.forgotten.append, LETTERS)
 
 
 def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[Dump, Holding]:
@@ -178,6 +179,34 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
     dump.debts_paid(partition)
     assert codes(holding) == {}, "at once, not when the wait is over"
     assert dumped(dump, wiring) == 43 and codes(holding) == {}
+
+
+def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_path: Path) -> None:
+    wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
+    hive.answers[LETTERS] = Agrees(there=False)
+    dump, holding = begin(wiring, Kafka(), hive.gate())
+    epoch = next_epoch(dump)
+    tenure = holding.tables["air.early"].tenure
+    assert tenure is not None and [c.table for c in tenure.state.compared] == ["air.early"]
+    assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], "looked at once"
+    hive.answers[LETTERS] = AWAY  # and somebody makes it, in another form
+    before = epochs(wiring, "air.early")
+    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    assert codes(holding) == {"air.early": "hive.not_compared"} and epochs(wiring, "air.early") == before
+
+
+def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_path: Path) -> None:
+    hive = Hive()
+    hive.answers["air.early"] = Agrees(there=False)
+    begin(make_wiring(tmp_path), Kafka(), hive.gate())
+    assert Question("air.early", create=True) in hive.asked
+
+
+def test_what_hive_said_before_a_refusal_is_forgotten(tmp_path: Path) -> None:
+    hive = Hive()
+    dump, _ = begin(make_wiring(tmp_path), Kafka(), hive.gate())
+    dump.refused_by_hive("air.early", OTHER.error)
+    assert "air.early" in hive.forgotten
 
 
 def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[TableManifest]:

@@ -7,7 +7,9 @@ from kafka2hive.model.errors import TableError
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """Hive's table is the one of the map; or there is none, and one may be made."""
+    """Hive's table is the one of the map; not `there`: Hive has none, and one may be made."""
+
+    there: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,12 @@ class Asking:
                 del self._asked[question]
             return asked.answer
 
+    def forget(self, table: str) -> None:
+        """Hive has refused this table: what it said before, or is being asked, is out of date."""
+        with self._condition:
+            for question in [question for question in self._asked if question.table == table]:
+                del self._asked[question]
+
     def _asked_now(self, question: Question) -> _Asked:
         """The question under way, or an answer that nobody waited for; a bad one is out of date and asked for again."""
         asked = self._asked.get(question)

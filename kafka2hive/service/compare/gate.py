@@ -52,7 +52,8 @@ class NoHive:
 
 
 class HiveGate:
-    """`spec` gives what a Hive table must be by the map; `answer` asks Hive (Asking).
+    """`spec` gives what a Hive table must be by the map; `answer` asks Hive, `forget` drops its old answers to a table
+    (Asking).
 
     A table that Hive has in the map's form is asked for once a run. One of which Hive gives no answer is admitted when
     the ledger says that this very form was compared before, and Hive has not said otherwise in this run. The dead-letter
@@ -63,21 +64,24 @@ class HiveGate:
         self,
         spec: Callable[[str], ComparedTable],
         answer: Callable[[Question], Answer],
+        forget: Callable[[str], None],
         dead_letters: str,
     ) -> None:
         self._spec = spec
         self._answer = answer
+        self._forget = forget
         self._dead_letters = dead_letters
         self._agreed: dict[str, ComparedTable] = {}
         self._refused: dict[str, TableError] = {}
         self._with_letters: set[str] = set()
+        self._looked = False
 
     def admit(self, table: Table) -> None:
         """See Gate. Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
         self._require(table, table.name, create=table.tenure is not None)
         if table.name in self._with_letters:
             self._require(table, self._dead_letters, create=True)
-        elif self._dead_letters not in {**self._agreed, **self._refused}:
+        elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
             self._look_at_dead_letters()
 
     def check(self, table: Table, change: Change) -> None:
@@ -95,6 +99,7 @@ class HiveGate:
         """See Gate."""
         self._agreed.pop(hive_table, None)
         self._refused[hive_table] = error
+        self._forget(hive_table)
 
     def _require(self, table: Table, name: str, *, create: bool) -> None:
         spec = self._spec(name)
@@ -102,9 +107,9 @@ class HiveGate:
             return
         answer = self._answer(Question(name, create))
         match answer:
-            case Agrees():
+            case Agrees(there):
                 self._refused.pop(name, None)
-                if create:
+                if there:
                     self._agreed[name] = spec
             case Differs(error):
                 self.differs(name, error)
@@ -118,11 +123,16 @@ class HiveGate:
                 assert_never(answer)
 
     def _look_at_dead_letters(self) -> None:
-        """Before there are any: so that the ledger can say that it was compared, and its trouble is known early."""
+        """Before there are any: so that the ledger can say that it was compared, and its trouble is known early.
+
+        A missing one is not compared: somebody may make it in another form before the first dead letter.
+        """
         name = self._dead_letters
         answer = self._answer(Question(name, create=False))
         if isinstance(answer, Agrees):
-            self._agreed[name] = self._spec(name)
+            self._looked = True
+            if answer.there:
+                self._agreed[name] = self._spec(name)
         elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
             self._refused[name] = answer.error
             log.error("no dead letter can be committed: %s", answer.error)

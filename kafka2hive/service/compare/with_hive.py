@@ -22,7 +22,7 @@ def hive_gate(service_map: ServiceMap, catalogue: Catalogue) -> Gate:
     if options is None:
         return NoHive()
     asking = Asking(lambda: _asker(options, catalogue), SESSIONS, PATIENCE_SECONDS)
-    return HiveGate(catalogue.spec, asking.answer, service_map.dead_letters.table)
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, service_map.dead_letters.table)
 
 
 @contextmanager
@@ -37,11 +37,11 @@ def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
 def ask_hive(session: HiveSession, catalogue: Catalogue, question: Question) -> Answer:
     """One table of the map, compared with Hive's."""
     try:
-        catalogue.compare(session, question.table, create=question.create)
+        there = catalogue.compare(session, question.table, create=question.create)
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
     except MetastoreRefused as error:
         return Differs(TableError("hive.refused", f"{question.table}: {error}"))
     except TableError as error:
         return Differs(error)
-    return Agrees()
+    return Agrees(there)
