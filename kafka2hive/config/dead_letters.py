@@ -16,3 +16,4 @@ DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
 )
 
 DEAD_LETTER_PARTITIONS: tuple[Column, ...] = (Column("source_table", "string"), Column("dt", "string"))
+DEAD_LETTER_PATH = "source_table={source_table}/dt=%Y-%m-%d"  # the UTC day of the epoch

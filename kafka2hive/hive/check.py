@@ -3,6 +3,7 @@
 import re
 
 from kafka2hive.hive.description import TableDescription, TableKind
+from kafka2hive.hive.partition_types import can_hold
 from kafka2hive.hive.tables import TableWish
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
@@ -40,7 +41,8 @@ _REMEDIES = {
     " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
     "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
-    "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order",
+    "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order, or recreate the table"
+    " with partition columns of type string",
     "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns",
 }
 
@@ -84,12 +86,28 @@ def _partition_columns(wish: TableWish, found: TableDescription) -> list[Differe
     wanted = [column.name.lower() for column in wish.partition_columns]
     there = [column.name.lower() for column in found.partition_columns]
     if wanted == there:
-        return []
+        return _partition_types(wish, found)
     return [
         (
             "hive.partition_columns",
             f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})",
         )
+    ]
+
+
+def _partition_types(wish: TableWish, found: TableDescription) -> list[Difference]:
+    """Hive refuses a value that does not fit only at the registration: then it is committed already."""
+    templates = dict(level.partition("=")[::2] for level in wish.bucket_path.split("/"))
+    columns = {column.name.lower(): _normalised(column.type) for column in wish.columns}
+    return [
+        (
+            "hive.partition_columns",
+            f"Hive's partition column {other.name} is {other.type},"
+            f" which cannot hold {template or 'any text'} of the map's bucket path",
+        )
+        for ours, other in zip(wish.partition_columns, found.partition_columns, strict=True)
+        for template in [templates.get(ours.name, "")]
+        if not can_hold(_normalised(other.type), template, columns)
     ]
 
 

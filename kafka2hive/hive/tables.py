@@ -16,7 +16,8 @@ from kafka2hive.model.layout import parent
 class TableWish:
     """A table as the map wants it. `columns` without partition columns, metadata columns among them.
 
-    `location` is the full path of the table's directory; `comment` is for people.
+    `location` is the full path of the table's directory; `comment` is for people. `bucket_path` is the template that makes
+    the values of the partition columns; where it is unknown, their columns in Hive must hold any text.
     """
 
     table: str
@@ -24,6 +25,7 @@ class TableWish:
     partition_columns: tuple[Column, ...]
     location: str
     comment: str = ""
+    bucket_path: str = ""
 
 
 def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 
-from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.compared import compared_table
@@ -55,7 +55,12 @@ class Catalogue:
         metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
         partitions = partition_columns(rule.bucketing.path)
         wish = TableWish(
-            table.name, columns + metadata, partitions, table.location, f"dumped by {self._map.service}"
+            table.name,
+            columns + metadata,
+            partitions,
+            table.location,
+            f"dumped by {self._map.service}",
+            rule.bucketing.path,
         )
         self._wishes[table.name] = (wish, rule.create)
         table.settings = TableSettings(
@@ -150,5 +155,7 @@ def _dead_letter_wish(service_map: ServiceMap) -> TableWish:
     dead = service_map.dead_letters
     comment = f"records {service_map.service} could not decode or bucket"
     return replace(
-        TableWish(dead.table, DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, dead.location), comment=comment
+        TableWish(dead.table, DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, dead.location),
+        comment=comment,
+        bucket_path=DEAD_LETTER_PATH,
     )

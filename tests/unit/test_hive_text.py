@@ -1,5 +1,6 @@
 """What Hive is told and what it answers, without Hive: statements, descriptions, locations, errors, checks."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -273,6 +274,52 @@ def test_a_table_that_cannot_be_fed_is_refused_with_the_reason(
     with pytest.raises(TableError) as refused:
         check_table(WISH, TableDescription(**(values | change)))
     assert refused.value.code == code and says in str(refused.value) and refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("template", "hive_type", "fits"),
+    [
+        ("%Y-%m-%d", "string", True),
+        ("%Y-%m-%d", "varchar(10)", True),
+        ("{b}", "char(3)", True),
+        ("%Y-%m-%d", "date", True),
+        ("%Y-%m", "date", False),
+        ("%Y%m%d", "date", False),
+        ("%Y-%m-%d", "int", False),
+        ("%Y", "int", True),
+        ("%m", "INTEGER", True),
+        ("%Y%m%d", "int", True),
+        ("%Y", "tinyint", False),
+        ("%Y%m%d%H%M", "int", False),
+        ("%Y%m%d%H%M", "bigint", True),
+        ("{a}", "int", True),
+        ("{b}", "int", False),
+        ("x{a}", "int", False),
+        ("{a}", "bigint", False),
+        ("%Y", "decimal(4,0)", False),
+        ("%Y", "double", False),
+        ("%Y", "float", False),
+        ("1", "boolean", False),
+        ("%Y-%m-%d", "timestamp", False),
+    ],
+)
+def test_a_partition_column_that_cannot_hold_the_bucket_is_refused(
+    template: str, hive_type: str, fits: bool
+) -> None:
+    wish = replace(WISH, bucket_path=f"dt={template}")
+    found = replace(FOUND, partition_columns=(Column("DT", hive_type),))
+    if fits:
+        check_table(wish, found)
+        return
+    with pytest.raises(TableError) as refused:
+        check_table(wish, found)
+    assert refused.value.code == "hive.partition_columns"
+    assert hive_type in str(refused.value) and template in str(refused.value)
+
+
+def test_a_partition_column_of_unknown_values_must_hold_any_text() -> None:
+    with pytest.raises(TableError, match="cannot hold any text"):
+        check_table(WISH, replace(FOUND, partition_columns=(Column("dt", "int"),)))
 
 
 def test_every_difference_of_the_columns_is_listed() -> None:
