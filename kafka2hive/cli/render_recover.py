@@ -83,7 +83,12 @@ def _details(table: RecoveredTable) -> list[str]:
     if table.swept:
         lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
     if table.relocated is not None:
-        lines.append(f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there")
+        lines += [
+            f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",
+            "before the next run: for each partition in Hive that will get more records, copy its files to the new"
+            f" location and ALTER TABLE {table.table} PARTITION (..) SET LOCATION; else its new rows are hidden"
+            " (hive.misplaced)",
+        ]
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
     lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]

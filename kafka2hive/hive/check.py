@@ -41,8 +41,8 @@ _REMEDIES = {
     " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
     "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
-    "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order, or recreate the table"
-    " with partition columns of type string",
+    "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
+    " or recreate the table with partition columns of type string",
     "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns",
 }
 

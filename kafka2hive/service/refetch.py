@@ -5,6 +5,7 @@ from collections.abc import Callable
 from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.layout import join
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableTask, TaskPlan, TaskSettings
 
@@ -15,7 +16,8 @@ def refetch_file(
     """Staged files with exactly the lost file's records, to be committed by the caller.
 
     `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write
-    are orphans and swept at the next start. Raises Stop when Kafka has not all of the records any more.
+    are orphans and swept at the next start. Raises Stop when Kafka has not all of the records any more, or the table lies
+    elsewhere now: a partition has one location, and readers would not see the new file.
     """
     from kafka2hive.pipeline.task import run_task
     from kafka2hive.pipeline.task.consumer import forget_consumer
@@ -32,6 +34,14 @@ def refetch_file(
         only_bucket=bucket,
     )
     told = settings(table)
+    location = told.tables[table].location
+    if bucket is not None and lost.hive_partition.location != _in_table(location, bucket):
+        raise Stop(
+            "refetch.location",
+            f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
+            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, fetch again,"
+            " then change it",
+        )
     try:
         (manifest,) = run_task(TaskPlan(0, (task,)), told)
     finally:
@@ -51,6 +61,10 @@ def refetch_file(
             _REMEDY,
         )
     return files
+
+
+def _in_table(location: str, bucket: str) -> str:
+    return join(location, bucket) if bucket else location
 
 
 _REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"

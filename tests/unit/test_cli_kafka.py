@@ -115,6 +115,27 @@ def test_a_lost_file_is_fetched_again_from_kafka(tmp_path: Path, broker: Broker)
     assert "not lost in any" in invoke("recover", "--refetch", lost, "-c", str(service.map)).stdout
 
 
+def test_a_file_lost_at_the_old_location_is_not_fetched_into_the_new_one(
+    tmp_path: Path, broker: Broker
+) -> None:
+    service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    new = (tmp_path / "elsewhere").as_uri()
+    text = service.map.read_text()
+    service.map.write_text(
+        text.replace("    topics: [flights]\n", f"    topics: [flights]\n    location: {new}\n")
+    )
+    done = invoke("recover", "--accept-location", "air.flights", "-c", str(service.map))
+    assert done.exit_code == 0, done.output
+    words = " ".join(done.stdout.split())
+    assert "SET LOCATION" in words and "hive.misplaced" in words
+    service.final(0).unlink()
+    result = invoke("recover", "--refetch", service.files[0].final, "-c", str(service.map))
+    assert result.exit_code == 76 and "refetch.location" in result.stdout, result.output
+    assert "--accept-loss" in result.stdout and "elsewhere" in result.stdout
+
+
 def test_records_that_kafka_has_no_more_stop_a_refetch(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
     _plain_map(service.map)

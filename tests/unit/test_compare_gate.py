@@ -188,7 +188,9 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
     epoch = next_epoch(dump)
     tenure = holding.tables["air.early"].tenure
     assert tenure is not None and [c.table for c in tenure.state.compared] == ["air.early"]
-    assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], "looked at once"
+    assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], (
+        "looked at once"
+    )
     hive.answers[LETTERS] = AWAY  # and somebody makes it, in another form
     before = epochs(wiring, "air.early")
     dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))

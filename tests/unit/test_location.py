@@ -75,6 +75,7 @@ def test_a_changed_location_stops_run_and_recover_and_nothing_is_touched(
     assert stop.value.code == "ledger.location_changed"
     assert old in stop.value.message and "elsewhere" in stop.value.message
     assert f"--accept-location {TABLE}" in stop.value.remedy
+    assert "SET LOCATION" in stop.value.remedy and "--refetch" in stop.value.remedy
     for arguments in (("recover", "--plan"), ("recover",)):
         result = invoke(*arguments, "-c", str(service.map))
         assert result.exit_code == 76, result.output
