@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import Stop
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import join
@@ -35,7 +36,7 @@ def refetch_file(
     )
     told = settings(table)
     location = told.tables[table].location
-    if bucket is not None and lost.hive_partition.location != _in_table(location, bucket):
+    if bucket is not None and not same_location(lost.hive_partition.location, _in_table(location, bucket)):
         raise Stop(
             "refetch.location",
             f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
@@ -51,7 +52,7 @@ def refetch_file(
     files = tuple(
         f
         for f in manifest.files
-        if f.kind is lost.kind and (f.kind is FileKind.DEAD_LETTER or f.hive_partition == lost.hive_partition)
+        if f.kind is lost.kind and (f.kind is FileKind.DEAD_LETTER or f.hive_partition.path == bucket)
     )
     rows = sum(f.rows for f in files)
     if rows != lost.rows:
