@@ -84,6 +84,36 @@ MUTANTS = (
         RESTORED,
     ),
     TextMutant(
+        "another table's damaged ledger is a verdict on a healthy one",
+        "kafka2hive.service.witness",
+        (("        if may_explain:\n", "        if False:\n"),),
+        RESTORED,
+    ),
+    TextMutant(
+        "a silent consumer group is asked for every table",
+        "kafka2hive.service.witness",
+        (("                self._silent = True\n", "                self._silent = False\n"),),
+        RESTORED,
+    ),
+    TextMutant(
+        "a directory that is no Hive partition is taken for the newest one",
+        "kafka2hive.ledger.restored",
+        (('    return "=" in name and ', "    return "),),
+        RESTORED,
+    ),
+    TextMutant(
+        "a fenced run still commits group offsets",
+        "kafka2hive.service.watching",
+        (("            if isinstance(ended_by, Fenced | TakeOverLost):\n", "            if False:\n"),),
+        "tests/unit/test_group_follower.py",
+    ),
+    TextMutant(
+        "a ledger that has read nothing guards its location",
+        "kafka2hive.ledger.location",
+        (("    if state.positions and state.location and", "    if state.location and"),),
+        LOCATION,
+    ),
+    TextMutant(
         "a changed location is accepted in silence",
         "kafka2hive.ledger.location",
         (
