@@ -1,8 +1,9 @@
 """A FileSystem that counts what is asked of another one, and says in the log what was changed.
 
-"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` (of a
-heartbeat that went well: DEBUG) with operation, path and outcome (`ok`, `missing` for a delete that found nothing, or the
-error's name and text), also as the fields `operation`, `path`, `target`, `outcome` for JSON logs.
+"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path
+and outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`,
+`path`, `target`, `outcome` for JSON logs. At DEBUG: a heartbeat that went well, and a create or rename whose directory is
+still to be made.
 """
 
 import logging
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka2hive.model.layout import base_name, parse_beat_name
-from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, StorageError
+from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMissing, StorageError
 
 Result = TypeVar("Result")
 
@@ -72,7 +73,9 @@ class LoggedFileSystem:
             result = function()
         except StorageError as error:
             self._count(operation, type(error).__name__)
-            self.tell(operation, path, f"{type(error).__name__}: {error}", target)
+            # the first file of a new directory: the directory is made, and the same is asked again
+            level = logging.DEBUG if isinstance(error, ParentMissing) else logging.INFO
+            self.tell(operation, path, f"{type(error).__name__}: {error}", target, level)
             raise
         outcome = MISSING if result is False else OK
         self._count(operation, outcome)
@@ -80,11 +83,12 @@ class LoggedFileSystem:
         return result
 
     @staticmethod
-    def tell(operation: str, path: str, outcome: str, target: str = "") -> None:
-        """One line in the log."""
+    def tell(operation: str, path: str, outcome: str, target: str = "", level: int = logging.INFO) -> None:
+        """One line in the log; of a heartbeat that went well at DEBUG."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
         arrow = f" -> {target}" if target else ""
-        level = logging.DEBUG if outcome == OK and _is_heartbeat(path) else logging.INFO
+        if outcome == OK and _is_heartbeat(path):
+            level = logging.DEBUG
         log.log(level, "%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
 
     def _asked(self, operation: str, function: Callable[[], Result]) -> Result:

@@ -21,7 +21,7 @@ from kafka2hive.storage.connect import connect, root_of
 from kafka2hive.storage.counting import LoggedFileSystem
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, write_file
+from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
 from tests.contract.filesystem_cases import CASES, Case
 
 
@@ -203,3 +203,19 @@ def test_a_heartbeat_is_told_only_to_who_wants_everything(
             files.rename(f"{base}/{beat_name(owner, 0)}", f"{base}/{beat_name(owner, 1)}")
     levels = [record.levelno for record in caplog.records]
     assert levels == [logging.DEBUG, logging.DEBUG, logging.DEBUG, logging.INFO]
+
+
+def test_the_first_file_of_a_new_directory_is_no_failure_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
+    write_file(files, f"{base}/a", b"x")
+    with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
+        with pytest.raises(ParentMissing):
+            files.rename(f"{base}/a", f"{base}/new/a")
+        with pytest.raises(ParentMissing):
+            files.create(f"{base}/new/b")
+        with pytest.raises(NotFound):
+            files.rename(f"{base}/gone", f"{base}/b")
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.DEBUG, logging.INFO]
+    assert files.counts()["rename", "ParentMissing"] == 1
