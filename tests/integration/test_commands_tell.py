@@ -155,6 +155,10 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     )
     fits: Finished = command("validate", config, "--online")
     assert fits.code == 0, fits.out
+    hive_there = {"url": f"hive://{hive.address}"}
+    nothing_there = write_map(tmp_path, database, kafka.bootstrap, f"{uri}_fresh", tables, hive=hive_there)
+    fits = command("validate", nothing_there, "--online")
+    assert fits.code == 0, fits.out
     (port,) = free_ports(1)
     away = write_map(
         tmp_path, database, kafka.bootstrap, uri, tables, hive={"url": f"hive://127.0.0.1:{port}"}

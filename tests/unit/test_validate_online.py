@@ -10,12 +10,22 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.topic_settings import TopicSettings
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
+from kafka2hive.model.layout import parent
 from kafka2hive.service.online.ask_kafka import kept_too_short, settings_warnings
 from kafka2hive.service.online.ask_storage import check_storage, probe
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned, exit_code_of
 from kafka2hive.service.table import Table
 from kafka2hive.service.wiring import Wiring, wire
-from kafka2hive.storage.port import Denied, FileSystem, FileWriter, NoRoom, StorageError, Unavailable
+from kafka2hive.storage.port import (
+    Denied,
+    FileStatus,
+    FileSystem,
+    FileWriter,
+    NoRoom,
+    NotFound,
+    StorageError,
+    Unavailable,
+)
 from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 from tests.unit.test_cli_kafka import Broker, _plain_map, broker
 
@@ -142,6 +152,56 @@ def test_a_probe_goes_the_way_of_a_data_file_where_there_is_a_staging_directory(
     files.mkdirs(location + "/_tmp")
     assert probe(files, location, "2" * 32) == location
     assert renamed[1][0].startswith(location + "/_tmp/") and not renamed[1][1].startswith(location + "/_tmp/")
+
+
+class FreshHdfs:
+    """An HDFS with nothing but its root; like the real one it knows no path without a `/` behind the address."""
+
+    ROOT = "hdfs://nn:8020"
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def _known(self, path: str) -> str:
+        if not path.startswith(self.ROOT + "/"):
+            raise StorageError(path, f"is not on {self.ROOT}")
+        return path
+
+    def stat(self, path: str) -> FileStatus:
+        if self._known(path) != self.ROOT + "/":
+            raise NotFound(path)
+        return FileStatus(path, 0, True, 0)
+
+    def mkdirs(self, path: str) -> None:
+        self.made.append(self._known(path))
+
+    def create(self, path: str) -> FileWriter:
+        return FakeWriter()
+
+    def rename(self, source: str, target: str) -> None:
+        self._known(source), self._known(target)
+
+    def delete(self, path: str) -> bool:
+        return bool(self._known(path))
+
+
+class FakeWriter:
+    """Takes anything."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+@pytest.mark.parametrize("place", ["hdfs://nn:8020/warehouse/hv.db/movies", "hdfs://nn:8020/kafka2hive"])
+def test_where_no_directory_of_the_path_is_there_yet_the_probe_is_made_in_the_root(place: str) -> None:
+    fresh = FreshHdfs()
+    files: Any = fresh
+    assert probe(files, place, "1" * 32) == "hdfs://nn:8020/"
+    (made,) = fresh.made
+    assert parent(made) == fresh.ROOT
 
 
 def test_tables_beside_the_ledgers_on_another_file_system_are_refused(wiring: Wiring) -> None:

@@ -64,11 +64,12 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
 
 
 def _nearest(files: FileSystem, place: str) -> str:
-    """The directory itself, or the lowest one above it that is there."""
+    """The directory itself, or the lowest one above it that is there; at last the root, which is written with its `/`."""
+    top = root_of(place)
     while not _is_there(files, place):
         above = parent(place)
-        if above == place or root_of(place) == place.rstrip("/"):
-            return place
+        if above == top:
+            return top + "/"
         place = above
     return place
 
