@@ -35,7 +35,14 @@ def recover_command(config: str, order: RecoverOrder, json: bool, color: bool, l
         else:
             from kafka2hive.cli.render_recover import render_recover
 
-            say(render_recover(service_map.service, order, result, standard_output(color)))
+            text = render_recover(
+                service_map.service,
+                order,
+                result,
+                standard_output(color),
+                hive=service_map.hive is not None,
+            )
+            say(text)
         return int(result.exit_code)
 
     return with_map(config, log_format, audit_level(log_format), command)

@@ -7,18 +7,21 @@ from rich.text import Text
 from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.model.quantities import counted
+from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.rebuild import RebuiltLedger
 from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 
 _INDENT = "  "
 
 
-def render_recover(service: str, order: RecoverOrder, result: RecoverResult, screen: Screen) -> str:
-    """A block for each table, the verdict last: it is what stays on the screen."""
+def render_recover(
+    service: str, order: RecoverOrder, result: RecoverResult, screen: Screen, *, hive: bool = True
+) -> str:
+    """A block for each table, the verdict last: it is what stays on the screen. `hive`: the map names one."""
     parts: list[Text] = []
     for table in result.tables:
         parts.append(_headline(table))
-        parts += [Text(_INDENT + line) for line in _details(table)]
+        parts += [Text(_INDENT + line) for line in _details(table, hive)]
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
@@ -56,7 +59,7 @@ def _outcome(table: RecoveredTable) -> str:
             assert_never(table.recovery)
 
 
-def _details(table: RecoveredTable) -> list[str]:
+def _details(table: RecoveredTable, hive: bool) -> list[str]:
     lines = _rebuilt(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
     if table.pending is not None:
         staged, there = table.pending.staged, table.pending.already_there
@@ -73,7 +76,9 @@ def _details(table: RecoveredTable) -> list[str]:
         ]
     elif table.error is None:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
-    if table.debts_paid or table.debts_open:
+    if table.debts_open and not hive:
+        lines.append(yours_to_register(table.debts_open))
+    elif table.debts_paid or table.debts_open:
         paid = (
             f"{counted(table.debts_paid, 'partition')} registered, "
             if table.recovery is Recovery.DONE
@@ -122,5 +127,6 @@ def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
     if not bad:
         return Text(f"service {service}: {count} {done}", style="bold green")
     return Text(
-        f"service {service}: {bad} of {count} need attention (exit code {result.exit_code})", style="bold red"
+        f"service {service}: {bad} of {count} {'needs' if bad == 1 else 'need'} attention (exit code {result.exit_code})",
+        style="bold red",
     )

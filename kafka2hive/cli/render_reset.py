@@ -9,8 +9,10 @@ from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.moving.reset import Begun, ResetOrder, ResetPlan, ResetResult
 
 
-def render_reset(service: str, order: ResetOrder, result: ResetResult, screen: Screen) -> str:
-    """The table, what is put away and where, and what follows for the rows."""
+def render_reset(
+    service: str, order: ResetOrder, result: ResetResult, screen: Screen, *, hive: bool = True
+) -> str:
+    """The table, what is put away and where, and what follows for the rows. `hive`: the map names one."""
     plan = result.plan
     if plan.record is None:
         line = f"{order.table} has no ledger: there is nothing to start over"
@@ -21,23 +23,22 @@ def render_reset(service: str, order: ResetOrder, result: ResetResult, screen: S
     )
     if plan.begun is Begun.UNFINISHED:
         title.append(f"  (a reset of {plan.record.at} goes on)", style="not bold")
-    lines = _lines(service, plan, plan.record, result.done)
+    lines = _lines(service, plan, plan.record, result.done, hive)
     if result.left_pending is not None:
         lines += str(result.left_pending).splitlines()
         lines.append("the files of that epoch that are not visible went away with the staging directory")
     return render(screen, [title, *(Text("  " + line) for line in lines)])
 
 
-def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool) -> list[str]:
+def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive: bool) -> list[str]:
     positions = [Position(TopicPartition(topic, number), end, end) for topic, number, end in record.positions]
     verb, dropped = ("is in", "dropped") if done else ("goes to", "would be dropped")
     lines = [f"the ledger (epoch {record.epoch}) {verb} {plan.ledger}"]
     lines += [f"position {dropped}: {line}" for line in resume_lines(positions)]
     if plan.data:
         lines += [f"visible files {'are in' if done else 'go to'} {place}" for place in plan.data]
-        lines.append(
-            "Hive keeps its partitions; they are empty until they are dumped again, or dropped in Hive"
-        )
+        whose = "Hive keeps its partitions" if hive else "partitions that you registered in Hive stay there"
+        lines.append(f"{whose}; they are empty until they are dumped again, or dropped in Hive")
     else:
         lines.append(f"visible files stay in {record.location}")
         lines.append(

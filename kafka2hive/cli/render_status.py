@@ -12,6 +12,7 @@ from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.quantities import counted, duration, size
+from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
 from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, OwnerLife, Starting, TableState
 from kafka2hive.service.identity import shown_process
@@ -20,15 +21,20 @@ from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 _EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
 
 
-def render_status(service: str, result: StatusResult, screen: Screen, now: float | None = None) -> str:
-    """An overview of all tables, then each table's owner, position and last epochs; `now` in epoch seconds."""
+def render_status(
+    service: str, result: StatusResult, screen: Screen, now: float | None = None, *, hive: bool = True
+) -> str:
+    """An overview of all tables, then each table's owner, position and last epochs.
+
+    `now` in epoch seconds; `hive`: the map names one.
+    """
     moment = time.time() if now is None else now
     parts: list[RenderableType] = []
     if result.tables:
         parts.append(_overview(result, moment))
     if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
         for table in result.tables:
-            parts += _details(table, moment)
+            parts += _details(table, moment, hive)
     if len(result.tables) > _EPOCHS_SHOWN_UP_TO:
         for table in result.tables:
             if trouble := _trouble(table.state):
@@ -101,7 +107,7 @@ def _life(life: OwnerLife) -> str:
     return {OwnerLife.ALIVE: ", alive", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}[life]
 
 
-def _details(table: TableStatus, now: float) -> list[RenderableType]:
+def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
     parts: list[RenderableType] = ["", Text(table.table, style="bold"), *_trouble(table.state)]
     lines = [f"owner: {_owner(table.generation)}{_life(table.owner_life)}"]
     lines += [f"warning: {warning}" for warning in table.warnings]
@@ -115,9 +121,12 @@ def _details(table: TableStatus, now: float) -> list[RenderableType]:
         Position(TopicPartition(p.topic, p.number), p.position, p.position) for p in table.partitions
     ]
     lines += [f"goes on at {line}" for line in resume_lines(positions)]
-    lines += [f"not in Hive yet: {debt.table} {debt.path}" for debt in table.debts[:10]]
+    if table.debts and not hive:
+        lines.append(yours_to_register(len(table.debts)))
+    owed = "not in Hive yet" if hive else "not registered"
+    lines += [f"{owed}: {debt.table} {debt.path}" for debt in table.debts[:10]]
     if len(table.debts) > 10:
-        lines.append(f"not in Hive yet: {len(table.debts) - 10} more (all: --json)")
+        lines.append(f"{owed}: {len(table.debts) - 10} more (all: --json)")
     parts += [Text("  " + line) for line in lines]
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))

@@ -42,23 +42,23 @@ def reset_command(
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
         group = ConsumerGroup(wiring, KafkaAdmin(service_map.kafka))
-        result = reset(wiring, group, order, _confirmation(service_map.service, order, yes, color))
+        result = reset(wiring, group, order, _confirmation(service_map, order, yes, color))
         if json:
             say(json_output.text(json_output.reset_document(service_map.service, order, result)))
         else:
-            _show(service_map.service, order, result, color)
+            _show(service_map, order, result, color)
         return 0
 
     return with_map(config, log_format, audit_level(log_format), command)
 
 
 def _confirmation(
-    service: str, order: ResetOrder, yes: str | None, color: bool
+    service_map: ServiceMap, order: ResetOrder, yes: str | None, color: bool
 ) -> Callable[[ResetPlan], None]:
     def confirm(plan: ResetPlan) -> None:
         if yes is not None:
             return
-        _show(service, order, ResetResult(plan, done=False), color)
+        _show(service_map, order, ResetResult(plan, done=False), color)
         if (
             typer.prompt("Type the table's name to start it over", default="", show_default=False)
             != order.table
@@ -68,7 +68,8 @@ def _confirmation(
     return confirm
 
 
-def _show(service: str, order: ResetOrder, result: ResetResult, color: bool) -> None:
+def _show(service_map: ServiceMap, order: ResetOrder, result: ResetResult, color: bool) -> None:
     from kafka2hive.cli.render_reset import render_reset
 
-    say(render_reset(service, order, result, standard_output(color)))
+    hive = service_map.hive is not None
+    say(render_reset(service_map.service, order, result, standard_output(color), hive=hive))

@@ -44,7 +44,7 @@ def status_command(
             else:
                 from kafka2hive.cli.render_status import render_status
 
-                text = render_status(service_map.service, result, screen)
+                text = render_status(service_map.service, result, screen, hive=service_map.hive is not None)
                 say(_CLEAR + text if watch is not None and sys.stdout.isatty() else text)
             sys.stdout.flush()
             return int(result.exit_code)

@@ -42,7 +42,11 @@ class ServiceMetrics:
             "unaccounted_files", "Created files of which nothing is known: alert", "table"
         )
         self._lag = gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
-        self._freshness = gauge("freshness_seconds", "Age of the newest record the table shows", "table")
+        self._freshness = gauge(
+            "freshness_seconds",
+            "Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
+            "table",
+        )
         self._debts = gauge("debts", "Hive partitions with data that are not known to be registered", "table")
         self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
         self._never_filled = gauge(

@@ -32,7 +32,7 @@ class TableNumbers:
 
     `lag_records` are left in Kafka after it; `debts` are Hive partitions not known to be registered, `overdue` those of
     them that were so before this epoch already. `freshness_seconds` is the age of the newest record that is visible now,
-    None when there was none.
+    0 when nothing more is in Kafka, None when there was none.
     """
 
     table: str

@@ -39,8 +39,13 @@ def line(epoch: EpochNumbers) -> str:
     return ", ".join(parts)
 
 
-def total_line(totals: Totals, *, seconds: float, lag_records: int, unregistered: int, set_aside: int) -> str:
-    """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do."""
+def total_line(
+    totals: Totals, *, seconds: float, lag_records: int, unregistered: int, hive: bool, set_aside: int
+) -> str:
+    """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
+
+    `hive`: the map names one.
+    """
     parts = [
         f"dumped {counted(totals.records, 'record')} ({size(totals.bytes)}) into {counted(totals.files, 'file')}"
         f" in {counted(totals.epochs, 'epoch')} and {duration(seconds)}",
@@ -48,13 +53,20 @@ def total_line(totals: Totals, *, seconds: float, lag_records: int, unregistered
     ]
     if totals.dead_letters:
         parts.append(counted(totals.dead_letters, "dead letter"))
-    if unregistered:
+    if unregistered and not hive:
+        parts.append(yours_to_register(unregistered))
+    elif unregistered:
         parts.append(
             f"{counted(unregistered, 'partition')} NOT REGISTERED in Hive: the next start tries again"
         )
     if set_aside:
         parts.append(f"{counted(set_aside, 'table')} SET ASIDE")
     return ", ".join(parts)
+
+
+def yours_to_register(partitions: int) -> str:
+    """What is said of partitions that kafka2hive will never register."""
+    return f"the map names no Hive: {counted(partitions, 'partition')} for you to register"
 
 
 def fields(epoch: EpochNumbers) -> dict[str, object]:

@@ -99,7 +99,7 @@ class Run:
         witness = Witness(self._kafka, group, wiring)
         gate = hive_gate(self._map, self._catalogue)
         self._holding = Holding(wiring, self._judge, witness, self._resolve, self._owe, self._started, gate)
-        self._watcher = EpochWatcher(self._metrics, self._began)
+        self._watcher = EpochWatcher(self._metrics, self._began, self._map.hive is not None)
         self._columns = ColumnWatch(self._metrics)
         self._follower = GroupFollower(self._kafka, group) if group else None
         self._view = KafkaView(self._kafka, wiring.ports.clock)

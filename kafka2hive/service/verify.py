@@ -118,6 +118,8 @@ def verify(
     there = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, order.tables, there) + _no_other_dump(wiring, order, there):
         return VerifyResult((), tuple(unknown))
+    if order.against is not None and order.against in order.tables:
+        return VerifyResult((), (_with_itself(order.against),))
     errors += vanished_ledgers(wiring, order.tables, there)
     for paths in ledgers:
         if order.tables and paths.table not in order.tables:
@@ -132,7 +134,19 @@ def verify(
             errors.append((paths.table, ServiceUnavailable("storage.unavailable", str(error), "ask again")))
         except Kafka2HiveError as error:
             errors.append((paths.table, error))
+    if order.against is not None and not (order.tables or tables or errors):
+        errors.append(_with_itself(order.against))
     return VerifyResult(tuple(tables), tuple(errors))
+
+
+def _with_itself(table: str) -> tuple[str, ConfigError]:
+    """--against names the only table that is to be audited: nothing would be compared."""
+    error = ConfigError(
+        "usage.same_table",
+        f"{table} cannot be compared with itself: nothing was audited",
+        "name the table to audit with --table, and another dump of the same topics with --against",
+    )
+    return table, error
 
 
 def _no_other_dump(wiring: Wiring, order: VerifyOrder, there: set[str]) -> list[tuple[str, ConfigError]]:

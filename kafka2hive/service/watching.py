@@ -20,14 +20,15 @@ log = logging.getLogger(__name__)
 class EpochWatcher:
     """Progress line and metrics of each epoch; says once how long after the start the first rows were visible."""
 
-    def __init__(self, metrics: ServiceMetrics, began: float) -> None:
-        """`began`: time.monotonic() at the start of this process's run."""
+    def __init__(self, metrics: ServiceMetrics, began: float, hive: bool) -> None:
+        """`began`: time.monotonic() at the start of this process's run; `hive`: the map names one."""
         self._metrics = metrics
         self._began = began
+        self._hive = hive
         self._totals = Totals()
 
     def __call__(self, report: EpochReport) -> None:
-        numbers = epoch_numbers(report, time.time())
+        numbers = epoch_numbers(report, time.time(), self._hive)
         self._metrics.observe_epoch(numbers)
         tell(numbers)
         if not self._totals.files and report.files:
@@ -41,6 +42,7 @@ class EpochWatcher:
             seconds=time.monotonic() - self._began,
             lag_records=sum(t.lag_records for t in tables),
             unregistered=sum(len(t.open_debts) for t in tables),
+            hive=self._hive,
             set_aside=sum(t.aside is not None for t in tables),
         )
 
@@ -52,8 +54,8 @@ class EpochWatcher:
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
 
 
-def epoch_numbers(report: EpochReport, now: float) -> EpochNumbers:
-    """The report as plain numbers; `now` in Unix seconds."""
+def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
+    """The report as plain numbers; `now` in Unix seconds. Without a Hive no partition is overdue."""
     tables = {t.name: t for t in report.tables}
     return EpochNumbers(
         number=report.number,
@@ -67,7 +69,7 @@ def epoch_numbers(report: EpochReport, now: float) -> EpochNumbers:
                 r.outcome.total.dead_lettered,
                 move_numbers(r.moves),
                 len(tables[r.table].open_debts),
-                len(tables[r.table].open_debts & r.owed_before),
+                len(tables[r.table].open_debts & r.owed_before) if hive else 0,
                 tables[r.table].lag_records,
                 freshness(tables[r.table], now),
             )

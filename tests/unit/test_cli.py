@@ -94,7 +94,7 @@ def test_recover_moves_pending_files_and_a_second_time_finds_nothing_to_do(tmp_p
     first = invoke("recover", "-c", str(service.map))
     assert first.exit_code == 0, first.stdout
     assert "rolled forward: epoch 2, 2 files = 2 renamed + 0 already there" in first.stdout
-    assert "1 still owed" in first.stdout  # the map names no Hive
+    assert "the map names no Hive: 1 partition for you to register" in first.stdout
     assert service.final(0).exists() and service.final(1).exists()
     second = invoke("recover", "-c", str(service.map))
     assert second.exit_code == 0
@@ -139,7 +139,9 @@ def test_status_shows_pending_work_and_goes_on_without_kafka(tmp_path: Path) -> 
     result = invoke("status", "-c", str(service.map))
     assert result.exit_code == 0
     assert "2 files" in result.stdout and "no lag is known" in result.stdout
-    assert "not in Hive yet: air.flights dt=2013-01-01" in result.stdout
+    assert "the map names no Hive: 1 partition for you to register" in result.stdout
+    assert "not registered: air.flights dt=2013-01-01" in result.stdout
+    assert "not in Hive yet" not in result.stdout
 
 
 @pytest.mark.parametrize("command", ["recover", "status", "validate", "init"])

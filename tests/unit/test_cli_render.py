@@ -55,7 +55,7 @@ def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
         "air.flights  STOP: a person must decide",
         "  [ledger.missing] file:///a.final: neither there nor staged",
         "    what to do: type this",
-        "service demo: 1 of 1 table need attention (exit code 76)",
+        "service demo: 1 of 1 table needs attention (exit code 76)",
     ]
 
 

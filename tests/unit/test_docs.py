@@ -132,6 +132,19 @@ def test_every_option_of_every_command_is_explained() -> None:
                 assert re.search(rf"{re.escape(option)}(?![\w-])", text), f"{name} {option}"
 
 
+def test_the_first_table_of_the_commands_names_every_command() -> None:
+    table = (ROOT / "docs/commands.md").read_text().partition("\n## ")[0]
+    for name in getattr(get_command(app), "commands", {}):
+        assert re.search(rf"^\| `{name}\b", table, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_table_has_its_head(document: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert re.match(r"\|.*\n\|[-:| ]+\n", table), f"{document.name}: {table[:80]}"
+
+
 def test_the_snapshot_in_the_protocol_is_one_that_the_code_reads_and_writes() -> None:
     text = (ROOT / "docs/protocol.md").read_text()
     found = re.search(r"<!-- snapshot -->\n```text\n(.*?)```\n<!-- /snapshot -->", text, re.DOTALL)

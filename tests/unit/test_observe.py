@@ -50,14 +50,18 @@ def test_an_epoch_is_one_line() -> None:
 
 def test_a_runs_end_is_one_line_that_names_what_is_left() -> None:
     totals = Totals().plus(EPOCH).plus(EPOCH)
-    assert progress.total_line(totals, seconds=12.34, lag_records=0, unregistered=0, set_aside=0) == (
-        "dumped 240,000 records (52.2 MB) into 12 files in 2 epochs and 12.3 s, lag 0, 4 dead letters"
-    )
-    left = progress.total_line(Totals(), seconds=1.0, lag_records=7, unregistered=1, set_aside=2)
+    assert progress.total_line(
+        totals, seconds=12.34, lag_records=0, unregistered=0, hive=True, set_aside=0
+    ) == ("dumped 240,000 records (52.2 MB) into 12 files in 2 epochs and 12.3 s, lag 0, 4 dead letters")
+    left = progress.total_line(Totals(), seconds=1.0, lag_records=7, unregistered=1, hive=True, set_aside=2)
     assert left == (
         "dumped 0 records (0 B) into 0 files in 0 epochs and 1.0 s, lag 7,"
         " 1 partition NOT REGISTERED in Hive: the next start tries again, 2 tables SET ASIDE"
     )
+    for_ever = progress.total_line(
+        Totals(), seconds=1.0, lag_records=7, unregistered=4, hive=False, set_aside=0
+    )
+    assert for_ever.endswith("lag 7, the map names no Hive: 4 partitions for you to register")
 
 
 def test_a_quiet_epoch_says_only_what_there_is() -> None:
@@ -143,6 +147,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_unaccounted_files{table="d.t"} 1.0',
         'kafka2hive_unaccounted_files{table="d.u"} 0.0',
         'kafka2hive_lag_records{table="d.idle"} 5.0',
+        "# HELP kafka2hive_freshness_seconds Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
         'kafka2hive_freshness_seconds{table="d.u"} 600.0',
         'kafka2hive_debts{table="d.t"} 3.0',
         "kafka2hive_tables_set_aside 1.0",

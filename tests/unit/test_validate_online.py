@@ -62,6 +62,7 @@ def test_every_service_is_asked_and_nothing_is_left_behind(tmp_path: Path, broke
     assert found["spark", "Java"]["result"] == "ok"
     plain = invoke("validate", "--online", "-c", str(service.map))
     assert plain.exit_code == 0 and "0 errors" in plain.stdout
+    assert found["kafka", broker.address]["message"].endswith(", 1 topic")
     assert tree(tmp_path) == before
 
 

@@ -32,6 +32,14 @@ def test_a_table_that_nobody_knows_ends_with_78_and_the_nearest_name(
     assert tree(tmp_path) == before
 
 
+@pytest.mark.parametrize("arguments", [(), ("--table", TABLE)])
+def test_a_table_is_not_compared_with_itself(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("verify", *arguments, "--against", TABLE, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.same_table" in result.stdout and "no ledger yet" not in result.stdout
+
+
 def test_a_table_of_the_map_that_has_no_ledger_yet_is_no_mistake(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     service.map.write_text(service.map.read_text().replace("air.flights", "air.planes"))

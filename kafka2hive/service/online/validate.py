@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.quantities import counted
 from kafka2hive.service.catalogue import Catalogue
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
@@ -37,7 +38,11 @@ def validate_online(wiring: Wiring, kafka: KafkaAdmin) -> OnlineResult:
         cluster = kafka.cluster()
         tables = routed_tables(wiring, cluster.topics)
         checks.append(
-            Check("kafka", brokers, Passed(f"cluster {cluster.cluster_id}, {len(cluster.topics)} topics"))
+            Check(
+                "kafka",
+                brokers,
+                Passed(f"cluster {cluster.cluster_id}, {counted(len(cluster.topics), 'topic')}"),
+            )
         )
         checks += check_kafka(kafka, wiring.map.kafka, tables, cluster)
     except (ServiceUnavailable, ConfigError) as error:
