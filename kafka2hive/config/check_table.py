@@ -1,5 +1,6 @@
 """What must hold between the keys of one table, with the map's defaults in place."""
 
+import json
 import re
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -7,6 +8,7 @@ from kafka2hive.config import schema
 from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
 from kafka2hive.config.check_service import check_location, fault_of_table
 from kafka2hive.config.event_field import NoSuchField, event_field
+from kafka2hive.config.json_path import path_text
 from kafka2hive.config.problems import Path, Problems
 from kafka2hive.config.structure import closest
 from kafka2hive.config.table_options import (
@@ -132,7 +134,9 @@ class TableCheck:
         for column in declared_columns(table) if table.columns else ():
             name, path = column.name, self._path("columns", column.place)
             if not _COLUMN.fullmatch(name):
-                self._problems.add(path, "a column's name has letters, digits and _, at most 128")
+                self._problems.add(
+                    path, f"a column's name has letters, digits and _, at most 128{self._renamed(column)}"
+                )
             elif name.lower() in lower:
                 self._problems.add(path, "the column stands here twice (Hive ignores case)")
             else:
@@ -148,6 +152,16 @@ class TableCheck:
         if not columns_of(table) and (table.create or not has_hive):
             why = "to create it" if table.create else "because there is no hive section to read them from"
             self._problems.add(("tables", self._index), f"columns are required {why}")
+
+    def _renamed(self, column: DeclaredColumn) -> str:
+        """How a key of the JSON that is no column's name is taken into a column."""
+        own = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
+        if self._table.format != "json" or column.path is not None or not _COLUMN.fullmatch(own):
+            return ""
+        kind = json.dumps(column.type) if "," in column.type else column.type
+        value = f"type: {kind}, from: {json.dumps(path_text((column.name,)), ensure_ascii=False)}"
+        is_list = isinstance(column.place, int)
+        return f"; write {f'{{name: {own}, {value}}}' if is_list else f'{own}: {{{value}}}'}"
 
     def _check_source(self, path: Path, column: DeclaredColumn) -> None:
         """Where its value comes from, and the unit of its numbers."""

@@ -14,7 +14,7 @@ def parse_json_path(text: str) -> tuple[str, ...]:
     `.name` has letters, digits, `_` and `-`; any key may stand in quotes, and a quote in it is doubled.
     """
     if not text.startswith("$"):
-        raise ValueError(f"{_FORM}: it begins with $, as in $.{text}")
+        raise ValueError(f"{_FORM}: it begins with $, as in {_meant(text)}")
     keys: list[str] = []
     at = 1
     while at < len(text):
@@ -33,6 +33,17 @@ def parse_json_path(text: str) -> tuple[str, ...]:
     if len(keys) > MOST_STEPS:
         raise ValueError(f"a path has at most {MOST_STEPS} steps, this one has {len(keys)}")
     return tuple(keys)
+
+
+def _meant(text: str) -> str:
+    """The path that `text`, without a $, most likely stands for: the rest of one, or a single key."""
+    for path in (f"${text}", f"$.{text}"):
+        try:
+            parse_json_path(path)
+        except ValueError:
+            continue
+        return path
+    return path_text((text,)) if text else "$.name"
 
 
 def _fault(text: str, at: int) -> str:

@@ -112,7 +112,9 @@ def _report(
     problems: Problems,
 ) -> None:
     path = _path_in(data, loc)
-    if kind == "extra_forbidden":
+    if kind == "extra_forbidden" and path[-3:-2] == ("columns",) and _is_end_of_type(str(path[-1])):
+        problems.add(path, _TYPE_ENDS_HERE)
+    elif kind == "extra_forbidden":
         keys = known_keys(path[:-1])
         near = closest(str(path[-1]), keys)
         problems.add(path, "unknown key" if near else f"unknown key; there are {', '.join(keys)}", near)
@@ -128,15 +130,17 @@ def _report(
     elif kind == "missing" and path == ("tables",):
         problems.add(path, "is required: at least one table")
     elif kind == "string_type" and path[-2:-1] == ("columns",) and _is_end_of_type(str(path[-1])):
-        problems.add(
-            path,
-            "is the end of the type before it: within { } YAML takes a comma for the next key;"
-            ' quote types that hold a comma, as in {price: "decimal(10,2)"}',
-        )
+        problems.add(path, _TYPE_ENDS_HERE)
     elif kind == "string_type" and value_at(data, path) is None:
         problems.add(path, "has no value")
     else:
         problems.add(path, _PLAIN.get(kind, text[:1].lower() + text[1:]))
+
+
+_TYPE_ENDS_HERE = (
+    "is the end of the type before it: within { } YAML takes a comma for the next key;"
+    ' quote types that hold a comma, as in {price: "decimal(10,2)"}'
+)
 
 
 def _is_end_of_type(key: str) -> bool:

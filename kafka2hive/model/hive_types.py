@@ -70,6 +70,9 @@ _UNSUPPORTED = (
 _WORDS = [*_SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
 
 
+_SEVERAL_WORDS = re.compile(r"([^\s<>(),:`]+(?:\s+[^\s<>(),:`]+)+)\s*:")
+
+
 class HiveTypeError(ConfigError):
     """A type text that cannot be understood; `position` counts characters of the text from 0."""
 
@@ -235,6 +238,8 @@ class _Parser:
             if not name.text or name.text in "<>(),:":
                 self._fail(name.position, "a field's name is missing", "struct<name:type,...>")
             field = name.text.strip("`")
+            if words := _SEVERAL_WORDS.match(self._text, name.position):
+                field = words[1]
             if strange := next((c for c in field if not _may_name_a_field(c)), ""):
                 self._fail(
                     name.position,

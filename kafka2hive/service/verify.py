@@ -66,7 +66,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedTable:
-    """One table's audit: what was looked at, and what was found.
+    """One table's audit: what was looked at, and what was found. `rows` holds dead letters, too.
 
     `accepted`: what a person gave up, so no finding.
     `no_answer` says which service did not answer, `not_checked` what cannot be checked any more or at all, `notes` what

@@ -44,7 +44,10 @@ def test_any_keys_can_be_written_as_a_path(keys: list[str]) -> None:
     [
         ("a.b", "begins with $, as in $.a.b"),
         ("$", "the whole record"),
-        ("", "begins with $"),
+        ("", "begins with $, as in $.name"),
+        ("US Gross", "as in $['US Gross']"),
+        ("props['US Gross']", "as in $.props['US Gross']"),
+        ("['US Gross']", "as in $['US Gross']"),
         ("$.a[0]", "character 4: elements of arrays"),
         ("$..a", "character 2: wildcards"),
         ("$.a[*]", "wildcards"),
@@ -86,7 +89,18 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
         ("{a: {type: string, unit: ms}}", "columns.a.unit", "a is string"),
         ("{a: {type: timestamp, unit: m}}", "columns.a.unit", "expected s, ms, us or ns"),
         ("[{name: a, type: int}, {name: A, type: int}]", "columns[1]", "stands here twice"),
-        ("[{name: US Gross, type: int}]", "columns[0]", "letters, digits and _"),
+        (
+            "[{name: US Gross, type: int}]",
+            "columns[0]",
+            "write {name: us_gross, type: int, from: \"$['US Gross']\"}",
+        ),
+        (
+            "{US Gross: bigint}",
+            "columns['US Gross']",
+            "letters, digits and _, at most 128; write us_gross: {type: bigint, from: \"$['US Gross']\"}",
+        ),
+        ("{日: bigint}", "columns['日']", "letters, digits and _, at most 128"),
+        ("{s: 'struct<US Gross:int>'}", "columns.s", "cannot hold a struct field with ' ' in its name"),
         ("[{name: a, type: int, typ: int}]", "columns[0].typ", "did you mean type?"),
         ("[a]", "columns[0]", "expected keys with values"),
         ("7", "columns", "expected keys with values"),
@@ -97,6 +111,11 @@ def test_a_mistake_in_a_column_is_told_with_its_place(columns: str, line: str, w
     (first, *_) = problems_of(HEAD + TABLE + f"    columns: {columns}\n")
     assert f"tables[0].{line}: " in first and words in first
     assert first.startswith("map.yaml:8: ")
+
+
+def test_an_unquoted_type_with_a_comma_is_told_to_be_quoted() -> None:
+    found = problems_of(HEAD + TABLE + "    columns: {r: {type: decimal(10,2), from: $.r}}\n")
+    assert any("['2)']: " in problem and 'as in {price: "decimal(10,2)"}' in problem for problem in found)
 
 
 def test_a_raw_column_has_no_path() -> None:

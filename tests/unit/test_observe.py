@@ -9,14 +9,24 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.account import Account
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
+from kafka2hive.service.publishing import Outcome
+from kafka2hive.service.report import EpochReport, TableReport
+from kafka2hive.service.table import Table
+from kafka2hive.service.watching import epoch_numbers
 
 EPOCH = EpochNumbers(
     41,
@@ -69,6 +79,18 @@ def test_a_quiet_epoch_says_only_what_there_is() -> None:
         progress.line(EpochNumbers(1, 0.0, ()))
         == "epoch 1: 0 tables, 0 records, 0 B in 0.0 s (0 B/s), 0 files, lag 0"
     )
+
+
+@pytest.mark.parametrize(("hive", "overdue"), [(True, 1), (False, 0)])
+def test_a_partition_is_overdue_only_where_the_map_names_a_hive(hive: bool, overdue: int) -> None:
+    owed = frozenset({HivePartition("d.t", "dt=1", "file:///t/dt=1")})
+    table = cast(
+        "Table", SimpleNamespace(name="d.t", open_debts=owed, lag_records=0, aside=None, last_state=None)
+    )
+    outcome = cast("Outcome", SimpleNamespace(total=Account()))
+    report = TableReport("d.t", outcome, MoveCounts(), cast("Snapshot", SimpleNamespace(epoch=2)), owed)
+    numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), 0.0, hive)
+    assert [t.overdue for t in numbers.tables] == [overdue]
 
 
 def test_files_that_nobody_can_explain_are_shouted_about() -> None:
