@@ -1,11 +1,13 @@
 """What `recover` shows a person."""
 
+from dataclasses import replace
 from typing import assert_never
 
 from rich.text import Text
 
 from kafka2hive.cli.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.rebuild import RebuiltLedger
@@ -26,6 +28,10 @@ def render_recover(
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
     asked = {*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired}
+    parts += [
+        Text(f"no gap there: nothing was accepted for {gap}", style="yellow")
+        for gap in _without_gap(order, result)
+    ]
     if not order.plan_only:
         parts += [Text(f"not lost in any of these ledgers: {path}", style="yellow") for path in sorted(asked)]
     if result.kafka_error:
@@ -33,6 +39,15 @@ def render_recover(
         parts.append(Text(text, style="yellow"))
     parts.append(_verdict(service, order, result))
     return render(screen, parts)
+
+
+def _without_gap(order: RecoverOrder, result: RecoverResult) -> list[GapAcceptance]:
+    """What was accepted where nothing is lost; not told where a table was not recovered, or nothing was to be recorded."""
+    if order.plan_only or order.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
+        return []
+    found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
+    wanted = [(gap, replace(gap, up_to=None)) for gap in order.accept_gap]
+    return [gap for gap, anywhere in wanted if not any(anywhere.covers(tp, 0) for tp in found)]
 
 
 def _headline(table: RecoveredTable) -> Text:

@@ -59,12 +59,19 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
             row.table,
             _shown_state(row.state),
             str(row.epoch),
-            "?" if row.lag is None else f"{row.lag:,}",
+            _lag(row),
             "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
             Text(counted(row.pending_files, "file"), style="yellow") if row.pending else "-",
             Text(str(len(row.debts)), style="yellow") if row.debts else "0",
         )
     return table
+
+
+def _lag(row: TableStatus) -> str:
+    """A table without positions has not begun to read: what waits for it depends on where its map lets it start."""
+    if not row.partitions:
+        return "not begun"
+    return "?" if row.lag is None else f"{row.lag:,}"
 
 
 def _shown_state(state: TableState) -> Text:

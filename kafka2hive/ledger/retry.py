@@ -1,15 +1,18 @@
 """Trying a step again: the one loop behind C1, C2, R6 and R7, with a class of error for each answer."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import Surprise, TableError, Unanswered
 from kafka2hive.storage.port import Denied, NoRoom, StorageError
 
+_LONGEST = 500  # characters of a refusal in a message
 
-class Answer(Enum):
+
+class Kind(Enum):
     """What one try of a step came to."""
 
     DONE = "done"
@@ -17,9 +20,28 @@ class Answer(Enum):
     BLOCKED = "blocked"
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one try of a step came to; `said`: how the file system refused it, when blocked."""
+
+    kind: Kind
+    said: str = ""
+    DONE: ClassVar["Answer"]
+    AGAIN: ClassVar["Answer"]
+
+
+Answer.DONE = Answer(Kind.DONE)
+Answer.AGAIN = Answer(Kind.AGAIN)
+
+
 def answer_to(error: StorageError) -> Answer:
-    """BLOCKED for what a person must lift (permission, quota, disk), AGAIN for the rest."""
-    return Answer.BLOCKED if isinstance(error, Denied | NoRoom) else Answer.AGAIN
+    """Blocked for what a person must lift (permission, quota, disk), AGAIN for the rest."""
+    return Answer(Kind.BLOCKED, _first_line(error)) if isinstance(error, Denied | NoRoom) else Answer.AGAIN
+
+
+def _first_line(error: StorageError) -> str:
+    """A NameNode's answer goes on with a Java stack."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
 
 
 def persist(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
@@ -36,26 +58,26 @@ def persist(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -
         except Unanswered as look:
             log.warning("%s %s: %s", step, path, look.message)
             answer = Answer.AGAIN
-        match answer:
-            case Answer.DONE:
+        match answer.kind:
+            case Kind.DONE:
                 return
-            case Answer.AGAIN:
+            case Kind.AGAIN:
                 wait = next(waits, None)
                 if wait is None:
                     raise Surprise(
                         "ledger.no_answer",
                         f"{step} {path}: no clear answer after {ports.patience.attempts} tries",
                     )
-            case Answer.BLOCKED:
+            case Kind.BLOCKED:
                 blocked += 1
                 if blocked >= ports.patience.blocked_attempts:
                     raise TableError(
                         "storage.blocked",
-                        f"{step} {path}: refused {blocked} times (permission, quota or full disk)",
-                        "free room or grant the permission; the table goes on by itself",
+                        f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.said}",
+                        "free room or grant the permission; a run then goes on by itself, a command must be given again",
                     )
                 wait = ports.patience.blocked
             case _:
-                assert_never(answer)
-        log.warning("%s %s: %s, trying again in %.1f s", step, path, answer.value, wait)
+                assert_never(answer.kind)
+        log.warning("%s %s: %s, trying again in %.1f s", step, path, answer.kind.value, wait)
         ports.clock.sleep(wait)

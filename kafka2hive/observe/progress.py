@@ -40,16 +40,16 @@ def line(epoch: EpochNumbers) -> str:
 
 
 def total_line(
-    totals: Totals, *, seconds: float, lag_records: int, unregistered: int, hive: bool, set_aside: int
+    totals: Totals, *, seconds: float, lag_records: int | None, unregistered: int, hive: bool, set_aside: int
 ) -> str:
     """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
 
-    `hive`: the map names one.
+    `hive`: the map names one. `lag_records` None: of some table it was never found out.
     """
     parts = [
         f"dumped {counted(totals.records, 'record')} ({size(totals.bytes)}) into {counted(totals.files, 'file')}"
         f" in {counted(totals.epochs, 'epoch')} and {duration(seconds)}",
-        f"lag {lag_records:,}",
+        "lag not known" if lag_records is None else f"lag {lag_records:,}",
     ]
     if totals.dead_letters:
         parts.append(counted(totals.dead_letters, "dead letter"))

@@ -117,6 +117,7 @@ def backlog(
             for r in ranges
         ]
     table.lag_records = sum(map(len, ranges))
+    table.lag_known = True
     return TableBacklog(
         table=table.name,
         ledger_id=table.tenure.state.ledger_id,

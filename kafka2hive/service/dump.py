@@ -194,7 +194,7 @@ class Dump:
             missing = {t.name: unknown_topics(t.name, t.missing) for t in self._tables() if t.missing}
             for name, error in (silent | missing).items():
                 if (table := self._holding.tables[name]).aside is None:
-                    self._holding.set_aside(table, error)
+                    self._holding.set_aside(table, error, until="for the rest of this run")
         return retry_at
 
     def _tables(self) -> list[Table]:
@@ -232,7 +232,9 @@ class Dump:
             log.debug("the lag of tables that are set aside is not known: %s", error.message)
             return
         for name, state in aside.items():
-            self._holding.tables[name].lag_records = records_waiting(state, ends)
+            table = self._holding.tables[name]
+            table.lag_records = records_waiting(state, ends)
+            table.lag_known = bool(state.positions)
 
     def _take_off(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._suspects.next_only()

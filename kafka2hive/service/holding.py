@@ -116,10 +116,11 @@ class Holding:
         finally:
             self.on_progress()
 
-    def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
+    def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
+        """`until`: what the log says instead of the wait, where nobody waits any more."""
         known = table.aside is not None and str(table.aside.error) == str(error)
         aside = table.set_aside(error, self._now())
-        until = f"for {aside.until - self._now():.0f} s"
+        until = until or f"for {aside.until - self._now():.0f} s"
         if aside.needs_a_person:
             until = "until a person decides and the run is started again"
         level = logging.DEBUG if known else logging.ERROR

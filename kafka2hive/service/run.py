@@ -276,6 +276,8 @@ class Run:
             self._dump.write_debts()
         if self._follower is not None:
             self._follower.end(BEAT_SECONDS, ended.error)
+        if self._order.once:
+            self._columns.end(self._holding.tables.values())
         self._metrics.close()
         log.info("%s", self._watcher.summary(list(self._holding.tables.values())))
         aside = tuple(

@@ -57,7 +57,9 @@ class EpochStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table. `lag` in records, None when Kafka did not answer; `newest_ms`: time of the newest visible record.
+    """One table. `lag` in records, None when Kafka did not answer, or nothing was begun (no `partitions`).
+
+    `newest_ms`: time of the newest visible record.
 
     `warnings` are those of its live run.
 
@@ -207,7 +209,7 @@ def _table(
         written_at=view.state.written_at,
         pending=view.newest.pending,
         pending_files=len(view.state.files) if view.newest.pending else 0,
-        lag=sum(lags) if lags or not partitions else None,
+        lag=sum(lags) if lags else None,
         newest_ms=view.state.newest_ms,
         partitions=partitions,
         debts=view.state.debts,

@@ -44,6 +44,7 @@ class Table:
     `admitted`: Hive's table is the one of the map, as far as commits have to wait for that; `refused`: partitions that
     Hive does not register. `warnings`: what `status` shows of the table as long as it holds, by who found it; whoever
     sets an entry replaces it when it holds no more.
+    `lag_known`: `lag_records` was counted at least once.
     `witnessed`: the consumer group was compared with the ledger.
     """
 
@@ -62,6 +63,7 @@ class Table:
     bytes_per_record: float = FIRST_GUESS_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
+    lag_known: bool = False
     shown: Snapshot | None = None
     witnessed: bool = False
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)

@@ -40,7 +40,7 @@ class EpochWatcher:
         return total_line(
             self._totals,
             seconds=time.monotonic() - self._began,
-            lag_records=sum(t.lag_records for t in tables),
+            lag_records=sum(t.lag_records for t in tables) if all(t.lag_known for t in tables) else None,
             unregistered=sum(len(t.open_debts) for t in tables),
             hive=self._hive,
             set_aside=sum(t.aside is not None for t in tables),

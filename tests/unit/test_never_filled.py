@@ -105,7 +105,7 @@ class Service:
 
     def epoch(self, rows: int, *empty: str) -> None:
         outcome = Outcome(Change(), Account(), None, None, ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
-        report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None))
+        report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 
     def gauge(self, column: str) -> float | None:
@@ -145,6 +145,19 @@ def test_three_small_epochs_are_enough_and_empty_ones_do_not_count(
     assert warnings(caplog) == []
     service.epoch(1, "title")
     assert len(warnings(caplog)) == 1
+
+
+def test_a_once_run_judges_at_its_end_however_few_records_there_were(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.watch.end([service.table])
+    service.epoch(600, "title")
+    assert warnings(caplog) == []
+    service.watch.end([service.table])
+    service.watch.end([service.table])
+    (told,) = warnings(caplog)
+    assert told.startswith("db.t: NULL in each of the first 600 records: title (did you mean Title?); write")
+    assert service.gauge("title") == 1
 
 
 def test_a_column_that_one_epoch_filled_is_never_told(

@@ -63,6 +63,10 @@ def test_a_runs_end_is_one_line_that_names_what_is_left() -> None:
     assert progress.total_line(
         totals, seconds=12.34, lag_records=0, unregistered=0, hive=True, set_aside=0
     ) == ("dumped 240,000 records (52.2 MB) into 12 files in 2 epochs and 12.3 s, lag 0, 4 dead letters")
+    early = progress.total_line(
+        Totals(), seconds=1.0, lag_records=None, unregistered=0, hive=True, set_aside=0
+    )
+    assert early == "dumped 0 records (0 B) into 0 files in 0 epochs and 1.0 s, lag not known"
     left = progress.total_line(Totals(), seconds=1.0, lag_records=7, unregistered=1, hive=True, set_aside=2)
     assert left == (
         "dumped 0 records (0 B) into 0 files in 0 epochs and 1.0 s, lag 7,"

@@ -292,7 +292,7 @@ def test_a_table_is_set_aside_in_the_end_when_kafka_gives_no_offsets_of_a_topic_
 
 
 def test_topics_that_kafka_does_not_have_set_their_table_aside_and_nothing_else_is_lost(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     wiring = make_wiring(tmp_path, early="early, erly, aerly")
     kafka = Kafka()
@@ -305,6 +305,7 @@ def test_topics_that_kafka_does_not_have_set_their_table_aside_and_nothing_else_
     (table,) = holding.set_aside_tables()
     assert table.name == "air.early" and table.aside is not None
     assert table.aside.error.code == "kafka.unknown_topic" and table.aside.error.exit_code == 75
+    assert "is set aside for the rest of this run: [kafka.unknown_topic]" in caplog.text
     assert "aerly, erly" in table.aside.error.message
 
 

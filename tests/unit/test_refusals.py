@@ -9,10 +9,19 @@ from typing import Any
 import pytest
 
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.ports import log
+from kafka2hive.ledger.ports import Patience, log
+from kafka2hive.model.errors import TableError
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.refusals import SILENT_SECONDS, OncePerRefusal
-from kafka2hive.storage.port import Denied, FileSystem, FileWriter, StorageError, Unavailable
+from kafka2hive.storage.port import (
+    Denied,
+    FileStatus,
+    FileSystem,
+    FileWriter,
+    NotFound,
+    StorageError,
+    Unavailable,
+)
 from tests.unit.cli_ledger import TABLE, logging_kept
 from tests.unit.test_once import Clock, make_wiring
 
@@ -70,3 +79,23 @@ def test_a_refusal_is_told_again_after_an_hour_and_another_path_at_once() -> Non
     assert told("b", Denied("b/1"), 1.0)
     assert told("a", Unavailable("a/3"), 2.0) and told("a", Unavailable("a/4"), 3.0)
     assert told("a", Denied("a/5"), SILENT_SECONDS)
+
+
+def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: Path) -> None:
+    class ReadOnly:
+        """As HDFS says it: the reason, then a Java stack."""
+
+        def mkdirs(self, path: str) -> None:
+            raise Denied(path, "Permission denied: user=me\n\tat org.apache.hadoop.Server.main")
+
+        def stat(self, path: str) -> FileStatus:
+            raise NotFound(path)
+
+    wiring = make_wiring(tmp_path)
+    files: Any = ReadOnly()
+    ports = replace(wiring.ports, files=files, patience=Patience(blocked=0.0))
+    with pytest.raises(TableError) as refused:
+        init(ports, wiring.paths(TABLE), "demo", "file:///t")
+    assert refused.value.code == "storage.blocked"
+    assert refused.value.message.endswith("Permission denied: user=me")
+    assert "a command must be given again" in refused.value.remedy

@@ -20,7 +20,7 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
-from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service, tree
+from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
 from tests.unit.test_cli_kafka import Broker, _plain_map
 
 
@@ -246,3 +246,11 @@ def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Pa
         watching.stdout.close()
         watching.stderr.close()
     assert code == 130
+
+
+def test_the_lag_of_a_table_that_has_not_begun_to_read_is_not_known(tmp_path: Path, broker: Broker) -> None:
+    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    assert invoke("init", "-c", str(path)).exit_code == 0
+    (table,) = json.loads(invoke("status", "--json", "-c", str(path)).stdout)["tables"]
+    assert (table["partitions"], table["lag_records"]) == ([], None)
+    assert "not begun" in invoke("status", "-c", str(path)).stdout

@@ -93,6 +93,16 @@ def test_a_gap_of_a_partition_that_the_topic_does_not_have_is_refused(tmp_path: 
     assert invoke("recover", "--accept-gap", "flights:1", "-c", str(service.map)).exit_code == 0
 
 
+def test_a_gap_that_is_accepted_where_there_is_none_is_told(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    command = ("recover", "--accept-gap", "flights:0", "-c", str(service.map))
+    told = "no gap there: nothing was accepted for flights:0"
+    planned, done = invoke(*command, "--plan"), invoke(*command)
+    assert (done.exit_code, told in done.stdout, told in planned.stdout) == (0, True, False), done.stdout
+
+
 @pytest.mark.parametrize("place", ["fligths-0@5", "flights-7@5"])
 def test_an_offset_of_a_topic_partition_that_nobody_read_is_a_mistake(tmp_path: Path, place: str) -> None:
     service = pending_service(tmp_path)

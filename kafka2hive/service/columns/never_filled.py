@@ -41,6 +41,7 @@ class _Sight:
     empty: tuple[str, ...] | None = None
     strange: dict[str, None] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    enough: bool = False
 
     def add(self, seen: ColumnsSeen) -> None:
         before = seen.empty if self.empty is None else self.empty
@@ -52,7 +53,7 @@ class _Sight:
     @property
     def never_filled(self) -> tuple[str, ...]:
         """Empty until too little was seen to say so."""
-        enough = self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS
+        enough = self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS
         return self.empty or () if enough else ()
 
 
@@ -70,6 +71,13 @@ class ColumnWatch:
                 sight = self._sights.setdefault(part.table, _Sight())
                 sight.add(part.outcome.columns)
                 self._tell(tables[part.table], sight)
+
+    def end(self, tables: Iterable[Table]) -> None:
+        """The end of a `--once` run: nothing more comes, so what was read is enough to judge by, however little it was."""
+        for table in tables:
+            if sight := self._sights.get(table.name):
+                sight.enough = True
+                self._tell(table, sight)
 
     def _tell(self, table: Table, sight: _Sight) -> None:
         now, before = sight.never_filled, sight.told

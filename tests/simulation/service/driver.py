@@ -127,9 +127,9 @@ class WatchedHolding(Holding):
 
     process: "Process"
 
-    def set_aside(self, table: Table, error: Kafka2HiveError) -> None:
+    def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
         self.process.check_cause(table, error)
-        super().set_aside(table, error)
+        super().set_aside(table, error, until)
 
     def publish(self, table: Table, change: Any) -> Any:
         moves = super().publish(table, change)
