@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -92,19 +93,22 @@ def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSe
 def start_context(conf: SparkConf) -> None:
     """Start the JVM with its output in our log, and leave the caller's SIGINT handler in place: pyspark has its own.
 
-    Does nothing when this process has a context already.
+    A process has one JVM: a context that this process has already, or the JVM of one that was stopped, is used again.
     """
     if SparkContext._active_spark_context is not None:
         return
     on_interrupt = signal.getsignal(signal.SIGINT)
-    output = SparkOutput()
-    try:
-        gateway = launch_gateway(conf, {"stdout": output.writing, "stderr": output.writing})
-    finally:
-        output.handed_over()
-    SparkContext(conf=conf, gateway=gateway)
+    SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launch_jvm(conf))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _launch_jvm(conf: SparkConf) -> JavaGateway:
+    output = SparkOutput()
+    try:
+        return launch_gateway(conf, {"stdout": output.writing, "stderr": output.writing})
+    finally:
+        output.handed_over()
 
 
 def warm_workers(spark: SparkSession) -> None:
