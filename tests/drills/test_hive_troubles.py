@@ -112,7 +112,10 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             restarts = service.restarts
             assert service.run.terminate() == 143, service.run.tail()
 
-        with Supervised(config) as service:  # makes the table again, and pays what is owed of it
+        with Supervised(
+            config
+        ) as service:  # makes the table again where the first run has not, and registers what is left
+            service.wait_until(lambda: service.run.said("the query runs"), "running", 600)
             wait_until_read(service)
             service.wait_until(lambda: owed() == 0, "out of debt after the table was dropped", 900, 0.2)
             assert service.run.terminate() == 143, service.run.tail()
