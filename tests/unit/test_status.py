@@ -1,6 +1,7 @@
 """`status` says of each table whether it is served, tried again, or waits for a command; and `recover --plan` the STOP ahead."""
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
@@ -232,19 +233,22 @@ def test_only_the_tables_that_are_named_are_shown(service: Service, tmp_path: Pa
 def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Path) -> None:
     assert invoke("status", "--watch", "1", "--json", "-c", str(service.map)).exit_code == 2
     program = [sys.executable, "-m", "kafka2hive.cli.main", "status", "--watch", "1", "-c", str(service.map)]
-    watching = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert watching.stdout is not None and watching.stderr is not None
-    try:
-        seen = 0
-        while seen < 2:
-            line = watching.stdout.readline()
-            assert line, watching.stderr.read()
-            seen += line.startswith("table ")
-    finally:
-        watching.send_signal(2)
-        code = watching.wait(30)
-        watching.stdout.close()
-        watching.stderr.close()
+    errors = tmp_path / "errors"  # not a pipe: nobody reads it meanwhile
+    with (
+        errors.open("w") as stderr,
+        subprocess.Popen(program, stdout=subprocess.PIPE, stderr=stderr, text=True) as watching,
+    ):
+        assert watching.stdout is not None
+        try:
+            seen = 0
+            while seen < 2:
+                line = watching.stdout.readline()
+                assert line, errors.read_text()
+                seen += line.startswith("table ")
+            watching.send_signal(signal.SIGINT)
+            code = watching.wait(300)
+        finally:
+            watching.kill()
     assert code == 130
 
 
