@@ -137,6 +137,8 @@ def test_a_table_waits_for_hives_first_answer_and_then_dumps_on_without_hive(
             assert tree.files(f"{ledger_root(uri)}/kafka_partition_offsets") == {}
             hive.start()
             run.wait_until(lambda: _lag(config, table) == 0, "dumped", pause=1.0)
+            refusals = [said for said in run.messages() if f"{table} is set aside" in said]
+            assert refusals and all("[hive.not_compared]" in said for said in refusals), run.tail()
             assert run.terminate() == 143, run.tail()
         assert_exactly(tree, location(uri, table), stored, flight)
         for hide in (hive.kill, hive.start, hive.service.suspend):
