@@ -177,6 +177,13 @@ def test_a_ledger_that_another_rebuilding_made_is_not_taken_for_ones_own(lost_le
         rebuilt(wiring)
 
 
+def test_where_a_ledger_is_there_nothing_is_read_and_nothing_is_planned(lost_ledger: Service) -> None:
+    rebuilt(lost_ledger.wiring)
+    unread = replace(lost_ledger.wiring, map=replace(lost_ledger.wiring.map, tables=()))
+    with pytest.raises(Stop, match="nothing is rebuilt over a ledger"):
+        rebuild_ledger(unread, TABLE, (), plan_only=True, take_over=True, kafka=_no_kafka)
+
+
 class Delayed(LocalFileSystem):
     """A promote that was sent before the ledger was lost, and is carried out after the first listing of one of `places`."""
 
