@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from kafka2hive import __version__
-from kafka2hive.cli import dead_letters, options
+from kafka2hive.cli import options
+from kafka2hive.cli.commands import dead_letters
 from kafka2hive.cli.options import Color, Json, Log, Map, exit_codes
 from kafka2hive.observe.log import LogFormat
 
@@ -71,7 +72,7 @@ def run(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Take the tables over, roll forward what is pending, then dump until stopped."""
-    from kafka2hive.cli.run import run_command
+    from kafka2hive.cli.commands.run import run_command
 
     raise typer.Exit(run_command(config, once, takeover, log_format))
 
@@ -140,9 +141,9 @@ def recover(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
-    from kafka2hive.cli.recover import parse_gaps, recover_command
-    from kafka2hive.service.recover import RecoverOrder
-    from kafka2hive.service.registration.forget import Registration
+    from kafka2hive.cli.commands.recover import parse_gaps, recover_command
+    from kafka2hive.service.recover.forget import Registration
+    from kafka2hive.service.recover.recover import RecoverOrder
 
     gaps = parse_gaps(accept_gap or ())
     tables, losses, again = tuple(table or ()), tuple(accept_loss or ()), tuple(refetch or ())
@@ -187,8 +188,8 @@ def reset(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Start a table over: its ledger goes into the archive, the next run begins it anew. Nothing is deleted."""
-    from kafka2hive.cli.reset import check_confirmation, data_moves, reset_command
-    from kafka2hive.service.moving.reset import ResetOrder
+    from kafka2hive.cli.commands.reset import check_confirmation, data_moves, reset_command
+    from kafka2hive.service.recover.reset import ResetOrder
 
     moves = data_moves(keep_data, move_data)
     check_confirmation(yes, plan, json, table)
@@ -220,8 +221,8 @@ def status(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Show state, position, lag, freshness, pending work, debts, last epochs and owner of every table."""
-    from kafka2hive.cli.status import status_command
+    """Show state, position, lag, freshness, pending work, pending registrations, last epochs and owner of every table."""
+    from kafka2hive.cli.commands.status import status_command
 
     raise typer.Exit(status_command(config, tuple(table or ()), watch, json, color, log_format))
 
@@ -231,7 +232,7 @@ def status(
 )
 def init(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
     """Make the ledgers of the map's tables without starting a run."""
-    from kafka2hive.cli.init import init_command
+    from kafka2hive.cli.commands.init import init_command
 
     raise typer.Exit(init_command(config, json, color, log_format))
 
@@ -257,8 +258,8 @@ def verify(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Audit the dump: offsets without hole or overlap, every file there and whole, every row accounted for."""
-    from kafka2hive.cli.verify import verify_command
-    from kafka2hive.service.verify import VerifyOrder
+    from kafka2hive.cli.commands.verify import verify_command
+    from kafka2hive.service.audit.verify import VerifyOrder
 
     order = VerifyOrder(tuple(table or ()), contents, deep, against)
     raise typer.Exit(verify_command(config, order, json, color, log_format))
@@ -275,7 +276,7 @@ def where(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Say in which epoch and in which files an offset lies, table by table."""
-    from kafka2hive.cli.verify import parse_place, where_command
+    from kafka2hive.cli.commands.verify import parse_place, where_command
 
     raise typer.Exit(where_command(config, parse_place(place), json, color, log_format))
 
@@ -295,7 +296,7 @@ def validate(
     color: Color = True,
 ) -> None:
     """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
-    from kafka2hive.cli.validate import validate_command
+    from kafka2hive.cli.commands.validate import validate_command
 
     raise typer.Exit(validate_command(config, json, color, online))
 
@@ -325,7 +326,7 @@ def demo(
     ] = None,
 ) -> None:
     """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""
-    from kafka2hive.cli.demo import demo_command
+    from kafka2hive.cli.commands.demo import demo_command
 
     raise typer.Exit(demo_command(directory, keep, flights, kafka_jars))
 

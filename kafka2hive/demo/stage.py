@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from kafka2hive.demo.narrator import Narrator
+from kafka2hive.demo.console import Console
 from kafka2hive.model.errors import ConfigError, ExitCode
 
 
 @contextmanager
-def stage(directory: Path | None, keep: bool, narrator: Narrator) -> Iterator[Path]:
+def stage(directory: Path | None, keep: bool, console: Console) -> Iterator[Path]:
     """An empty directory, removed at the end unless `keep`; a given one must be empty or not there.
 
     SIGTERM ends the body like an exception (exit code 143). Raises ConfigError when the directory holds something.
@@ -24,14 +24,14 @@ def stage(directory: Path | None, keep: bool, narrator: Narrator) -> Iterator[Pa
     try:
         yield path
     except KeyboardInterrupt:
-        narrator.say("interrupted: cleaning up")
+        console.say("interrupted: cleaning up")
         raise
     finally:
         interrupt = signal.signal(
             signal.SIGINT, signal.SIG_IGN
         )  # a second Ctrl-C must not leave things behind
         if keep:
-            narrator.say(f"kept: {path}")
+            console.say(f"kept: {path}")
         else:
             shutil.rmtree(path, ignore_errors=True)
         signal.signal(signal.SIGINT, interrupt)

@@ -4,7 +4,7 @@ import re
 
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.partition_types import can_hold
-from kafka2hive.hive.tables import TableWish
+from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 
@@ -12,7 +12,7 @@ _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # the rest of what they differ i
 _ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
 
 
-def check_table(wish: TableWish, found: TableDescription) -> None:
+def check_table(wish: TableSpec, found: TableDescription) -> None:
     """Raises TableError with every difference; its code is the first one's (`hive.*`).
 
     More columns in Hive than in the map are fine: they read as null. `wish.columns` empty: the schema is Hive's.
@@ -70,7 +70,7 @@ def _kind(found: TableDescription) -> list[Difference]:
     return []
 
 
-def _location(wish: TableWish, found: TableDescription) -> list[Difference]:
+def _location(wish: TableSpec, found: TableDescription) -> list[Difference]:
     if found.location is None or same_location(found.location, wish.location):
         return []
     return [("hive.location", f"Hive has it at {found.location}, the map at {wish.location}")]
@@ -82,7 +82,7 @@ def _format(found: TableDescription) -> list[Difference]:
     return [("hive.format", f"it does not hold Parquet files but is read by {found.input_format}")]
 
 
-def _partition_columns(wish: TableWish, found: TableDescription) -> list[Difference]:
+def _partition_columns(wish: TableSpec, found: TableDescription) -> list[Difference]:
     wanted = [column.name.lower() for column in wish.partition_columns]
     there = [column.name.lower() for column in found.partition_columns]
     if wanted == there:
@@ -95,7 +95,7 @@ def _partition_columns(wish: TableWish, found: TableDescription) -> list[Differe
     ]
 
 
-def _partition_types(wish: TableWish, found: TableDescription) -> list[Difference]:
+def _partition_types(wish: TableSpec, found: TableDescription) -> list[Difference]:
     """Hive refuses a value that does not fit only at the registration: then it is committed already."""
     templates = dict(level.partition("=")[::2] for level in wish.bucket_path.split("/"))
     columns = {column.name.lower(): _normalised(column.type) for column in wish.columns}
@@ -111,7 +111,7 @@ def _partition_types(wish: TableWish, found: TableDescription) -> list[Differenc
     ]
 
 
-def _columns(wish: TableWish, found: TableDescription) -> list[Difference]:
+def _columns(wish: TableSpec, found: TableDescription) -> list[Difference]:
     there = {column.name.lower(): column for column in found.columns}
     differences = []
     for column in wish.columns:

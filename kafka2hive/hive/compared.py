@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from kafka2hive.config.values import Column
-from kafka2hive.hive.tables import TableWish
+from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.snapshot import ComparedTable
 
 
-def compared_table(wish: TableWish) -> ComparedTable:
+def compared_table(wish: TableSpec) -> ComparedTable:
     """Two equal ones: what was found right in Hive for the one is right for the other."""
     return ComparedTable(
         wish.table, wish.location, "parquet", _columns(wish.columns), _columns(wish.partition_columns)

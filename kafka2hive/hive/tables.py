@@ -13,7 +13,7 @@ from kafka2hive.model.layout import parent
 
 
 @dataclass(frozen=True, slots=True)
-class TableWish:
+class TableSpec:
     """A table as the map wants it. `columns` without partition columns, metadata columns among them.
 
     `location` is the full path of the table's directory; `comment` is for people. `bucket_path` is the template that makes
@@ -47,7 +47,7 @@ def ensure_database(session: HiveSession, database: str, table_location: str = "
     session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
 
 
-def create_table(session: HiveSession, wish: TableWish, ledger_id: str) -> None:
+def create_table(session: HiveSession, wish: TableSpec, ledger_id: str) -> None:
     """An external Parquet table exists afterwards; one of that name is left as it is (check it with `describe`).
 
     Dropping the table leaves the files. Raises MetastoreUnavailable, MetastoreRefused.
@@ -55,7 +55,7 @@ def create_table(session: HiveSession, wish: TableWish, ledger_id: str) -> None:
     session.run(create_statement(wish, ledger_id))
 
 
-def create_statement(wish: TableWish, ledger_id: str) -> str:
+def create_statement(wish: TableSpec, ledger_id: str) -> str:
     """`CREATE EXTERNAL TABLE IF NOT EXISTS ..` for `wish`."""
     parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(wish.table)} ({_columns(wish.columns)})"]
     if wish.comment:

@@ -31,7 +31,7 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TableIntent:
     """What the map and the person say about one table.
 
     `topics` are those the table reads now. With `by_pattern` a topic without a position in a table that has some
@@ -81,7 +81,7 @@ class Halt:
 Decision = Resume | FirstPositions | Halt
 
 
-def decide(snapshot: Snapshot, logs: Logs, wishes: Wishes) -> Decision:
+def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     """Where the table of `snapshot` goes on. Pure; the order of topics does not matter."""
     found = _Findings()
     before, now = snapshot.cluster_id, logs.cluster.cluster_id
@@ -90,16 +90,16 @@ def decide(snapshot: Snapshot, logs: Logs, wishes: Wishes) -> Decision:
     known: dict[str, list[Position]] = {}
     for position in snapshot.positions:
         known.setdefault(position.topic_partition.topic, []).append(position)
-    for topic in sorted(set(wishes.topics)):
+    for topic in sorted(set(intent.topics)):
         view = logs.cluster.topics.get(topic)
         if view is None:
             found.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
         elif topic not in known:
-            earliest = topic in wishes.born_later or (wishes.by_pattern and bool(snapshot.positions))
-            policy = StartPolicy(StartKind.EARLIEST) if earliest else wishes.start
+            earliest = topic in intent.born_later or (intent.by_pattern and bool(snapshot.positions))
+            policy = StartPolicy(StartKind.EARLIEST) if earliest else intent.start
             _first_positions(view, policy, logs, found)
         else:
-            _known_topic(view, known[topic], logs, wishes, found)
+            _known_topic(view, known[topic], logs, intent, found)
     return found.decision()
 
 
@@ -164,12 +164,12 @@ def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | 
 
 
 def _known_topic(
-    view: TopicView, positions: list[Position], logs: Logs, wishes: Wishes, found: _Findings
+    view: TopicView, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
     """A topic the table has read before, with all or some of its present partitions."""
     ids = {position.topic_id for position in positions} - {UNKNOWN_ID, view.id}
     if ids and view.id != UNKNOWN_ID:
-        _recreated(view, sorted(ids)[0], positions, logs, wishes, found)
+        _recreated(view, sorted(ids)[0], positions, logs, intent, found)
         return
     by_tp = {position.topic_partition: position for position in positions}
     present = view.topic_partitions()
@@ -178,27 +178,27 @@ def _known_topic(
     for tp in present:
         if _answered(tp, logs):
             # one that appears later begins at offset 0: whatever was in it is new to the table
-            _known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs, wishes, found)
+            _known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs, intent, found)
         else:
             found.warnings.append(f"{tp} is left out this time: Kafka does not give its offsets")
 
 
 def _known_partition(
-    position: Position | None, newborn: Position, logs: Logs, wishes: Wishes, found: _Findings
+    position: Position | None, newborn: Position, logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
     at = position or newborn
     tp = at.topic_partition
     earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
     if at.end > latest:
         cut_off = OffsetRange(tp, latest, at.end)
-        if accepted(wishes.acceptances, tp, latest):
+        if accepted(intent.acceptances, tp, latest):
             found.gaps.append(Gap(OffsetRange(tp, latest, latest), f"log cut off: {cut_off} had been read"))
             found.positions.append(Position(tp, latest, latest, newborn.topic_id))
         else:
             found.problems.append(problems.beyond_end(cut_off))
     elif at.end < earliest:
         missing = OffsetRange(tp, at.end, earliest)
-        if accepted(wishes.acceptances, tp, earliest):
+        if accepted(intent.acceptances, tp, earliest):
             found.gaps.append(Gap(missing, "gone from Kafka before it was read"))
             found.positions.append(Position(tp, earliest, earliest, newborn.topic_id))
         else:
@@ -206,7 +206,7 @@ def _known_partition(
     elif position is None:
         found.positions.append(newborn)
     elif (rewrite := _rewrite(position, logs)) is not None:
-        if accepted(wishes.acceptances, tp, at.end):
+        if accepted(intent.acceptances, tp, at.end):
             found.gaps.append(Gap(OffsetRange(tp, at.end, at.end), rewrite.message))
             found.positions.append(Position(tp, at.end, at.end, newborn.topic_id))
         else:
@@ -226,14 +226,14 @@ def _rewrite(position: Position, logs: Logs) -> Problem | None:
 
 
 def _recreated(
-    view: TopicView, before: str, positions: list[Position], logs: Logs, wishes: Wishes, found: _Findings
+    view: TopicView, before: str, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
     """Another topic of the same name: begins at its earliest offsets once a person says so, all partitions or none."""
     present = view.topic_partitions()
     if not all(_answered(tp, logs) for tp in present):
         found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
         return
-    if not all(accepted(wishes.acceptances, tp, logs.earliest[tp].offset) for tp in present):
+    if not all(accepted(intent.acceptances, tp, logs.earliest[tp].offset) for tp in present):
         found.problems.append(problems.topic_recreated(view.name, before, view.id))
         return
     for tp in present:

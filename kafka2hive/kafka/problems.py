@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.quantities import counted
 
@@ -20,11 +20,11 @@ class Problem:
     range: OffsetRange | None = None
 
 
-def stop(table: str, problems: tuple[Problem, ...]) -> Stop:
+def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
     """All problems of a table as the one error that sets it aside: its code is the first one's."""
     text = "; ".join(problem.message for problem in problems)
     remedies = dict.fromkeys(problem.remedy for problem in problems)
-    return Stop(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
+    return ManualActionRequired(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
 
 
 def cluster_changed(before: str, now: str) -> Problem:

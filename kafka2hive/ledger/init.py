@@ -1,17 +1,17 @@
 """A new ledger: rule R1 of docs/protocol.md. Built beside, complete, then renamed into place once."""
 
-from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, persist
+from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.layout import FIRST_GENERATION, LedgerPaths, SnapshotState, join, snapshot_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, StorageError, write_file
 
 
 def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
-    """Make the table's ledger: no files, no debts, no positions. Does nothing when there is one already.
+    """Make the table's ledger: no files, no pending registrations, no positions. Does nothing when there is one already.
 
-    A crash in the middle leaves an `init-<uuid>` directory that means nothing. Raises Surprise, TableError.
+    A crash in the middle leaves an `init-<uuid>` directory that means nothing. Raises AmbiguousOutcome, TableError.
     """
 
     def attempt() -> Answer:
@@ -31,7 +31,7 @@ def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
         log.info("init %s: done", paths.table_directory)
         return Answer.DONE
 
-    persist(ports, "init", paths.table_directory, attempt)
+    retry(ports, "init", paths.table_directory, attempt)
 
 
 def _empty(ports: Ports, table: str, service: str, location: str) -> Snapshot:

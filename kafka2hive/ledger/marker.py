@@ -6,15 +6,17 @@ Made by the first start that writes to the table, never deleted by the program.
 import orjson
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, persist
-from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import owner_marker, owner_marker_draft
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
 
 def read_marker(files: FileSystem, location: str) -> str | None:
-    """The ledger id that owns the table at `location`, None when none does. Raises Stop (unreadable), StorageError."""
+    """The ledger id that owns the table at `location`, None when none does. Raises ManualActionRequired (unreadable),
+    StorageError.
+    """
     path = owner_marker(location)
     try:
         data = files.read(path)
@@ -23,13 +25,13 @@ def read_marker(files: FileSystem, location: str) -> str | None:
     try:
         return str(orjson.loads(data)["ledger"])
     except (ValueError, KeyError, TypeError) as error:
-        raise Stop(
+        raise ManualActionRequired(
             "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"
         ) from error
 
 
 def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
-    """Make the marker, or check that it is this ledger's. Raises Stop when another ledger feeds the table."""
+    """Make the marker, or check that it is this ledger's. Raises ManualActionRequired when another ledger feeds the table."""
     path = owner_marker(location)
     text = orjson.dumps({"ledger": state.ledger_id, "table": state.table, "service": state.service}) + b"\n"
 
@@ -49,28 +51,29 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
             log.warning("mark %s: %s", path, error)
             return answer_to(error)
         if owner != state.ledger_id:
-            raise Stop(
+            raise ManualActionRequired(
                 "marker.foreign",
                 f"{path}: the table is fed by ledger {owner}, not by {state.ledger_id} of {state.table}",
                 "two ledgers must never feed one table: give one of them another location",
             )
         return Answer.DONE
 
-    persist(ports, "mark", path, attempt)
+    retry(ports, "mark", path, attempt)
 
 
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
-    """Before init: no ledger where the table's location names one is a Stop, never a silent new beginning (R1).
+    """Before init: no ledger where the table's location names one is a ManualActionRequired, never a silent new beginning (R1).
+
 
     The marker is read first, the ledger looked for again after it: another start may have made both since this one
-    found none, and a ledger directory that was ever there stays (simulation, seed 0 of the first run: a false Stop).
+    found none, and a ledger directory that was ever there stays (simulation, seed 0 of the first run: a false alarm).
     """
     try:
         owner = read_marker(files, location)
     except StorageError as error:
-        raise Surprise("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
+        raise AmbiguousOutcome("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
     if owner is not None and not _is_there(files, table_directory):
-        raise Stop(
+        raise ManualActionRequired(
             "ledger.vanished",
             f"{table_directory} is not there, but {owner_marker(location)} names ledger {owner}",
             "restore the ledger directory; it was moved or deleted by someone else",
@@ -83,5 +86,5 @@ def _is_there(files: FileSystem, directory: str) -> bool:
     except NotFound:
         return False
     except StorageError as error:
-        raise Surprise("ledger.no_answer", f"looking at {directory}: {error}") from error
+        raise AmbiguousOutcome("ledger.no_answer", f"looking at {directory}: {error}") from error
     return True

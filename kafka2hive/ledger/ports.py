@@ -10,7 +10,7 @@ log = logging.getLogger("kafka2hive.ledger")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often one step is tried, and how long to wait in between (seconds, doubling up to `longest`).
 
     `attempts` bounds transient errors (Unavailable, OutcomeUnknown); a quota, a full disk or a missing permission
@@ -38,4 +38,4 @@ class Ports:
     concurrency: Concurrency
     clock: Clock
     new_uuid: Callable[[], str]
-    patience: Patience = field(default_factory=Patience)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from kafka2hive.ledger.file_state import FileState, find, judge
+from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, persist
-from kafka2hive.ledger.tenure import Tenure, list_own_directory
-from kafka2hive.ledger.whereabouts import Whereabouts, find, judge
-from kafka2hive.model.errors import Stop, Unanswered
+from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.model.errors import ManualActionRequired, Unanswered
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import parent
 from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
@@ -38,13 +38,13 @@ class MoveCounts:
 
 
 def promote(
-    ports: Ports, tenure: Tenure, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
+    ports: Ports, owned: OwnedLedger, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
 ) -> MoveCounts:
     """Move every file; afterwards all lie at their final places, with the committed lengths.
 
     `given_up`: final addresses a person accepted as lost; they are left out. State before: the snapshot is pending.
-    A crash in the middle leaves some moved; a second call finds them so. Raises Stop (missing, conflict, damage:
-    nothing overwritten or deleted), Fenced, Surprise, TableError.
+    A crash in the middle leaves some moved; a second call finds them so. Raises ManualActionRequired (missing, conflict, damage:
+    nothing overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
     """
     lengths = _staged_lengths(ports, files)
     retries = [0]
@@ -54,8 +54,8 @@ def promote(
             return Move.GIVEN_UP
         staged = lengths.get(file.staged)
         if staged is not None and staged != file.length:
-            return _already_moved_beside_junk(ports, tenure, file, staged)
-        return _move(ports, tenure, file, retries)
+            return _already_moved_beside_junk(ports, owned, file, staged)
+        return _move(ports, owned, file, retries)
 
     moves = ports.concurrency.map(move, files)
     return MoveCounts(
@@ -82,11 +82,11 @@ def _staged_lengths(ports: Ports, wanted: Sequence[DataFile]) -> dict[str, int]:
         return Answer.DONE
 
     for directory in sorted({parent(f.staged) for f in wanted}):
-        persist(ports, "list", directory, functools.partial(look, directory))
+        retry(ports, "list", directory, functools.partial(look, directory))
     return lengths
 
 
-def _already_moved_beside_junk(ports: Ports, tenure: Tenure, file: DataFile, staged: int) -> Move:
+def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile, staged: int) -> Move:
     """A staged file of another length: junk of a late create when the final one is right, damage otherwise."""
 
     def look() -> Answer:
@@ -94,14 +94,14 @@ def _already_moved_beside_junk(ports: Ports, tenure: Tenure, file: DataFile, sta
             final = length_at(ports.files, file.final)
         except StorageError as error:
             raise _no_answer(file, error) from error
-        _unharmed(ports.files, tenure, judge(file, staged, final))
+        _unharmed(ports.files, owned, judge(file, staged, final))
         return Answer.DONE
 
-    persist(ports, "look at", file.final, look)
+    retry(ports, "look at", file.final, look)
     return Move.ALREADY_MOVED
 
 
-def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> Move:
+def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) -> Move:
     came = Move.RENAMED
 
     def attempt() -> Answer:
@@ -113,31 +113,31 @@ def _move(ports: Ports, tenure: Tenure, file: DataFile, retries: list[int]) -> M
                 ports.files.mkdirs(parent(file.final))
                 ports.files.rename(file.staged, file.final)
         except StorageError as error:
-            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)
-            if _is_moved(ports.files, tenure, file):
+            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
+            if _is_moved(ports.files, owned, file):
                 came = Move.ALREADY_MOVED
                 return Answer.DONE
             retries[0] += 1
             return answer_to(error)
-        log.info("promote %s epoch %d: renamed", file.final, tenure.state.epoch)
+        log.info("promote %s epoch %d: renamed", file.final, owned.state.epoch)
         return Answer.DONE
 
-    persist(ports, "promote", file.final, attempt)
+    retry(ports, "promote", file.final, attempt)
     return came
 
 
-def _is_moved(files: FileSystem, tenure: Tenure, file: DataFile) -> bool:
+def _is_moved(files: FileSystem, owned: OwnedLedger, file: DataFile) -> bool:
     try:
         found = find(files, file)
     except StorageError as error:
         raise _no_answer(file, error) from error
-    return _unharmed(files, tenure, found) is Whereabouts.MOVED
+    return _unharmed(files, owned, found) is FileState.MOVED
 
 
-def _unharmed(files: FileSystem, tenure: Tenure, found: Whereabouts | Stop) -> Whereabouts:
+def _unharmed(files: FileSystem, owned: OwnedLedger, found: FileState | ManualActionRequired) -> FileState:
     """A harmed file is a STOP only for the owner: Fenced when the directory is gone, the successor looks for itself."""
-    if isinstance(found, Stop):
-        list_own_directory(files, tenure)
+    if isinstance(found, ManualActionRequired):
+        list_own_directory(files, owned)
         raise found
     return found
 

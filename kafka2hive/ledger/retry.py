@@ -6,7 +6,7 @@ from enum import Enum
 from typing import ClassVar, assert_never
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.errors import Surprise, TableError, Unanswered
+from kafka2hive.model.errors import AmbiguousOutcome, TableError, Unanswered
 from kafka2hive.storage.port import Denied, NoRoom, StorageError
 
 _LONGEST = 500  # characters of a refusal in a message
@@ -44,13 +44,14 @@ def _first_line(error: StorageError) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
 
 
-def persist(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
-    """Call `attempt` until DONE. Raises Surprise (R0) after the budget, TableError when blocked too often.
+def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
+    """Call `attempt` until DONE. Raises AmbiguousOutcome (R0) after the budget, TableError when blocked too often.
 
     Unanswered (a look without an answer) counts as AGAIN: what is tried again is the whole attempt, and a step that was
-    done meanwhile is found done by the next look. What else `attempt` raises (Fenced, Stop, Surprise) passes through.
+    done meanwhile is found done by the next look. What else `attempt` raises (Fenced, ManualActionRequired, AmbiguousOutcome)
+    passes through.
     """
-    waits = ports.patience.waits()
+    waits = ports.retry_policy.waits()
     blocked = 0
     while True:
         try:
@@ -64,19 +65,19 @@ def persist(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -
             case Kind.AGAIN:
                 wait = next(waits, None)
                 if wait is None:
-                    raise Surprise(
+                    raise AmbiguousOutcome(
                         "ledger.no_answer",
-                        f"{step} {path}: no clear answer after {ports.patience.attempts} tries",
+                        f"{step} {path}: no clear answer after {ports.retry_policy.attempts} tries",
                     )
             case Kind.BLOCKED:
                 blocked += 1
-                if blocked >= ports.patience.blocked_attempts:
+                if blocked >= ports.retry_policy.blocked_attempts:
                     raise TableError(
                         "storage.blocked",
                         f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.said}",
                         "free room or grant the permission; a run then goes on by itself, a command must be given again",
                     )
-                wait = ports.patience.blocked
+                wait = ports.retry_policy.blocked
             case _:
                 assert_never(answer.kind)
         log.warning("%s %s: %s, trying again in %.1f s", step, path, answer.kind.value, wait)

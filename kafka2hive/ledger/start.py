@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.epoch import roll_forward
-from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import Surprise
+from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
 
 
@@ -19,7 +19,7 @@ from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
 class Started:
     """A table taken over, everything pending rolled forward. `swept` counts deleted orphans and stale drafts."""
 
-    tenure: Tenure
+    owned: OwnedLedger
     rolled_forward: int | None
     moves: MoveCounts
     swept: int = 0
@@ -41,20 +41,21 @@ class StartOrder:
     owners: Owners
     location: str | None = None
     keep: int = 10
-    before_roll_forward: Callable[[Tenure], frozenset[str]] = lambda _tenure: frozenset()
+    before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _tenure: frozenset()
 
 
 def start(ports: Ports, order: StartOrder) -> Started:
     """Take over, roll forward, sweep. Safe at any moment, any number of times, against any number of others.
 
-    Raises NoLedger, OwnedByLiveRun (from `judge`), TakeOverLost, Fenced, Stop, TableError; Surprise only after the
+    Raises NoLedger, OwnedByLiveRun (from `judge`), TakeOverLost, Fenced, ManualActionRequired, TableError; AmbiguousOutcome only
+    after the
     budget of R0 is spent.
     """
-    waits = ports.patience.waits()
+    waits = ports.retry_policy.waits()
     while True:
         try:
             return _start_once(ports, order)
-        except Surprise as surprise:
+        except AmbiguousOutcome as surprise:
             wait = next(waits, None)
             if wait is None:
                 raise
@@ -63,13 +64,13 @@ def start(ports: Ports, order: StartOrder) -> Started:
 
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:
-    tenure = take_over(ports, order.paths, order.owners.fresh(), order.judge(), order.owners)
-    location = order.location or tenure.state.location
-    claim_location(ports, location, tenure.state)
-    pending = tenure.state.epoch if tenure.pending else None
-    given_up = order.before_roll_forward(tenure)
-    published = roll_forward(ports, tenure, given_up)
-    swept = sweep_own_directory(ports, published.tenure)
-    swept += sweep_staging(ports, published.tenure, staging_directory(location))
-    purge(ports, published.tenure, order.keep)
-    return Started(published.tenure, pending, published.moves, swept)
+    owned = take_over(ports, order.paths, order.owners.fresh(), order.judge(), order.owners)
+    location = order.location or owned.state.location
+    claim_location(ports, location, owned.state)
+    pending = owned.state.epoch if owned.pending else None
+    given_up = order.before_roll_forward(owned)
+    published = roll_forward(ports, owned, given_up)
+    swept = sweep_own_directory(ports, published.owned)
+    swept += sweep_staging(ports, published.owned, staging_directory(location))
+    purge(ports, published.owned, order.keep)
+    return Started(published.owned, pending, published.moves, swept)

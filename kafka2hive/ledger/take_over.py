@@ -3,10 +3,16 @@
 from collections.abc import Container
 from dataclasses import dataclass
 
-from kafka2hive.ledger.codec import SnapshotDamaged, decode
+from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.tenure import Tenure, fenced
-from kafka2hive.model.errors import Kafka2HiveError, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    Kafka2HiveError,
+    ManualActionRequired,
+    TableError,
+    TakeOverLost,
+)
 from kafka2hive.model.layout import (
     Generation,
     LedgerPaths,
@@ -37,14 +43,14 @@ class NoLedger(Exception):
 
 
 def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
-    """The one generation directory. Raises NoLedger, Stop (none or several), StorageError."""
+    """The one generation directory. Raises NoLedger, ManualActionRequired (none or several), StorageError."""
     try:
         children = files.list(paths.table_directory)
     except NotFound as error:
         raise NoLedger(paths.table_directory) from error
     found = [g for c in children if c.is_directory and (g := Generation.parse(c.name))]
     if len(found) != 1:
-        raise Stop(
+        raise ManualActionRequired(
             "ledger.generations",
             f"{paths.table_directory}: {len(found)} generation directories, always exactly one is there",
             "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end,"
@@ -69,7 +75,7 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
 
 
 def read_snapshot(files: FileSystem, path: str) -> Snapshot:
-    """Raises Stop when it is damaged or another epoch's, StorageError as the port does.
+    """Raises ManualActionRequired when it is damaged or another epoch's, StorageError as the port does.
 
     Whether it is another ledger's, the owner marker tells (marker.py).
     """
@@ -77,7 +83,7 @@ def read_snapshot(files: FileSystem, path: str) -> Snapshot:
     try:
         snapshot = decode(data)
     except SnapshotDamaged as error:
-        raise Stop(
+        raise ManualActionRequired(
             "ledger.damaged", f"{path}: {error}", "restore the file from a backup; no file was changed"
         ) from error
     named = parse_snapshot_name(base_name(path))
@@ -100,13 +106,14 @@ def take_over(
     owner: str,
     judged: Generation | None = None,
     own: Container[str] = frozenset(),
-) -> Tenure:
+) -> OwnedLedger:
     """R2 and R3. `owner` is `<host>-<pid>-<uuid>`, fresh for this very attempt.
 
     `judged` is the generation a look found fit to serve; when another name is there now, the start lost, unless an
     earlier attempt of this process made it (`own`): its rename came late, nobody else owns the table.
     State before: one directory of whatever owner. After: one directory of this owner, everything else unchanged.
-    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, Stop, Surprise (R0),
+    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome
+    (R0),
     TableError (permission).
     """
     files = ports.files
@@ -138,7 +145,7 @@ def take_over(
         raise fenced(paths, mine) from error
     except StorageError as error:
         raise _no_answer(f"reading {path}", error) from error
-    return Tenure(paths, mine, state, newest.pending)
+    return OwnedLedger(paths, mine, state, newest.pending)
 
 
 def _why_not_mine(
@@ -157,13 +164,15 @@ def _why_not_mine(
         return TableError(
             "storage.denied", f"take over {paths.table}: {refused}", "grant write permission on it"
         )
-    return Surprise("ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}")
+    return AmbiguousOutcome(
+        "ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}"
+    )
 
 
 def _another(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
     """Another name than expected: LOST when another process made it, R0 when an earlier attempt of this one did."""
     if present.owner in own:
-        return Surprise(
+        return AmbiguousOutcome(
             "ledger.late_take_over",
             f"{paths.generation(present)}: an earlier attempt of this process took {paths.table} over, late",
         )
@@ -175,12 +184,12 @@ def _another(paths: LedgerPaths, present: Generation, own: Container[str]) -> Ka
 def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
     if isinstance(error, Denied):
         return TableError("storage.denied", f"{what}: {error}", "grant the permission")
-    return Surprise("ledger.no_answer", f"{what}: {error}")
+    return AmbiguousOutcome("ledger.no_answer", f"{what}: {error}")
 
 
-def _impossible(path: str, what: str) -> Stop:
+def _impossible(path: str, what: str) -> ManualActionRequired:
     """R2 may have renamed the directory by then, which changes no file."""
-    return Stop(
+    return ManualActionRequired(
         "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; no file was changed"
     )
 

@@ -68,19 +68,19 @@ class TakeOverLost(Kafka2HiveError):
     exit_code = ExitCode.FENCED
 
 
-class Stop(Kafka2HiveError):
+class ManualActionRequired(Kafka2HiveError):
     """The impossible: this table is set aside, nothing is changed, a person must decide."""
 
     exit_code = ExitCode.STOP
 
 
-class Surprise(Kafka2HiveError):
+class AmbiguousOutcome(Kafka2HiveError):
     """An answer the protocol does not list (rule R0): drop all memory of the table and take it over afresh."""
 
     exit_code = ExitCode.UNAVAILABLE
 
 
-class Unanswered(Surprise):
+class Unanswered(AmbiguousOutcome):
     """A look got no answer. Within a step it is taken again (ledger/retry.py); anywhere else it is rule R0."""
 
 

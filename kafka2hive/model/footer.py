@@ -8,8 +8,8 @@ from dataclasses import astuple, dataclass
 
 import orjson
 
-from kafka2hive.model.account import Account
 from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 
 FORMAT_VERSION = "2"
@@ -35,7 +35,7 @@ class Footer:
     ranges: tuple[OffsetRange, ...]
     rows: int
     partition: HivePartition
-    accounts: tuple[Account, ...] | None = None
+    accounts: tuple[OffsetAccounting, ...] | None = None
 
     def metadata(self) -> dict[str, str]:
         """As key-value pairs of a Parquet footer."""
@@ -83,7 +83,7 @@ def _parsed(pairs: Mapping[str, str]) -> Footer:
     )
     accounts = None
     if "accounts" in pairs:
-        accounts = tuple(Account(*map(int, values)) for values in orjson.loads(pairs["accounts"]))
+        accounts = tuple(OffsetAccounting(*map(int, values)) for values in orjson.loads(pairs["accounts"]))
         if len(accounts) != len(ranges):
             raise ValueError("as many accounts as ranges")
     return Footer(

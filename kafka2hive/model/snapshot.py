@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 
 UNKNOWN_START = "-"
@@ -64,8 +64,10 @@ class Snapshot:
     """State of one table after epoch `epoch`. The newest one alone is the state.
 
     `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
-    this epoch's; `gaps`, `losses` and `forgotten` are cumulative; `debts` are Hive partitions that may hold data and were
-    not known to be registered when this was written; `registered` are those debts of the snapshot before that Hive has
+    this epoch's; `gaps`, `losses` and `forgotten` are cumulative; `pending registrations` are Hive partitions that may hold data
+    and were
+    not known to be registered when this was written; `registered` are those pending registrations of the snapshot before that
+    Hive has
     confirmed since; `compared` are the Hive tables (the table's own, that of dead
     letters) that were found to be the map's, each as the map had it then; `location` is the table's directory, so that
     recovery needs no map; `start` is the map's start policy by which the first positions were chosen, as text;
@@ -87,10 +89,10 @@ class Snapshot:
     newest_ms: int | None = None
     files: tuple[DataFile, ...] = ()
     positions: tuple[Position, ...] = ()
-    accounts: tuple[RangeAccount, ...] = ()
+    accounts: tuple[RangeAccounting, ...] = ()
     gaps: tuple[AcceptedGap, ...] = ()
     losses: tuple[AcceptedLoss, ...] = ()
-    debts: tuple[HivePartition, ...] = ()
+    unregistered: tuple[HivePartition, ...] = ()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
     registered: tuple[HivePartition, ...] = ()

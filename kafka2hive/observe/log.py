@@ -47,7 +47,7 @@ def configure(
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
     handler = logging.StreamHandler(out)
     inner = HumanFormatter(colour=out.isatty()) if human else JsonFormatter()
-    handler.setFormatter(Blotter(inner, secrets))
+    handler.setFormatter(RedactingFormatter(inner, secrets))
     handler.addFilter(OncePerRefusal())
     logging.captureWarnings(True)
     logging.basicConfig(level=level, handlers=[handler], force=True)
@@ -97,7 +97,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class Blotter(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """Another formatter's text without the secrets, also where JSON has escaped them."""
 
     def __init__(self, inner: logging.Formatter, secrets: Collection[str]) -> None:

@@ -47,7 +47,11 @@ class ServiceMetrics:
             "Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
             "table",
         )
-        self._debts = gauge("debts", "Hive partitions with data that are not known to be registered", "table")
+        self._unregistered = gauge(
+            "unregistered_partitions",
+            "Hive partitions with data that are not known to be registered",
+            "table",
+        )
         self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
         self._never_filled = gauge(
             "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
@@ -86,9 +90,9 @@ class ServiceMetrics:
         if freshness_seconds is not None:
             self._freshness.labels(table).set(freshness_seconds)
 
-    def observe_debts(self, table: str, debts: int) -> None:
+    def observe_unregistered(self, table: str, unregistered: int) -> None:
         """Set how many of a table's Hive partitions are not known to be registered."""
-        self._debts.labels(table).set(debts)
+        self._unregistered.labels(table).set(unregistered)
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
         """Set which of a table's columns are NULL in every row; those told `before` are so no more."""
@@ -120,5 +124,5 @@ class ServiceMetrics:
         self._dead_letters.labels(table.table).inc(table.dead_letters)
         self._ledger_epoch.labels(table.table).set(table.epoch)
         self.observe_moves(table.table, table.moves)
-        self.observe_debts(table.table, table.debts)
+        self.observe_unregistered(table.table, table.unregistered)
         self.observe_lag(table.table, table.lag_records, table.freshness_seconds)

@@ -30,7 +30,8 @@ class Moves:
 class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
 
-    `lag_records` are left in Kafka after it; `debts` are Hive partitions not known to be registered, `overdue` those of
+    `lag_records` are left in Kafka after it; `pending registrations` are Hive partitions not known to be registered, `overdue`
+    those of
     them that were so before this epoch already. `freshness_seconds` is the age of the newest record that is visible now,
     0 when nothing more is in Kafka, None when there was none.
     """
@@ -41,7 +42,7 @@ class TableNumbers:
     bytes: int
     dead_letters: int = 0
     moves: Moves = field(default_factory=Moves)
-    debts: int = 0
+    unregistered: int = 0
     overdue: int = 0
     lag_records: int = 0
     freshness_seconds: float | None = None

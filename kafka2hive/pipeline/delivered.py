@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.model.account import AccountMismatch, RangeAccount
+from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
 
 NEVER = -1
@@ -25,30 +25,30 @@ class Delivered:
     position: int
     log_end: int
 
-    def check(self, account: RangeAccount) -> None:
+    def check(self, account: RangeAccounting) -> None:
         """Raises AccountMismatch unless the whole range was delivered, and `account` says the same of it."""
         if self.begun != self.range.start:
-            raise AccountMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
+            raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
-            raise AccountMismatch(
+            raise AccountingMismatch(
                 f"{self.range}: the client came to offset {self.position} only, and to no end of the log behind the range"
             )
         read, absent = account.account.read, account.account.absent
         if (self.records, self.absent) != (read, absent):
-            raise AccountMismatch(
+            raise AccountingMismatch(
                 f"{self.range}: the client delivered {self.records} records and passed {self.absent} offsets without"
                 f" one, the account says {read} read and {absent} absent"
             )
 
 
-def check_accounts(accounts: Sequence[RangeAccount], delivered: Sequence[Delivered]) -> None:
+def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Delivered]) -> None:
     """Raises AccountMismatch unless each account adds up, and is what the client delivered of that very range."""
     for account in accounts:
         account.check()
     of_range = {one.range: one for one in delivered}
     wanted = [account.range for account in accounts if len(account.range)]
     if sorted(wanted) != sorted(one.range for one in delivered):
-        raise AccountMismatch(
+        raise AccountingMismatch(
             f"accounts of {', '.join(map(str, wanted))}, but the client's counts are of"
             f" {', '.join(str(one.range) for one in delivered) or 'no range'}"
         )

@@ -7,7 +7,7 @@ class KeptError:
     """A context that ends errors raised inside it and keeps the first.
 
     For code that Spark calls: whatever leaves it reaches the driver's main thread as text only, and the caller must
-    tell a Fenced from a Stop. `KeyboardInterrupt` and `SystemExit` pass through.
+    tell a Fenced from a ManualActionRequired. `KeyboardInterrupt` and `SystemExit` pass through.
     """
 
     def __init__(self) -> None:

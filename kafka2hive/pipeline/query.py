@@ -26,8 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
+from kafka2hive.pipeline.plan_gate import PlanGate, Planner
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
-from kafka2hive.pipeline.takeoff_gate import Planner, TakeoffGate
 from kafka2hive.pipeline.values import (
     PlannedEpoch,
     TableManifest,
@@ -110,7 +110,7 @@ class DumpQuery:
         )
         self._once = once
         self._stop_seconds = stop_seconds
-        self._gate = TakeoffGate(planner)
+        self._gate = PlanGate(planner)
         self._kept = KeptError()
         self._drained = False
         self._abandoning = False

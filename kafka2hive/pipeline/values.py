@@ -16,8 +16,8 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import Delivered
 
@@ -109,7 +109,7 @@ class TableManifest:
     generation: int
     epoch: int
     files: tuple[DataFile, ...] = ()
-    accounts: tuple[RangeAccount, ...] = ()
+    accounts: tuple[RangeAccounting, ...] = ()
     delivered: tuple[Delivered, ...] = ()
     leader_epochs: tuple[tuple[TopicPartition, int], ...] = ()
     newest_ms: int | None = None
@@ -263,7 +263,9 @@ def manifest_from_json(text: str) -> TableManifest:
             )
             for f in value["files"]
         ),
-        accounts=tuple(RangeAccount(a[0], _parse_range(a[1]), Account(*a[2:])) for a in value["accounts"]),
+        accounts=tuple(
+            RangeAccounting(a[0], _parse_range(a[1]), OffsetAccounting(*a[2:])) for a in value["accounts"]
+        ),
         delivered=tuple(Delivered(_parse_range(d[0]), *d[1:]) for d in value["delivered"]),
         leader_epochs=tuple((TopicPartition(t, n), e) for t, n, e in value["leader_epochs"]),
         newest_ms=value["newest_ms"],

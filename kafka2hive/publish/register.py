@@ -16,29 +16,31 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What became of each debt; every one is in exactly one of the four.
+    """What became of each pending registration; every one is in exactly one of the four.
 
-    `paid`: Hive has it at the right place. `failed_unavailable`: stays a debt, to be tried again. `refused`: stays a
-    debt; Hive's reason. `misplaced`: Hive has it elsewhere (where), so its rows are hidden: set the table aside.
+    `paid`: Hive has it at the right place. `failed_unavailable`: stays a pending registration, to be tried again. `refused`:
+    stays a
+    pending registration; Hive's reason. `misplaced`: Hive has it elsewhere (where), so its rows are hidden: set the table aside.
     `outage` is Hive's last words when it was unavailable.
     """
 
-    paid: frozenset[HivePartition] = frozenset()
+    registered: frozenset[HivePartition] = frozenset()
     failed_unavailable: frozenset[HivePartition] = frozenset()
     refused: dict[HivePartition, str] = field(default_factory=dict)
     misplaced: dict[HivePartition, str] = field(default_factory=dict)
     outage: str = ""
 
     @property
-    def open_debts(self) -> frozenset[HivePartition]:
+    def open_registrations(self) -> frozenset[HivePartition]:
         """What the next snapshot must carry."""
         return self.failed_unavailable.union(self.refused, self.misplaced)
 
 
 def register(
-    metastore: Metastore, debts: Collection[HivePartition], checked: Collection[HivePartition] = ()
+    metastore: Metastore, unregistered: Collection[HivePartition], checked: Collection[HivePartition] = ()
 ) -> Registered:
-    """Add every debt to Hive and compare where it lies, except for those in `checked` (compared before in this run).
+    """Add every pending registration to Hive and compare where it lies, except for those in `checked` (compared before in this
+    run).
 
     Partitions of data and dead-letter tables alike; unpartitioned tables (path '') need nothing and count as paid.
     Before: any state of Hive. After, also when repeated or killed in the middle: the partitions in `paid` are registered
@@ -46,23 +48,23 @@ def register(
     asked, so a server that hangs costs one time limit.
     """
     work = _Work(metastore, checked)
-    work.paid.update(debt for debt in debts if not debt.path)
-    ordered = sorted({debt for debt in debts if debt.path})
-    for _, of_table in groupby(ordered, key=lambda debt: debt.table):
+    work.registered.update(partition for partition in unregistered if not partition.path)
+    ordered = sorted({partition for partition in unregistered if partition.path})
+    for _, of_table in groupby(ordered, key=lambda partition: partition.table):
         for batch in _batches(list(of_table)):
             work.add(batch)
     return Registered(
-        frozenset(work.paid), frozenset(work.unavailable), work.refused, work.misplaced, work.outage
+        frozenset(work.registered), frozenset(work.unavailable), work.refused, work.misplaced, work.outage
     )
 
 
 class _Work:
-    """The debts of one call, sorted while they are worked on."""
+    """The pending registrations of one call, sorted while they are worked on."""
 
     def __init__(self, metastore: Metastore, checked: Collection[HivePartition]) -> None:
         self._metastore = metastore
         self._checked = frozenset(checked)
-        self.paid: set[HivePartition] = set()
+        self.registered: set[HivePartition] = set()
         self.unavailable: set[HivePartition] = set()
         self.refused: dict[HivePartition, str] = {}
         self.misplaced: dict[HivePartition, str] = {}
@@ -92,7 +94,7 @@ class _Work:
     def _compare(self, partition: HivePartition) -> None:
         """IF NOT EXISTS is silent about a partition that exists elsewhere; that one would hide the rows."""
         if partition in self._checked:
-            self.paid.add(partition)
+            self.registered.add(partition)
             return
         if self.outage:
             self.unavailable.add(partition)
@@ -104,16 +106,16 @@ class _Work:
         except MetastoreRefused as error:
             self.refused[partition] = str(error)
         else:
-            if where is None:  # dropped by somebody since: still a debt
+            if where is None:  # dropped by somebody since: still a pending registration
                 self.unavailable.add(partition)
             elif same_location(where, partition.location):
-                self.paid.add(partition)
+                self.registered.add(partition)
             else:
                 self.misplaced[partition] = where
 
     def _lost(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
         self.outage = str(error) or "Hive is unavailable"
-        log.warning("Hive is unavailable, registrations stay debts: %s", self.outage)
+        log.warning("Hive is unavailable, registrations stay pending registrations: %s", self.outage)
         self.unavailable.update(partitions)
 
 

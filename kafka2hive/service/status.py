@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.views import Watermark
-from kafka2hive.ledger.alive import live_owners
-from kafka2hive.ledger.board import read_boards
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.reading.board import read_boards
+from kafka2hive.ledger.reading.heartbeat import live_owners
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.account import Account
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit_ledger import vanished_ledgers
+from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
 from kafka2hive.service.conditions.derive import Foresight, look_at_kafka, routed_by_ledgers
 from kafka2hive.service.conditions.table_state import (
@@ -25,9 +25,9 @@ from kafka2hive.service.conditions.table_state import (
     exit_code_of,
     state_of,
 )
-from kafka2hive.service.identity import process_of
-from kafka2hive.service.ledgers import ledger_tables, unknown_tables
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 LAST_EPOCHS = 5
@@ -52,7 +52,7 @@ class EpochStatus:
     written_at: str
     files: int
     rows: int
-    account: Account
+    account: OffsetAccounting
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class TableStatus:
     lag: int | None
     newest_ms: int | None
     partitions: tuple[PartitionStatus, ...]
-    debts: tuple[HivePartition, ...]
+    unregistered: tuple[HivePartition, ...]
     last_epochs: tuple[EpochStatus, ...]
     gaps: int
     losses: int
@@ -212,7 +212,7 @@ def _table(
         lag=sum(lags) if lags else None,
         newest_ms=view.state.newest_ms,
         partitions=partitions,
-        debts=view.state.debts,
+        unregistered=view.state.unregistered,
         last_epochs=_last_epochs(wiring, view),
         gaps=len(view.state.gaps),
         losses=len(view.state.losses),
@@ -233,7 +233,7 @@ def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
     for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
         if len(epochs) == LAST_EPOCHS:
             break
-        total = sum((a.account for a in snapshot.accounts), Account())
+        total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
         rows = sum(f.rows for f in snapshot.files)
         epochs.append(EpochStatus(snapshot.epoch, snapshot.written_at, len(snapshot.files), rows, total))
     return tuple(epochs)

@@ -3,15 +3,15 @@
 import re
 from dataclasses import dataclass
 
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import look
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.ledgers import did_you_mean, ledger_tables
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.ledgers import did_you_mean, ledger_tables
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 NOT_BEGUN = "not read yet: the table has no position of it"
@@ -66,7 +66,7 @@ class WhereResult:
 def where(wiring: Wiring, place: Place) -> WhereResult:
     """Ask every ledger of the map's service that has read the topic partition.
 
-    Raises ServiceUnavailable, Stop, ConfigError (no table reads that topic partition).
+    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
     """
     found = []
     read: set[TopicPartition] = set()

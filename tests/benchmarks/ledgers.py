@@ -7,16 +7,16 @@ from pathlib import Path
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.commit import commit
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import write_file
 
 _CONTENT = b"not read by recover: it compares lengths\n"
@@ -24,22 +24,22 @@ _WRITERS = 128  # closing a file takes HDFS half a second, whatever is in it
 _NOW = "2013-01-01T00:00:00Z"
 
 
-def resting(config: Path, topic: str) -> tuple[Wiring, Tenure]:
+def resting(config: Path, topic: str) -> tuple[Wiring, OwnedLedger]:
     """The map's first table has a ledger and stands at offset 0 of the topic's partition 0."""
     wiring = wire(load_map(str(config), {}))
     table = wiring.map.tables[0]
     paths = wiring.paths(table.table)
     init(wiring.ports, paths, wiring.map.service, table.location)
     owner = f"bench-1-{uuid.uuid4().hex}"
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, lambda: owner, table.location)).tenure
+    owned = start(wiring.ports, StartOrder(paths, lambda: None, lambda: owner, table.location)).owned
     change = Change(first=(Position(TopicPartition(topic, 0), 0, 0),), location=table.location)
-    return wiring, publish_epoch(wiring.ports, tenure, draft(tenure, wiring.map.service, _NOW, change)).tenure
+    return wiring, publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, _NOW, change)).owned
 
 
 def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int) -> None:
     """As `resting`, and then an epoch of so many files was committed, and nothing of it promoted."""
-    wiring, tenure = resting(config, topic)
-    table, location = tenure.state.table, tenure.state.location
+    wiring, owned = resting(config, topic)
+    table, location = owned.state.table, owned.state.location
     ranges = (OffsetRange(TopicPartition(topic, 0), 0, files),)
     staged = []
     for number in range(files):
@@ -47,9 +47,9 @@ def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int
         name = DataFileName(
             bucket,
             number,
-            tenure.state.ledger_id[:8],
-            tenure.generation.number,
-            tenure.next_epoch,
+            owned.state.ledger_id[:8],
+            owned.generation.number,
+            owned.next_epoch,
             f"{number:032x}",
             "parquet",
         )
@@ -65,6 +65,6 @@ def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int
         write = functools.partial(write_file, wiring.ports.files)
         for _ in pool.map(lambda file: write(file.staged, _CONTENT), staged):
             pass  # raises what a writer raised
-    account = RangeAccount(0, ranges[0], Account(read=files, written=files, bytes=300 * files))
+    account = RangeAccounting(0, ranges[0], OffsetAccounting(read=files, written=files, bytes=300 * files))
     change = Change(files=tuple(staged), accounts=(account,))
-    commit(wiring.ports, tenure, draft(tenure, wiring.map.service, _NOW, change))
+    commit(wiring.ports, owned, draft(owned, wiring.map.service, _NOW, change))

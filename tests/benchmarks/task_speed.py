@@ -26,9 +26,9 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.chunk import Chunk
-from kafka2hive.pipeline.task.consumer import process_consumer
-from kafka2hive.pipeline.task.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch import Fetch, Wanted
+from kafka2hive.pipeline.task.fetch.consumer import process_consumer
+from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, Wanted
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.service.map_tables import MapTables
-from kafka2hive.service.verify import VerifyOrder, verify
+from kafka2hive.service.audit.verify import VerifyOrder, verify
+from kafka2hive.service.shared.map_tables import MapTables
 from tests.integration.epochs import begin, dump, wiring_of
 from tests.integration.service_map import flights_table, write_map
 from tests.services.flights import flights

@@ -6,8 +6,8 @@ import pytest
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
-from kafka2hive.pipeline.decode.template import template_of
-from kafka2hive.pipeline.decode.tiling import TilingReader
+from kafka2hive.pipeline.decode.tiled.template import template_of
+from kafka2hive.pipeline.decode.tiled.tiling import TilingReader
 from tests.contract.decode_reference import reference
 
 SHAPES = [

@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli import json_output
-from kafka2hive.cli.json_output import Document
+from kafka2hive.cli.render import json_output
+from kafka2hive.cli.render.json_output import Document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
-from kafka2hive.ledger.finding import Finding
+from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.account import Account
-from kafka2hive.model.errors import Stop, TableError
+from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.audit.verify import VerifiedTable, VerifyResult
 from kafka2hive.service.conditions.condition import Retrying, Trouble
+from kafka2hive.service.conditions.pending import PendingFiles
 from kafka2hive.service.conditions.table_state import OwnerLife
-from kafka2hive.service.dead_letters.reading import DeadLetterList, FoundLetters, Group, Letter
-from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
+from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
-from kafka2hive.service.pending import PendingFiles
-from kafka2hive.service.recover import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.recover.recover import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
-from kafka2hive.service.verify import VerifiedTable, VerifyResult
 from kafka2hive.service.where import FoundPlace, Place, WhereResult
 from tests.unit.cli_ledger import document, invoke, pending_service, write_map
 
@@ -59,8 +59,8 @@ def _recovered() -> RecoverResult:
         rolled_forward=41,
         moves=MoveCounts(5, 3, 1, 1, 2),
         swept=4,
-        debts_paid=2,
-        debts_open=1,
+        registered=2,
+        unregistered=1,
         repaired=("hdfs://namenode:8020/a.final",),
         gaps=(AcceptedGap(OffsetRange(PARTITION, 3, 9), "retention", "2013-01-01T00:00:00Z", 42),),
         forgotten=(
@@ -68,7 +68,9 @@ def _recovered() -> RecoverResult:
         ),
         resumes_at=(Position(PARTITION, 10, 20),),
     )
-    lost = Stop("ledger.missing", "hdfs://namenode:8020/b.final: neither there nor staged", "give it up")
+    lost = ManualActionRequired(
+        "ledger.missing", "hdfs://namenode:8020/b.final: neither there nor staged", "give it up"
+    )
     stopped = RecoveredTable("air.planes", Recovery.STOPPED, error=lost)
     return RecoverResult((done, stopped))
 
@@ -81,14 +83,16 @@ def _planned() -> RecoverResult:
         epoch=41,
         rolled_forward=41,
         pending=PendingFiles(3, 1),
-        debts_open=2,
+        unregistered=2,
         resumes_at=(Position(PARTITION, 10, 20),),
     )
     return RecoverResult((table,), "nobody answers at 127.0.0.1:9092")
 
 
 def _status() -> StatusResult:
-    account = Account(read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900)
+    account = OffsetAccounting(
+        read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900
+    )
     table = TableStatus(
         "air.flights",
         "flights",
@@ -104,7 +108,7 @@ def _status() -> StatusResult:
         lag=12,
         newest_ms=1_356_998_400_000,
         partitions=(PartitionStatus("flights", 0, 20, 32, 12), PartitionStatus("flights", 1, 7, None, None)),
-        debts=(
+        unregistered=(
             HivePartition(
                 "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
             ),
@@ -113,7 +117,7 @@ def _status() -> StatusResult:
         gaps=1,
         losses=2,
     )
-    damaged = Stop("ledger.damaged", "the checksum is wrong")
+    damaged = ManualActionRequired("ledger.damaged", "the checksum is wrong")
     return StatusResult(
         (table,), (("air.planes", damaged),), "nobody answers at 127.0.0.1:9092", ("air.crews",)
     )
@@ -146,7 +150,9 @@ def _verified() -> VerifyResult:
         ("500 offsets aged out of Kafka: flights-0@[0, 500)",),
         ("air.flights dt=2012-12-31 is not registered in Hive, given up 2013-01-01T00:00:00Z: denied",),
     )
-    return VerifyResult((table,), (("air.planes", Stop("ledger.damaged", "the checksum is wrong")),))
+    return VerifyResult(
+        (table,), (("air.planes", ManualActionRequired("ledger.damaged", "the checksum is wrong")),)
+    )
 
 
 def _where() -> WhereResult:

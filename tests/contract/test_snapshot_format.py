@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.codec import FORMAT, SnapshotDamaged, decode, encode
-from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.ledger.snapshot.codec import FORMAT, SnapshotDamaged, decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import (
     AcceptedGap,
@@ -69,7 +69,9 @@ FORMAT_1 = Snapshot(
         Position(FIRST, 100, 200, "qkzX1cYfTJ2mJ5o3nXkqFw", 3),
         Position(TopicPartition("flüge ost", 1), 7, 7),
     ),
-    accounts=(RangeAccount(0, OffsetRange(FIRST, 100, 200), Account(99, 98, 0, 0, 1, 1, 30_000)),),
+    accounts=(
+        RangeAccounting(0, OffsetRange(FIRST, 100, 200), OffsetAccounting(99, 98, 0, 0, 1, 1, 30_000)),
+    ),
     gaps=(
         AcceptedGap(
             OffsetRange(FIRST, 10, 20), "gone from Kafka before it was read", "2026-11-20T03:00:00Z", 17
@@ -78,7 +80,7 @@ FORMAT_1 = Snapshot(
     losses=(
         AcceptedLoss(f"{TABLE}/dt=2012-12-31/a.parquet.final", "accept-loss", 12, "2026-11-20T03:10:00Z", 18),
     ),
-    debts=(PARTITION,),
+    unregistered=(PARTITION,),
     registered=(HivePartition("air.flights", "dt=2013-01-02", f"{TABLE}/dt=2013-01-02"),),
     compared=(
         ComparedTable(

@@ -13,9 +13,9 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import OffsetSpec
 
 from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, StorageOptions, Tombstones
-from kafka2hive.model.account import Account
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import (
     ColumnsSeen,
@@ -61,8 +61,8 @@ FLIGHT_COLUMNS = (
 )
 
 
-def total(manifest: TableManifest) -> Account:
-    return sum((a.account for a in manifest.accounts), Account())
+def total(manifest: TableManifest) -> OffsetAccounting:
+    return sum((a.account for a in manifest.accounts), OffsetAccounting())
 
 
 def good(manifest: TableManifest) -> TableManifest:
@@ -488,7 +488,7 @@ def test_only_one_bucket_is_dumped_again_when_asked_for(kafka: KafkaBroker, uniq
     manifest = good(run_here(settings, files, task)["db.t"])
     assert [row["k_offset"] for row in read_rows(files, manifest)] == list(range(1, 100, 2))
     assert {file.kind for file in manifest.files} == {FileKind.DATA}
-    assert total(manifest) == Account(102, 50, 51, 1, 0, 0, total(manifest).bytes)
+    assert total(manifest) == OffsetAccounting(102, 50, 51, 1, 0, 0, total(manifest).bytes)
 
 
 def test_columns_by_path_are_dumped_again_for_one_bucket_and_empty_ones_are_told(

@@ -15,19 +15,25 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
-from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.epoch import publish_epoch
-from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.account import Account, RangeAccount
-from kafka2hive.model.errors import ExitCode, Fenced, Kafka2HiveError, OwnedByLiveRun, Stop, TakeOverLost
+from kafka2hive.model.errors import (
+    ExitCode,
+    Fenced,
+    Kafka2HiveError,
+    ManualActionRequired,
+    OwnedByLiveRun,
+    TakeOverLost,
+)
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import (
     DataFileName,
@@ -38,9 +44,10 @@ from kafka2hive.model.layout import (
     ledger_tag,
     staging_directory,
 )
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.service.identity import HostProcesses, new_owner, new_uuid, process_of
-from kafka2hive.service.judge import Judge
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import HostProcesses, new_owner, new_uuid, process_of
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.counting import LoggedFileSystem
@@ -89,8 +96,10 @@ class Committer:
         self._paths = LedgerPaths(order.ledgers, order.table)
         self._chance = random.Random(order.seed)
         owner, processes = new_owner(), HostProcesses()
-        self._judge = Judge(self._ports, order.ledgers, processes, process_of(owner), order.take_over)
-        self._beat = Beat(self._ports, order.ledgers, SERVICE, owner, processes.me())
+        self._judge = OwnershipCheck(
+            self._ports, order.ledgers, processes, process_of(owner), order.take_over
+        )
+        self._beat = Heartbeat(self._ports, order.ledgers, SERVICE, owner, processes.me())
         self._beat_at = 0.0
         self._owners = Owners(new_owner)
 
@@ -99,95 +108,96 @@ class Committer:
         published = 0
         while True:
             try:
-                tenure = self._begin()
-                self._journal.note("started", generation=tenure.generation.number, epoch=tenure.state.epoch)
+                owned = self._begin()
+                self._journal.note("started", generation=owned.generation.number, epoch=owned.state.epoch)
                 while self._order.epochs is None or published < self._order.epochs:
-                    tenure = self._epoch(tenure)
+                    owned = self._epoch(owned)
                     published += 1
-                    self._journal.note("published", epoch=tenure.state.epoch, owner=tenure.state.owner)
+                    self._journal.note("published", epoch=owned.state.epoch, owner=owned.state.owner)
                 return int(ExitCode.DONE)
-            except (Fenced, TakeOverLost, OwnedByLiveRun, Stop) as end:
+            except (Fenced, TakeOverLost, OwnedByLiveRun, ManualActionRequired) as end:
                 self._journal.note("ended", error=str(end))
                 return int(end.exit_code)
             except (Kafka2HiveError, StorageError) as error:
                 self._journal.note("again", error=str(error))
                 time.sleep(0.2)
 
-    def _begin(self) -> Tenure:
+    def _begin(self) -> OwnedLedger:
         self._keep_beating()
         self._judge.look_again()
         order = StartOrder(self._paths, self._judged, self._owners, self._order.location, KEEP)
         try:
-            return start(self._ports, order).tenure
+            return start(self._ports, order).owned
         except NoLedger:
             location = self._order.location
             refuse_vanished_ledger(self._ports.files, location, self._paths.table_directory)
             init(self._ports, self._paths, SERVICE, location)
-            return start(self._ports, order).tenure
+            return start(self._ports, order).owned
 
     def _judged(self) -> Generation:
         return self._judge.judge(self._paths, self._order.location)
 
-    def _epoch(self, tenure: Tenure) -> Tenure:
+    def _epoch(self, owned: OwnedLedger) -> OwnedLedger:
         self._keep_beating()
         change = (
-            self._dump(tenure)
-            if tenure.state.positions
+            self._epoch_loop(owned)
+            if owned.state.positions
             else Change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         )
-        snapshot = draft(tenure, SERVICE, self._ports.clock.now(), change)
-        done = publish_epoch(self._ports, tenure, snapshot).tenure
+        snapshot = draft(owned, SERVICE, self._ports.clock.now(), change)
+        done = publish_epoch(self._ports, owned, snapshot).owned
         if snapshot.epoch % TIDY_EPOCHS == 0:
             sweep_own_directory(self._ports, done)
             sweep_staging(self._ports, done, staging_directory(self._order.location))
             purge(self._ports, done, KEEP)
         return done
 
-    def _dump(self, tenure: Tenure) -> Change:
+    def _epoch_loop(self, owned: OwnedLedger) -> Change:
         """One task for each topic partition, side by side."""
         ranges = [
             OffsetRange(p.topic_partition, p.end, p.end + self._chance.randint(1, MOST_RECORDS))
-            for p in tenure.state.positions
+            for p in owned.state.positions
         ]
         tasks = list(enumerate(ranges))
-        if tenure.next_epoch % TWIN_EPOCHS == 0:
+        if owned.next_epoch % TWIN_EPOCHS == 0:
             tasks.append(tasks[0])
-        staged = self._ports.concurrency.map(lambda task: self._attempts(tenure, *task), tasks)
+        staged = self._ports.concurrency.map(lambda task: self._attempts(owned, *task), tasks)
         return Change(
             files=tuple(file for files in staged[: len(ranges)] for file in files),
             accounts=tuple(
-                RangeAccount(task, r, Account(read=len(r), written=len(r))) for task, r in enumerate(ranges)
+                RangeAccounting(task, r, OffsetAccounting(read=len(r), written=len(r)))
+                for task, r in enumerate(ranges)
             ),
         )
 
-    def _attempts(self, tenure: Tenure, task: int, records: OffsetRange) -> list[DataFile]:
+    def _attempts(self, owned: OwnedLedger, task: int, records: OffsetRange) -> list[DataFile]:
         """As Spark does it: an attempt that fails (another owner swept its file) is tried again under new names."""
         for _ in range(ATTEMPTS - 1):
             try:
-                return self._task(tenure, task, records)
+                return self._task(owned, task, records)
             except StorageError as error:
                 self._journal.note("attempt lost", task=task, error=str(error))
-        return self._task(tenure, task, records)
+        return self._task(owned, task, records)
 
-    def _task(self, tenure: Tenure, task: int, records: OffsetRange) -> list[DataFile]:
+    def _task(self, owned: OwnedLedger, task: int, records: OffsetRange) -> list[DataFile]:
         buckets: defaultdict[str, list[int]] = defaultdict(list)
         for offset in range(records.start, records.end):
             buckets[f"b={offset // BUCKET_RECORDS:05d}"].append(offset)
         return self._ports.concurrency.map(
-            lambda bucket: self._stage(tenure, task, records, *bucket), buckets.items()
+            lambda bucket: self._stage(owned, task, records, *bucket), buckets.items()
         )
 
     def _stage(
-        self, tenure: Tenure, task: int, records: OffsetRange, bucket: str, offsets: list[int]
+        self, owned: OwnedLedger, task: int, records: OffsetRange, bucket: str, offsets: list[int]
     ) -> DataFile:
-        """Create, write, close, rename, as `pipeline/task/staged_file.py` does it."""
-        ledger, directory = ledger_tag(tenure.state.ledger_id), staging_directory(self._order.location)
+        """Create, write, close, rename, as `pipeline/task/write/staged_file.py` does it."""
+        ledger, directory = ledger_tag(owned.state.ledger_id), staging_directory(self._order.location)
         name = DataFileName(
             bucket_slug(bucket),
             task,
             ledger,
-            tenure.generation.number,
-            tenure.next_epoch,
+            owned.generation.number,
+            owned.next_epoch,
             new_uuid(),
             "parquet",
         )

@@ -81,7 +81,7 @@ def signed_edits(ledger: Ledger, count: int, chance: random.Random) -> Iterator[
         for path in chance.choices(paths, k=count if paths else 0):
             edited = _another_number(files[path], key, chance)
             yield ledger.damage(f"signed edit: {key} of an older snapshot", {path: edited}, path)
-    for tag in ("file", "header", "position", "account", "debt"):
+    for tag in ("file", "header", "position", "account", "unregistered"):
         paths = [p for p in ledger.snapshots() if f"\n{tag} ".encode() in files[p]]
         for path in chance.choices(paths, k=count):
             edited = _digit(files[path], tag, BELIEVED if path == newest else (), chance)
@@ -113,7 +113,7 @@ def directory_damages(ledger: Ledger, chance: random.Random) -> Iterator[Damage]
     files, paths = ledger.picture.files, ledger.snapshots()
     *_, before, last = paths
     middle = chance.choice(paths[2:-2])
-    # without its snapshot an epoch's files are strangers
+    # without its snapshot an epoch's files are untracked files
     visible = [(line,) for line in re.findall(rb'"final":"([^"]+)"', files[last])]
     for path in (paths[0], middle, before, last):
         gone = ledger.damage("snapshot: deleted", {path: None}, path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafka2hive.cli.main import main
 from kafka2hive.config.values import HiveOptions, StorageOptions
-from kafka2hive.service import wiring
+from kafka2hive.service.shared import wiring
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.port import FileSystem
 from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem, TrappedMetastore
@@ -31,7 +31,8 @@ def set_trap(trap: Trap) -> None:
         return TrappedFileSystem(connect(options), trap)
 
     wiring.connect = connect_trapped
-    from kafka2hive.service import recovering, run
+    from kafka2hive.service.recover import recovering
+    from kafka2hive.service.run import service as run
 
     for module in (run, recovering):
         real = module.HiveMetastore

@@ -16,10 +16,10 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.service.recover import RecoverOrder
-from kafka2hive.service.recovering import recover_service
-from kafka2hive.service.verify import VerifyOrder, verify
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.audit.verify import VerifyOrder, verify
+from kafka2hive.service.recover.recover import RecoverOrder
+from kafka2hive.service.recover.recovering import recover_service
+from kafka2hive.service.shared.wiring import Wiring, wire
 from tests.drills.damage import Damage, copies, file_damages
 from tests.drills.damage_ledger import (
     Ledger,
@@ -48,7 +48,7 @@ POISON = b"no flight"
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
+class EpochLoop:
     """What the program made on HDFS: table `done` is finished, the newest epoch of `half` is half promoted."""
 
     picture: Picture
@@ -77,7 +77,9 @@ class Dump:
 
 
 @pytest.fixture(scope="module")
-def dump(kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path_factory: pytest.TempPathFactory, form: Form) -> Dump:
+def dump(
+    kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path_factory: pytest.TempPathFactory, form: Form
+) -> EpochLoop:
     service = f"t_{uuid.uuid4().hex[:10]}"
     base, tree = f"{hdfs.namenode_url}/{service}", HdfsTree(hdfs.client())
     kafka.create_topic(service, 2)
@@ -88,7 +90,7 @@ def dump(kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path_factory: pytest.TempPathFa
         flights_table(f"{service}.{name}", service, bucket=days, dead_letter_share=1)
         for name in ("done", "half")
     ]
-    made = Dump(Picture(base, {}), service, tables, stored)
+    made = EpochLoop(Picture(base, {}), service, tables, stored)
     config = made.map(tmp_path_factory.mktemp("dump"), kafka.bootstrap, base)
     ran = run_once(config, seconds=900)
     assert ran.code == 0, ran.log[-3000:]
@@ -129,7 +131,7 @@ def is_named(damage: Damage, answer: tuple[ExitCode, Sequence[str]]) -> bool:
     return code != 0 and any(all(part in text for part in names) for names in damage.names for text in texts)
 
 
-def damages(picture: Picture, dump: Dump, count: int, chance: random.Random) -> Iterator[Damage]:
+def damages(picture: Picture, dump: EpochLoop, count: int, chance: random.Random) -> Iterator[Damage]:
     """All kinds; each of the small ones `count` times."""
     homes = {t: location("", t).lstrip("/") for t in (dump.done, dump.half)}
     visible = sorted(p for p in picture.files if p.startswith("warehouse/") and p.endswith(".parquet.final"))
@@ -170,7 +172,7 @@ def whole(damage: Damage, dump: Picture, after: dict[str, bytes]) -> list[str]:
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("quiet")
 def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
-    dump: Dump, kafka: "KafkaBroker", tmp_path: Path, form: Form, figures: "Figures"
+    dump: EpochLoop, kafka: "KafkaBroker", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
@@ -251,7 +253,7 @@ class HdfsDump:
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("quiet")
 def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
-    dump: Dump, kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path: Path, form: Form, figures: "Figures"
+    dump: EpochLoop, kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)

@@ -36,7 +36,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
         yield hdfs
 
 
-class Scene:
+class DemoContext:
     """The service, its HDFS and tables; every trouble leaves HDFS well again."""
 
     def __init__(self, hdfs: Hdfs, service: Supervised, tables: dict[str, str], form: Form) -> None:
@@ -129,7 +129,7 @@ def test_one_run_outlives_every_trouble_of_its_hdfs(
         Load(kafka, unique, 300, seed) as load,
         Supervised(config, env={"HADOOP_USER_NAME": USER}) as service,
     ):
-        scene = Scene(guarded, service, tables, form)
+        scene = DemoContext(guarded, service, tables, form)
         scene.all_go_on()
         troubles: list[Callable[[], None]] = [
             scene.safe_mode,

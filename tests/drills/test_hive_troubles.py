@@ -66,7 +66,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             )
 
         def owed() -> int:
-            return sum(len(ledger.newest()["debt"]) for ledger in ledgers.values())
+            return sum(len(ledger.newest()["unregistered"]) for ledger in ledgers.values())
 
         def wait_until_read(service: Supervised, *names: str) -> None:
             service.wait_until(lambda: is_read(*(names or ledgers)), "at the end", 600, 0.2)
@@ -75,7 +75,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             produce_part(0)
             service.wait_until(lambda: service.epochs() > 0, "an epoch", 600)
             wait_until_read(service)
-            service.wait_until(lambda: owed() == 0, "out of debt", 900, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of pending registration", 900, 0.2)
 
             hive.kill()
             produce_part(1)
@@ -83,7 +83,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             owed_while_killed = owed()
             assert owed_while_killed, "Hive was away, and nothing is owed"
             hive.start()
-            service.wait_until(lambda: owed() == 0, "out of debt after a kill", 900, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of pending registration after a kill", 900, 0.2)
 
             began = time.monotonic()
             hive.service.suspend()
@@ -94,7 +94,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             owed_while_slow = owed()
             assert owed_while_slow, "Hive answered nothing, and nothing is owed"
             hive.service.resume()
-            service.wait_until(lambda: owed() == 0, "out of debt after a stop", 900, 0.2)
+            service.wait_until(lambda: owed() == 0, "out of pending registration after a stop", 900, 0.2)
             assert findings(config) == []
 
             month = min(flights_by_month(stored))
@@ -117,7 +117,9 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
         ) as service:  # makes the table again where the first run has not, and registers what is left
             service.wait_until(lambda: service.run.said("the query runs"), "running", 600)
             wait_until_read(service)
-            service.wait_until(lambda: owed() == 0, "out of debt after the table was dropped", 900, 0.2)
+            service.wait_until(
+                lambda: owed() == 0, "out of pending registration after the table was dropped", 900, 0.2
+            )
             assert service.run.terminate() == 143, service.run.tail()
         forgotten = findings(config)
         assert forgotten and {code for code, where in forgotten} == {"verify.hive"}

@@ -124,12 +124,12 @@ def _any_map(dice: random.Random) -> tuple[str, str]:
             document = yaml.safe_load(text)
             for _ in range(dice.randint(1, 4)):
                 _change(dice, document)
-            return "values changed", _dump(dice, document)
+            return "values changed", _epoch_loop(dice, document)
         case _:
-            return "random", _dump(dice, _value(dice, 0))
+            return "random", _epoch_loop(dice, _value(dice, 0))
 
 
-def _dump(dice: random.Random, value: object) -> str:
+def _epoch_loop(dice: random.Random, value: object) -> str:
     text = yaml.safe_dump(value, allow_unicode=dice.random() < 0.5)
     return text.replace("HUGE", "9" * 5000)
 

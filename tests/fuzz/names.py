@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka2hive.ledger.take_over import newest_snapshot
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import (
     DataFileName,
     Generation,
@@ -116,5 +116,5 @@ def _check_listing(dice: random.Random, names: list[str]) -> None:
     )
     try:
         newest_snapshot("file:///ledger/g000001.x", listing)
-    except Stop:
+    except ManualActionRequired:
         return

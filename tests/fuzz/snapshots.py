@@ -9,9 +9,9 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from kafka2hive.ledger.codec import SnapshotDamaged, decode, encode
-from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import (
     AcceptedGap,
@@ -163,10 +163,12 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         positions=some(
             lambda: Position(TopicPartition(word(), number()), number(), number(), word(), number() - 1)
         ),
-        accounts=some(lambda: RangeAccount(number(), span(), Account(*(number() for _ in range(7))))),
+        accounts=some(
+            lambda: RangeAccounting(number(), span(), OffsetAccounting(*(number() for _ in range(7))))
+        ),
         gaps=some(lambda: AcceptedGap(span(), word(), word(), number())),
         losses=some(lambda: AcceptedLoss(word(), word(), number(), word(), number())),
-        debts=some(partition),
+        unregistered=some(partition),
         registered=some(partition),
         compared=some(lambda: ComparedTable(*(word() for _ in range(5)))),
         forgotten=some(lambda: ForgottenRegistration(partition(), word(), word(), word(), number())),

@@ -21,7 +21,7 @@ Change = Callable[[pa.Table], pa.Table]
 
 
 def write(client: "Client", path: str, data: bytes) -> None:
-    """Replace a file as a stranger would."""
+    """Replace a file as a untracked file would."""
     with client.create(urlsplit(path).path, WriteOptions(overwrite=True)) as file:
         file.write(data)
 

@@ -4,18 +4,18 @@ from pathlib import Path
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.map_tables import MapTables
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.shared.map_tables import MapTables
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import Wiring, wire
 
 PLANNED_AT_MS = 1_700_000_000_000
 
@@ -29,7 +29,7 @@ def begin(wiring: Wiring, table: str) -> None:
     rule = next(rule for rule in wiring.map.tables if rule.table == table)
     paths = wiring.paths(table)
     init(wiring.ports, paths, wiring.map.service, rule.location)
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), rule.location)).tenure
+    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), rule.location)).owned
     kafka = KafkaAdmin(wiring.map.kafka)
     cluster = kafka.cluster()
     wanted = [tp for topic in rule.topics for tp in cluster.topics[topic].topic_partitions()]
@@ -38,7 +38,7 @@ def begin(wiring: Wiring, table: str) -> None:
         Position(tp, earliest[tp].offset, earliest[tp].offset, cluster.topics[tp.topic].id) for tp in wanted
     )
     change = Change(first=first, location=rule.location, cluster_id=cluster.cluster_id)
-    publish_epoch(wiring.ports, tenure, draft(tenure, wiring.map.service, "2013-01-01T00:00:00Z", change))
+    publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, "2013-01-01T00:00:00Z", change))
 
 
 def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> None:
@@ -48,7 +48,7 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
     """
     paths = wiring.paths(table)
     state = look(wiring.ports.files, paths).state
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), state.location)).tenure
+    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), state.location)).owned
     ends = KafkaAdmin(wiring.map.kafka).latest([p.topic_partition for p in state.positions])
     settings = MapTables(wiring, None).settings(table)
     shares: list[list[OffsetRange]] = [[] for _ in range(tasks)]
@@ -63,9 +63,9 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
         task = TableTask(
             table,
             state.ledger_id,
-            tenure.generation.number,
-            tenure.next_epoch,
-            PLANNED_AT_MS + tenure.next_epoch,
+            owned.generation.number,
+            owned.next_epoch,
+            PLANNED_AT_MS + owned.next_epoch,
             tuple(ranges),
         )
         (manifest,) = run_task(TaskPlan(index, (task,)), settings)
@@ -76,4 +76,4 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
         accounts=tuple(a for m in manifests for a in m.accounts),
         leader_epochs={tp: epoch for m in manifests for tp, epoch in m.leader_epochs},
     )
-    publish_epoch(wiring.ports, tenure, draft(tenure, wiring.map.service, "2013-01-01T00:00:10Z", change))
+    publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, "2013-01-01T00:00:10Z", change))

@@ -60,7 +60,9 @@ def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
 
     again = command("status", config, "--json").document
     assert again["exit_code"] == 0
-    assert [(t["lag_records"], t["pending"], t["debts"]) for t in again["tables"]] == [(0, None, [])] * 2
+    assert [(t["lag_records"], t["pending"], t["unregistered"]) for t in again["tables"]] == [
+        (0, None, [])
+    ] * 2
 
     local_uri = f"file://{tmp_path}/disk"
     (tmp_path / "disk").mkdir()

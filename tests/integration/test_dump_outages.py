@@ -55,7 +55,7 @@ def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
             run.wait_for_epoch()
             hive.kill()
             run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 900)
-            assert status(config)["debts"], "Hive was away, and nothing is owed"
+            assert status(config)["unregistered"], "Hive was away, and nothing is owed"
             assert run.terminate() == 143, run.tail()
         once = run_once(config)
         assert once.code == 69, once.log[-3000:]
@@ -64,7 +64,7 @@ def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
         with Running(config) as run:
             run.wait_until(lambda: run.said("Hive is not there"), "without Hive")
             hive.start()
-            run.wait_until(lambda: status(config)["debts"] == [], "out of debt", 900)
+            run.wait_until(lambda: status(config)["unregistered"] == [], "out of pending registration", 900)
             assert run.terminate() == 143, run.tail()
         by_month = flights_by_month(flights_topic.stored)
         assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month

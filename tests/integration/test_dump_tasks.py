@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.consumer import forget_consumer
+from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
 from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.catalogue import Catalogue
-from kafka2hive.service.identity import new_owner, process_of
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.publishing import judge_manifests
-from kafka2hive.service.routes import routed_tables
-from kafka2hive.service.settings import task_settings
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.run.manifests import judge_manifests
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import new_owner, process_of
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.task_settings import task_settings
+from kafka2hive.service.shared.wiring import wire
 from tests.integration.product import command, run_once
 from tests.integration.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
@@ -75,28 +75,28 @@ def run_one_epoch_with_every_task_twice(
     (table,) = routed_tables(wiring, {topic})
     Catalogue(service_map, None).resolve(table)
     assert table.settings is not None
-    judge = Judge(
+    judge = OwnershipCheck(
         wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
     )
     order = StartOrder(
         table.paths, lambda: judge.judge(table.paths, table.location), Owners(new_owner), table.location
     )
-    tenure = start(wiring.ports, order).tenure
+    owned = start(wiring.ports, order).owned
     ranges = tuple(
         OffsetRange(p.topic_partition, p.end, ends[topic, p.topic_partition.number])
-        for p in tenure.state.positions
+        for p in owned.state.positions
     )
     assert [r.topic_partition for r in ranges] == [TopicPartition(topic, 0), TopicPartition(topic, 1)]
-    state = tenure.state
+    state = owned.state
     task = TableTask(
-        name, state.ledger_id, tenure.generation.number, tenure.next_epoch, int(time.time() * 1000), ranges
+        name, state.ledger_id, owned.generation.number, owned.next_epoch, int(time.time() * 1000), ranges
     )
     settings = task_settings(service_map, {name: table.settings})
     (_first,) = run_task(TaskPlan(0, (task,)), settings)
     (second,) = run_task(TaskPlan(0, (task,)), settings)
     forget_consumer(settings.kafka)  # it would outlive the broker, and complain
     outcome = judge_manifests(
-        name, ranges, [second], 0.1, frozenset(state.debts), state.cluster_id, table.location
+        name, ranges, [second], 0.1, frozenset(state.unregistered), state.cluster_id, table.location
     )
-    snapshot = draft(tenure, service_map.service, wiring.ports.clock.now(), outcome.change)
-    publish_epoch(wiring.ports, tenure, snapshot)
+    snapshot = draft(owned, service_map.service, wiring.ports.clock.now(), outcome.change)
+    publish_epoch(wiring.ports, owned, snapshot)

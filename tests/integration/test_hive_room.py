@@ -14,7 +14,7 @@ from kafka2hive.config.values import Column, HiveOptions
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.hive.tables import TableWish, create_table, describe, ensure_database, partition_columns
+from kafka2hive.hive.tables import TableSpec, create_table, describe, ensure_database, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import HIVE_DEFAULT_PARTITION, join, partition_path
@@ -39,7 +39,7 @@ def metastore(hive: HiveServer) -> Iterator[HiveMetastore]:
 
 
 @pytest.fixture
-def wish(hdfs: Hdfs, hive_database: str) -> TableWish:
+def wish(hdfs: Hdfs, hive_database: str) -> TableSpec:
     """A partitioned table of the test's own, not yet made."""
     columns = (
         Column("Id", "int"),
@@ -47,18 +47,18 @@ def wish(hdfs: Hdfs, hive_database: str) -> TableWish:
         Column("price", "decimal(10,2)"),
     )
     location = f"{hdfs.namenode_url}/{hive_database}/t"
-    return TableWish(
+    return TableSpec(
         f"{hive_database}.t", columns, partition_columns("dt=%Y/e={id}"), location, 'it\'s \\ a "comment"; é'
     )
 
 
-def _partition(wish: TableWish, day: str, value: str) -> HivePartition:
+def _partition(wish: TableSpec, day: str, value: str) -> HivePartition:
     path = partition_path((("dt", day), ("e", value)))
     return HivePartition(wish.table, path, join(wish.location, path))
 
 
 def test_a_table_is_made_once_and_is_the_one_the_map_describes(
-    metastore: HiveMetastore, wish: TableWish, unique: str
+    metastore: HiveMetastore, wish: TableSpec, unique: str
 ) -> None:
     session = metastore.session
     assert describe(session, wish.table) is None and describe(session, f"no_{unique}.t") is None
@@ -71,7 +71,7 @@ def test_a_table_is_made_once_and_is_the_one_the_map_describes(
 
 
 def test_tables_that_cannot_be_fed_are_refused(
-    metastore: HiveMetastore, wish: TableWish, hive: HiveServer
+    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer
 ) -> None:
     hive.query(
         f"create external table {wish.table} (id string) partitioned by (day string) stored as textfile"
@@ -97,63 +97,63 @@ def test_tables_that_cannot_be_fed_are_refused(
 
 
 def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_back(
-    metastore: HiveMetastore, wish: TableWish, hive: HiveServer
+    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer
 ) -> None:
     create_table(metastore.session, wish, "l")
-    debts = {_partition(wish, "2013-01-01", value) for value in AWKWARD}
-    first = register(metastore, debts)
-    assert first.paid == debts, first
+    unregistered = {_partition(wish, "2013-01-01", value) for value in AWKWARD}
+    first = register(metastore, unregistered)
+    assert first.registered == unregistered, first
     fresh = HiveMetastore(_options(hive))
-    assert fresh.locations(debts) == {debt: debt.location for debt in debts}
-    assert register(fresh, debts).paid == debts, "doing it twice changes nothing"
+    assert fresh.locations(unregistered) == {partition: partition.location for partition in unregistered}
+    assert register(fresh, unregistered).registered == unregistered, "doing it twice changes nothing"
     assert len(hive.query(f"show partitions {wish.table}")) == len(AWKWARD)
     fresh.close()
 
 
 def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
-    metastore: HiveMetastore, wish: TableWish, hive: HiveServer, hdfs: Hdfs
+    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer, hdfs: Hdfs
 ) -> None:
     create_table(metastore.session, wish, "l")
-    debt = _partition(wish, "", "x")
-    assert register(metastore, {debt}).paid == {debt}
+    partition = _partition(wish, "", "x")
+    assert register(metastore, {partition}).registered == {partition}
     rows = io.BytesIO()
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), rows)
     client = hdfs.client()
     with client.create(
-        debt.location.removeprefix(hdfs.namenode_url) + "/one.parquet.final", WriteOptions()
+        partition.location.removeprefix(hdfs.namenode_url) + "/one.parquet.final", WriteOptions()
     ) as file:
         file.write(rows.getvalue())
     assert hive.query(f"select id, e from {wish.table} where dt = '{HIVE_DEFAULT_PARTITION}'") == [(1, "x")]
 
 
-def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, wish: TableWish) -> None:
+def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, wish: TableSpec) -> None:
     create_table(metastore.session, wish, "l")
     began = time.monotonic()
     for lone in (_partition(wish, f"lone{n}", "x") for n in range(10)):
-        assert register(metastore, {lone}).paid == {lone}
+        assert register(metastore, {lone}).registered == {lone}
     alone = (time.monotonic() - began) / 10
-    debts = {_partition(wish, f"d{n}", "x") for n in range(1000)}
+    unregistered = {_partition(wish, f"d{n}", "x") for n in range(1000)}
     began = time.monotonic()
-    assert register(metastore, debts).paid == debts
+    assert register(metastore, unregistered).registered == unregistered
     took = time.monotonic() - began
     assert took < 1000 * alone / 4, f"{took:.1f} s; one after another {1000 * alone:.0f} s"
 
 
-def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, wish: TableWish) -> None:
+def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, wish: TableSpec) -> None:
     create_table(metastore.session, wish, "l")
     there = _partition(wish, "1", "x")
     elsewhere = HivePartition(there.table, there.path, wish.location + "/other")
-    assert register(metastore, {elsewhere}).paid == {elsewhere}
+    assert register(metastore, {elsewhere}).registered == {elsewhere}
     assert register(metastore, {there}).misplaced == {there: elsewhere.location}
 
 
-def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, wish: TableWish) -> None:
+def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, wish: TableSpec) -> None:
     create_table(metastore.session, wish, "l")
     good = {_partition(wish, str(n), "x") for n in range(5)}
     wrong_column = HivePartition(wish.table, "zz=1/e=x", wish.location + "/zz=1")
     no_table = HivePartition(wish.table + "_no", "dt=1/e=x", wish.location + "/no")
     found = register(metastore, {*good, wrong_column, no_table, HivePartition(wish.table, "", wish.location)})
-    assert set(found.refused) == {wrong_column, no_table} and good < found.paid and not found.outage
+    assert set(found.refused) == {wrong_column, no_table} and good < found.registered and not found.outage
     with pytest.raises(MetastoreRefused, match="cannot recognize"):
         metastore.session.run("not a statement")
 
@@ -164,25 +164,29 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, un
         server.query("select 1")
         metastore = HiveMetastore(_options(server, seconds=15.0))
         ensure_database(metastore.session, unique)
-        wish = TableWish(
+        wish = TableSpec(
             f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), f"{hdfs.namenode_url}/{unique}/t"
         )
         create_table(metastore.session, wish, "l")
-        debts = {HivePartition(wish.table, f"dt={n}", f"{wish.location}/dt={n}") for n in range(3)}
+        unregistered = {HivePartition(wish.table, f"dt={n}", f"{wish.location}/dt={n}") for n in range(3)}
         server.service.suspend()
         began = time.monotonic()
-        hanging = register(metastore, debts)
+        hanging = register(metastore, unregistered)
         assert (
-            hanging.failed_unavailable == debts and "15 s" in hanging.outage and time.monotonic() - began < 40
+            hanging.failed_unavailable == unregistered
+            and "15 s" in hanging.outage
+            and time.monotonic() - began < 40
         )
         server.service.resume()
-        assert register(metastore, debts).paid == debts
+        assert register(metastore, unregistered).registered == unregistered
         server.kill()
-        down = register(metastore, debts)
-        assert down.failed_unavailable == debts and server.address in down.outage
+        down = register(metastore, unregistered)
+        assert down.failed_unavailable == unregistered and server.address in down.outage
         server.start()
         server.query("select 1")
-        assert register(metastore, debts).paid == debts, "a new session is opened by itself"
+        assert register(metastore, unregistered).registered == unregistered, (
+            "a new session is opened by itself"
+        )
         server.stop()
         server.start()
         server.query("select 1")

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from kafka2hive.config.values import KafkaOptions, StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Wishes, decide
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
@@ -189,28 +189,28 @@ def test_a_topic_that_may_not_be_read_is_left_out_at_once(tmp_path: Path, unique
 def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
     kafka.create_topic(unique, partitions=2)
     _produce(kafka, unique, 5)
-    admin, wishes = _admin(kafka), Wishes((unique,), StartPolicy(StartKind.EARLIEST))
+    admin, intent = _admin(kafka), TableIntent((unique,), StartPolicy(StartKind.EARLIEST))
     before = _logs(admin, unique)
     state = Snapshot("l", "s", "d.t", 1, "me", 1, "now", before.cluster.cluster_id)
-    first = decide(state, before, wishes)
+    first = decide(state, before, intent)
     assert isinstance(first, FirstPositions)
     positions = tuple(
         Position(p.topic_partition, 0, 5 * (p.topic_partition.number == 0), p.topic_id)
         for p in first.positions
     )
     state = Snapshot("l", "s", "d.t", 1, "me", 2, "now", before.cluster.cluster_id, positions=positions)
-    assert decide(state, before, wishes) == Resume(
+    assert decide(state, before, intent) == Resume(
         (OffsetRange(TopicPartition(unique, 0), 5, 5), OffsetRange(TopicPartition(unique, 1), 0, 0))
     )
     kafka.delete_topic(unique)
-    assert isinstance(decide(state, _logs_without(admin, before, unique), wishes), Resume), (
+    assert isinstance(decide(state, _logs_without(admin, before, unique), intent), Resume), (
         "a vanished topic only warns"
     )
     kafka.create_topic(unique, partitions=1)
     _produce(kafka, unique, 9)
-    again = decide(state, _logs(admin, unique), wishes)
+    again = decide(state, _logs(admin, unique), intent)
     assert isinstance(again, Halt) and [p.code for p in again.problems] == ["kafka.topic_recreated"]
-    accepted = Wishes((unique,), wishes.start, acceptances=(GapAcceptance.parse(f"{unique}:*"),))
+    accepted = TableIntent((unique,), intent.start, acceptances=(GapAcceptance.parse(f"{unique}:*"),))
     anew = decide(state, _logs(admin, unique), accepted)
     assert isinstance(anew, FirstPositions) and {p.end for p in anew.positions} == {0}
 
@@ -234,7 +234,7 @@ def test_records_that_kafka_dropped_unread_stop_the_table_with_the_exact_range(
     state = Snapshot(
         "l", "s", "d.t", 1, "me", 1, "now", positions=(Position(tp, 0, 2, logs.cluster.topics[unique].id),)
     )
-    decision = decide(state, logs, Wishes((unique,), StartPolicy(StartKind.LATEST)))
+    decision = decide(state, logs, TableIntent((unique,), StartPolicy(StartKind.LATEST)))
     assert isinstance(decision, Halt) and decision.problems[0].range == OffsetRange(tp, 2, 6)
 
 

@@ -106,14 +106,14 @@ def test_a_quota_and_permissions_are_enforced(tmp_path: Path) -> None:
         hdfs.clear_quota("/small")
         client.mkdirs("/small/two")
         program = f"import hdfs_native; hdfs_native.Client({hdfs.namenode_url!r}).mkdirs('/small/three')"
-        stranger = subprocess.run(
+        untracked_file = subprocess.run(
             [sys.executable, "-c", program],
-            env={**os.environ, "HADOOP_USER_NAME": "stranger"},
+            env={**os.environ, "HADOOP_USER_NAME": "untracked file"},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert "AccessControlException" in stranger.stderr or "PermissionError" in stranger.stderr
+        assert "AccessControlException" in untracked_file.stderr or "PermissionError" in untracked_file.stderr
 
 
 @pytest.mark.parametrize("how", Failover)

@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka2hive.config.values import SparkOptions
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
 from kafka2hive.pipeline.spark import session_slots, start_session
@@ -82,7 +82,7 @@ def read(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
     """A task that reads nothing and accounts for all of it."""
     for task in plan.tables:
         accounts = tuple(
-            RangeAccount(plan.index, r, Account(read=len(r), written=len(r))) for r in task.ranges
+            RangeAccounting(plan.index, r, OffsetAccounting(read=len(r), written=len(r))) for r in task.ranges
         )
         yield TableManifest(task.table, plan.index, task.generation, task.epoch, accounts=accounts)
 

@@ -20,7 +20,7 @@ MUTANTS = (
         (
             (
                 "                self.unavailable.add(partition)\n            elif same",
-                "                self.paid.add(partition)\n            elif same",
+                "                self.registered.add(partition)\n            elif same",
             ),
         ),
         "tests/unit/test_register.py",
@@ -45,13 +45,13 @@ MUTANTS = (
     ),
     TextMutant(
         "orphans of the own generation are kept",
-        "kafka2hive.ledger.hygiene",
+        "kafka2hive.ledger.cleanup",
         (("(parsed[0].generation, parsed[0].epoch) < mine:", "parsed[0].generation < mine[0]:"),),
         "tests/unit/test_hygiene.py",
     ),
     TextMutant(
         "junk pendings stay in the owner's directory",
-        "kafka2hive.ledger.hygiene",
+        "kafka2hive.ledger.cleanup",
         (("if is_draft_name(child.name) or stale_pending:", "if is_draft_name(child.name):"),),
         "tests/unit/test_hygiene.py",
     ),
@@ -68,7 +68,7 @@ MUTANTS = (
             (
                 "    path = join(directory, newest.name)\n    try:\n        state = read_state(files, paths, path)\n",
                 "    path = join(directory, newest.name)\n    try:\n        try:\n"
-                "            state = read_state(files, paths, path)\n        except Stop:\n"
+                "            state = read_state(files, paths, path)\n        except ManualActionRequired:\n"
                 "            newest = Newest(newest.epoch - 1, False)\n"
                 "            state = read_state(files, paths, join(directory, newest.name))\n",
             ),

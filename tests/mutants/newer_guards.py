@@ -11,7 +11,7 @@ MUTANTS = (
     TextMutant(
         "an unclear commit is not read back",
         "kafka2hive.ledger.commit",
-        (("                _must_be_mine(ports, tenure, pending, data)\n", ""),),
+        (("                _must_be_mine(ports, owned, pending, data)\n", ""),),
         COMMIT,
     ),
     TextMutant(
@@ -23,7 +23,7 @@ MUTANTS = (
     TextMutant(
         "what is held of a table is used for two commits",
         "kafka2hive.ledger.commit",
-        (("    tenure.spend()\n", ""),),
+        (("    owned.spend()\n", ""),),
         COMMIT,
     ),
     TextMutant(
@@ -31,21 +31,21 @@ MUTANTS = (
         "kafka2hive.ledger.commit",
         (
             (
-                "        list_own_directory(ports.files, tenure)\n        raise Unanswered(",
-                "        raise Surprise(",
+                "        list_own_directory(ports.files, owned)\n        raise Unanswered(",
+                "        raise AmbiguousOutcome(",
             ),
         ),
         COMMIT,
     ),
     TextMutant(
         "an older ledger that was put back is believed",
-        "kafka2hive.ledger.restored",
+        "kafka2hive.ledger.repair.restored",
         (("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),),
         RESTORED,
     ),
     TextMutant(
         "a file that a run makes meanwhile is a sign of an older ledger",
-        "kafka2hive.ledger.restored",
+        "kafka2hive.ledger.repair.restored",
         (
             (
                 "        committed = view.state.epoch + (1 if self.staged else 0)\n",
@@ -56,25 +56,25 @@ MUTANTS = (
     ),
     TextMutant(
         "another ledger's file is a sign of an older ledger",
-        "kafka2hive.ledger.restored",
+        "kafka2hive.ledger.repair.restored",
         (("    if parsed is not None and parsed[0].ledger == tag:\n", "    if parsed is not None:\n"),),
         RESTORED,
     ),
     TextMutant(
         "a later generation alone is no sign of an older ledger",
-        "kafka2hive.ledger.restored",
+        "kafka2hive.ledger.repair.restored",
         ((" or self.name.generation > view.generation.number", ""),),
         RESTORED,
     ),
     TextMutant(
         "the group's offsets are not compared with a ledger that is there",
-        "kafka2hive.service.witness",
+        "kafka2hive.service.shared.lost_ledger",
         (("        if not ahead:\n            return\n", "        if True:\n            return\n"),),
         RESTORED,
     ),
     TextMutant(
         "an accepted gap that went back does not excuse the group",
-        "kafka2hive.service.witness",
+        "kafka2hive.service.shared.lost_ledger",
         (
             (
                 "            if offset > positions.get(tp, 0) and tp not in went_back\n",
@@ -85,37 +85,37 @@ MUTANTS = (
     ),
     TextMutant(
         "another table's damaged ledger is a verdict on a healthy one",
-        "kafka2hive.service.witness",
+        "kafka2hive.service.shared.lost_ledger",
         (("        if may_explain:\n", "        if False:\n"),),
         RESTORED,
     ),
     TextMutant(
         "a silent consumer group is asked for every table",
-        "kafka2hive.service.witness",
+        "kafka2hive.service.shared.lost_ledger",
         (("                self._silent = True\n", "                self._silent = False\n"),),
         RESTORED,
     ),
     TextMutant(
         "a directory that is no Hive partition is taken for the newest one",
-        "kafka2hive.ledger.restored",
+        "kafka2hive.ledger.repair.restored",
         (('    return "=" in name and ', "    return "),),
         RESTORED,
     ),
     TextMutant(
         "a fenced run still commits group offsets",
-        "kafka2hive.service.watching",
+        "kafka2hive.service.run.metrics",
         (("            if isinstance(ended_by, Fenced | TakeOverLost):\n", "            if False:\n"),),
         "tests/unit/test_group_follower.py",
     ),
     TextMutant(
         "a ledger that has read nothing guards its location",
-        "kafka2hive.ledger.location",
+        "kafka2hive.ledger.repair.location",
         (("    if state.positions and state.location and", "    if state.location and"),),
         LOCATION,
     ),
     TextMutant(
         "a changed location is accepted in silence",
-        "kafka2hive.ledger.location",
+        "kafka2hive.ledger.repair.location",
         (
             (
                 "    if state.positions and state.location and not same_location(state.location, location):\n",
@@ -126,25 +126,25 @@ MUTANTS = (
     ),
     TextMutant(
         "the location is recorded before its marker is claimed",
-        "kafka2hive.ledger.location",
-        (("    claim_location(ports, location, tenure.state)\n", ""),),
+        "kafka2hive.ledger.repair.location",
+        (("    claim_location(ports, location, owned.state)\n", ""),),
         LOCATION,
     ),
     TextMutant(
         "the staging directory of the old location is left as it is",
-        "kafka2hive.ledger.location",
-        (("    _refuse_left(ports, tenure, staging_directory(old))\n", ""),),
+        "kafka2hive.ledger.repair.location",
+        (("    _refuse_left(ports, owned, staging_directory(old))\n", ""),),
         LOCATION,
     ),
     TextMutant(
         "a table that was never compared with Hive commits",
-        "kafka2hive.service.compare.gate",
+        "kafka2hive.service.run.compare.gate",
         (("                if spec not in _recorded(table):\n", "                if False:\n"),),
         GATE,
     ),
     TextMutant(
         "a table that Hive has otherwise commits",
-        "kafka2hive.service.compare.gate",
+        "kafka2hive.service.run.compare.gate",
         (
             (
                 "                self.differs(name, error)\n                raise error\n",
@@ -155,25 +155,25 @@ MUTANTS = (
     ),
     TextMutant(
         "what Hive refused is forgotten while it gives no answer",
-        "kafka2hive.service.compare.gate",
+        "kafka2hive.service.run.compare.gate",
         (("                if name in self._refused:\n                    raise self._refused[name]\n", ""),),
         GATE,
     ),
     TextMutant(
         "every table waits for the dead letters' table",
-        "kafka2hive.service.compare.gate",
+        "kafka2hive.service.run.compare.gate",
         (("        if table.name in self._with_letters:\n", "        if True:\n"),),
         GATE,
     ),
     TextMutant(
         "an epoch under way is not compared before its commit",
-        "kafka2hive.service.holding",
+        "kafka2hive.service.run.owned_tables",
         (("            self._gate.check(table, change)\n", "            pass\n"),),
         GATE,
     ),
     TextMutant(
         "what was compared is not written into the ledger",
-        "kafka2hive.service.holding",
+        "kafka2hive.service.run.owned_tables",
         (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
         GATE,
     ),

@@ -14,37 +14,37 @@ REBUILD = "tests/unit/test_rebuild.py tests/unit/test_rebuild_service.py"
 MUTANTS = (
     TextMutant(
         "once plans beyond the end that it saw first",
-        "kafka2hive.service.dump",
+        "kafka2hive.service.run.epochs",
         (("            self._target = ends | (self._target or {})\n", "            self._target = ends\n"),),
         ONCE,
     ),
     TextMutant(
         "once does not wait for a table that was set aside",
-        "kafka2hive.service.dump",
+        "kafka2hive.service.run.epochs",
         (("self._next_try(round_began) if self._once else None", "None"),),
         ONCE,
     ),
     TextMutant(
         "once tries a table that is refused for ever",
-        "kafka2hive.service.holding",
+        "kafka2hive.service.run.owned_tables",
         (("            and t.aside.times < tries\n", ""),),
         ONCE,
     ),
     TextMutant(
         "an epoch's number is not compared with the ledger's",
-        "kafka2hive.service.dump",
+        "kafka2hive.service.run.epochs",
         (("if (at := (m.generation, m.epoch)) != next_up]:", "if (at := (m.generation, m.epoch)) == ()]:"),),
         ONCE,
     ),
     TextMutant(
         "what Kafka gives no offsets of is forgotten",
-        "kafka2hive.service.dump",
-        (("            self._unanswered.note(tables, sight)\n", ""),),
+        "kafka2hive.service.run.epochs",
+        (("            self._unanswered.note(tables, kafka_offsets)\n", ""),),
         ONCE,
     ),
     TextMutant(
         "a live owner is fenced without being asked to",
-        "kafka2hive.service.judge",
+        "kafka2hive.service.shared.ownership",
         (
             (
                 "        if (service := self._service_of_live(process)) is not None:\n",
@@ -55,43 +55,43 @@ MUTANTS = (
     ),
     TextMutant(
         "takeover fences who comes later, too",
-        "kafka2hive.service.judge",
+        "kafka2hive.service.shared.ownership",
         (("        self._take_over = False\n", "        pass\n"),),
         JUDGE,
     ),
     TextMutant(
         "takeover forgets at a later try whom it was to fence",
-        "kafka2hive.service.judge",
+        "kafka2hive.service.shared.ownership",
         (("            self._to_fence.add(process)\n", "            return view.generation\n"),),
         JUDGE,
     ),
     TextMutant(
         "the look before a start accepts another ledger's marker",
-        "kafka2hive.service.judge",
+        "kafka2hive.service.shared.ownership",
         (("        if marked is not None and marked != view.state.ledger_id:\n", "        if False:\n"),),
         JUDGE,
     ),
     TextMutant(
         "a table that stopped is tried again",
-        "kafka2hive.service.table",
-        (("        wait = math.inf if isinstance(error, Stop) else wait\n", ""),),
+        "kafka2hive.service.shared.table_state",
+        (("        wait = math.inf if isinstance(error, ManualActionRequired) else wait\n", ""),),
         "tests/unit/test_set_aside.py",
     ),
     TextMutant(
         "waits of a table that fails do not grow",
-        "kafka2hive.service.table",
+        "kafka2hive.service.shared.table_state",
         (("        self.failures += 1\n", "        self.failures = 1\n"),),
         "tests/unit/test_set_aside.py",
     ),
     TextMutant(
         "one failure of a job is enough to accuse",
-        "kafka2hive.pipeline.suspects",
+        "kafka2hive.pipeline.failure_isolation",
         (("        if self.struck:\n", "        if True:\n"),),
         SUSPECTS,
     ),
     TextMutant(
         "the second half of the suspects is let go",
-        "kafka2hive.pipeline.suspects",
+        "kafka2hive.pipeline.failure_isolation",
         (
             (
                 "frozenset(names[:middle]), frozenset(names[middle:]), *rest",
@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     TextMutant(
         "an epoch of other tables clears those that failed",
-        "kafka2hive.pipeline.suspects",
+        "kafka2hive.pipeline.failure_isolation",
         (("struck=self.struck - tables, groups", "struck=_NOBODY, groups"),),
         SUSPECTS,
     ),
@@ -146,8 +146,8 @@ MUTANTS = (
         "kafka2hive.kafka.positions",
         (
             (
-                "Position(tp, 0, 0, view.id), logs, wishes, found)",
-                "Position(tp, 9, 9, view.id), logs, wishes, found)",
+                "Position(tp, 0, 0, view.id), logs, intent, found)",
+                "Position(tp, 9, 9, view.id), logs, intent, found)",
             ),
         ),
         POSITIONS,
@@ -171,13 +171,13 @@ MUTANTS = (
     ),
     TextMutant(
         "a log in a newer epoch is not asked for the record read last",
-        "kafka2hive.service.kafka_view",
+        "kafka2hive.service.shared.kafka_view",
         (("        and latest[p.topic_partition].leader_epoch > p.leader_epoch\n", "        and False\n"),),
         VIEW,
     ),
     TextMutant(
         "what cannot be checked is read all the same",
-        "kafka2hive.service.kafka_view",
+        "kafka2hive.service.shared.kafka_view",
         (
             (
                 "            unknown[table.name] = records.keys() - answers.keys()\n",
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a file that another recover has repaired is repaired again",
-        "kafka2hive.service.repair",
+        "kafka2hive.service.recover.repair",
         (
             (
                 "        for path in sorted(set(remedies) - recorded):\n",
@@ -227,7 +227,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a rebuilt ledger takes two attempts of one task",
-        "kafka2hive.ledger.rebuild_tasks",
+        "kafka2hive.ledger.repair.tasks",
         (
             (
                 "        elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):\n",
@@ -238,25 +238,25 @@ MUTANTS = (
     ),
     TextMutant(
         "a rebuilt ledger passes over holes",
-        "kafka2hive.ledger.rebuild",
+        "kafka2hive.ledger.repair.rebuild",
         (("            if taken.start > at:\n", "            if False:\n"),),
         REBUILD,
     ),
     TextMutant(
         "a rebuilt ledger believes a task whose files are not all there",
-        "kafka2hive.ledger.rebuild_tasks",
+        "kafka2hive.ledger.repair.tasks",
         (("            if rows != wanted:\n", "            if False:\n"),),
         REBUILD,
     ),
     TextMutant(
         "a rebuilt ledger lets offsets go back",
-        "kafka2hive.ledger.rebuild",
+        "kafka2hive.ledger.repair.rebuild",
         (("            if taken.start < at:\n", "            if False:\n"),),
         REBUILD,
     ),
     TextMutant(
         "a ledger is rebuilt over one that is there",
-        "kafka2hive.ledger.rebuild_place",
+        "kafka2hive.ledger.repair.place",
         (
             (
                 "        files.stat(paths.table_directory)\n    except NotFound:\n        return\n    raise _there(paths)\n",

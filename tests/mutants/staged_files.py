@@ -2,7 +2,7 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-UPLOAD = "kafka2hive.pipeline.task.upload"
+UPLOAD = "kafka2hive.pipeline.task.write.upload"
 WRITER = "kafka2hive.storage.hdfs_writer"
 TESTS = "tests/unit/test_upload.py"
 WRITER_TESTS = "tests/unit/test_hdfs_writer.py"
@@ -166,43 +166,43 @@ MUTANTS = (
     ),
     TextMutant(
         "held bytes are not bounded for one file",
-        "kafka2hive.pipeline.task.held_bytes",
+        "kafka2hive.pipeline.task.write.held_bytes",
         (("if held + more > self._most_of_one or self._total", "if self._total"),),
         TESTS,
     ),
     TextMutant(
         "held bytes are not bounded for all files together",
-        "kafka2hive.pipeline.task.held_bytes",
+        "kafka2hive.pipeline.task.write.held_bytes",
         ((" or self._total + more > self._most:", ":"),),
         TESTS,
     ),
     TextMutant(
         "held bytes do not count as buffered",
-        "kafka2hive.pipeline.task.limits",
+        "kafka2hive.pipeline.task.write.limits",
         (("> self.memory_bytes - self.held.total:", "> self.memory_bytes:"),),
         "tests/unit/test_write.py::test_held_files_and_buffered_rows_stay_within_one_bound",
     ),
     TextMutant(
         "a file is tried for ever",
-        "kafka2hive.pipeline.task.tries",
+        "kafka2hive.pipeline.task.write.tries",
         ((" or self._tries >= MOST_TRIES or", " or"),),
         TESTS,
     ),
     TextMutant(
         "a file is tried as long as its tries take",
-        "kafka2hive.pipeline.task.tries",
+        "kafka2hive.pipeline.task.write.tries",
         ((" or now - self._failed_at >= SECONDS:", ":"),),
         TESTS,
     ),
     TextMutant(
         "a file that was given up is tried on",
-        "kafka2hive.pipeline.task.tries",
+        "kafka2hive.pipeline.task.write.tries",
         (("if self.given_up or ", "if "),),
         TESTS,
     ),
     TextMutant(
         "a table is read again for ever",
-        "kafka2hive.pipeline.task.tries",
+        "kafka2hive.pipeline.task.write.tries",
         (("if self._begun[table] >= self._most or ", "if "),),
         TESTS,
     ),

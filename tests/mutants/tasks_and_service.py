@@ -2,21 +2,21 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-FETCH = "kafka2hive.pipeline.task.fetch"
-COUNTED = "kafka2hive.pipeline.task.counted"
+FETCH = "kafka2hive.pipeline.task.fetch.fetch"
+COUNTED = "kafka2hive.pipeline.task.fetch.counted"
 DELIVERED = "kafka2hive.pipeline.delivered"
-ACCOUNT = "kafka2hive.model.account"
+ACCOUNT = "kafka2hive.model.offset_accounting"
 TABLE = "kafka2hive.pipeline.task.table"
-WRITE = "kafka2hive.pipeline.task.write"
-STAGED_FILE = "kafka2hive.pipeline.task.staged_file"
+WRITE = "kafka2hive.pipeline.task.write.write"
+STAGED_FILE = "kafka2hive.pipeline.task.write.staged_file"
 BUCKET = "kafka2hive.pipeline.task.bucket"
-GATE = "kafka2hive.service.publishing"
-DUMP = "kafka2hive.service.dump"
-HOLDING = "kafka2hive.service.holding"
-READING = "kafka2hive.service.dead_letters.reading"
-SHARE = "kafka2hive.service.dead_letters.share"
+GATE = "kafka2hive.service.run.manifests"
+DUMP = "kafka2hive.service.run.epochs"
+HOLDING = "kafka2hive.service.run.owned_tables"
+READING = "kafka2hive.service.dead_letters"
+SHARE = "kafka2hive.service.run.dead_letter_share"
 REFUSALS = "kafka2hive.pipeline.task.refusals"
-RECOVER = "kafka2hive.service.recover"
+RECOVER = "kafka2hive.service.recover.recover"
 
 READS = "tests/unit/test_task_reads.py"
 ROWS = "tests/unit/test_task_rows.py"
@@ -490,11 +490,11 @@ TEXT_MUTANTS = (
         WRITES,
     ),
     TextMutant(
-        "paid registrations are kept",
+        "registered registrations are kept",
         HOLDING,
         (
             (
-                "            table.registered |= partitions & table.open_debts\n",
+                "            table.registered |= partitions & table.open_registrations\n",
                 "            table.registered |= frozenset()\n",
             ),
         ),
@@ -505,8 +505,8 @@ TEXT_MUTANTS = (
         DUMP,
         (
             (
-                "(table.registered or self._holding.newly_compared(table))",
-                "self._holding.newly_compared(table)",
+                "(table.registered or self._owned_tables.newly_compared(table))",
+                "self._owned_tables.newly_compared(table)",
             ),
         ),
         REGISTRATIONS,
@@ -517,7 +517,7 @@ TEXT_MUTANTS = (
         (
             (
                 "        publish(change)\n",
-                "        publish(replace(change, registered=frozenset(tenure.state.debts)))\n",
+                "        publish(replace(change, registered=frozenset(owned.state.unregistered)))\n",
             ),
         ),
         REGISTRATIONS,

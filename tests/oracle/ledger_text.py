@@ -14,7 +14,7 @@ _TAGS = (
     "account",
     "gap",
     "loss",
-    "debt",
+    "unregistered",
     "registered",
     "compared",
     "forgotten",

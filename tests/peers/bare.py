@@ -18,7 +18,7 @@ from confluent_kafka import Message, TopicPartition
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import seldom_collected
 from tests.peers.assignment import Assignment, read_assignment
 from tests.peers.shape import ZSTD_LEVEL

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from kafka2hive.ledger import draft, epoch, hygiene, init, look, marker, start, take_over
+from kafka2hive.ledger import cleanup as hygiene
+from kafka2hive.ledger import epoch, init, marker, start, take_over
+from kafka2hive.ledger.reading import look
+from kafka2hive.ledger.snapshot import draft
 from kafka2hive.publish import register
 from tests.simulation import driver, tasks
 from tests.simulation.service import driver as service

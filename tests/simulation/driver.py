@@ -1,17 +1,17 @@
 """A simulated service driver: start, then epochs, each through the production code; any surprise is a fresh start.
 
-What is simulated here is only what surrounds the ledger: planning, tasks, the loop that registers debts.
+What is simulated here is only what surrounds the ledger: planning, tasks, the loop that registers pending registrations.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.ports import Patience, Ports
-from kafka2hive.model.account import RangeAccount
-from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -47,21 +47,21 @@ class Driver:
         self.files = SimulatedFileSystem(world, name, hand_over)
         self.clock = SimulatedClock(hand_over)
         self.metastore = SimulatedMetastore(world, hive, name, hand_over)
-        patience = Patience(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
-        self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, patience)
+        retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        self.ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.owners = Owners(lambda: f"sim-{1 + world.below(9)}-{world.uuid()}")
-        self.tenure: Any = None
-        self.debts: frozenset[HivePartition] = frozenset()
+        self.owned: Any = None
+        self.unregistered: frozenset[HivePartition] = frozenset()
 
     def serve(self) -> None:
-        """Until fenced, lost or out of patience. Raises Violation for a Stop: nothing here needs a person."""
+        """Until fenced, lost or out of patience. Raises Violation for a ManualActionRequired: nothing here needs a person."""
         try:
             while True:
                 try:
                     self.start()
                     while True:
                         self.epoch()
-                except (Surprise, TableError, TaskFailed) as surprise:
+                except (AmbiguousOutcome, TableError, TaskFailed) as surprise:
                     self.world.tell(self.name, f"R0 after {surprise}")
                     self.world.count["fresh starts (R0)"] += 1
                     self.clock.sleep(1.0)
@@ -74,12 +74,12 @@ class Driver:
             self.world.tell(self.name, "LOST")
         except Fenced:
             self._count_fenced()
-        except Stop as stop:
+        except ManualActionRequired as stop:
             raise Violation(f"a person would be needed: {stop}") from stop
 
     def start(self) -> None:
         """R1 when there is no ledger, then R2 to R5 and R9."""
-        self.tenure = None
+        self.owned = None
         code, world = self.code, self.world
         order = code.start.StartOrder(LEDGER, self._judge, self.owners, LOCATION, KEEP)
         try:
@@ -87,38 +87,38 @@ class Driver:
         except code.take_over.NoLedger:
             self._init()
             started = code.start.start(self.ports, order)
-        self.tenure = started.tenure
-        self.debts = frozenset(started.tenure.state.debts)
+        self.owned = started.owned
+        self.unregistered = frozenset(started.owned.state.unregistered)
         self._check_visible()
-        if self.debts:
-            world.count["debts carried"] += 1
-        world.tell(
-            self.name, f"started g{self.tenure.generation.number} after epoch {self.tenure.state.epoch}"
-        )
+        if self.unregistered:
+            world.count["pending registrations carried"] += 1
+        world.tell(self.name, f"started g{self.owned.generation.number} after epoch {self.owned.state.epoch}")
 
     def epoch(self) -> None:
-        """One epoch: first positions, data, or nothing but debts; then Hive, before the next epoch."""
+        """One epoch: first positions, data, or nothing but pending registrations; then Hive, before the next epoch."""
         change = self._plan()
         if self.world.below(4) == 0:
             self._hygiene()
-        snapshot = self.code.draft.draft(self.tenure, SERVICE, self.clock.now(), change)
-        published = self.code.epoch.publish_epoch(self.ports, self.tenure, snapshot)
-        self.tenure = published.tenure
+        snapshot = self.code.draft.draft(self.owned, SERVICE, self.clock.now(), change)
+        published = self.code.epoch.publish_epoch(self.ports, self.owned, snapshot)
+        self.owned = published.owned
         self._check_visible()
-        self.debts = self.code.register.register(self.metastore, snapshot.debts).open_debts
+        self.unregistered = self.code.register.register(
+            self.metastore, snapshot.unregistered
+        ).open_registrations
 
     def _check_visible(self) -> None:
         """Whoever goes on has everything visible that was committed before."""
-        missing = [f.final for f in self.tenure.state.files if f.final not in self.world.namenode.promoted]
+        missing = [f.final for f in self.owned.state.files if f.final not in self.world.namenode.promoted]
         if missing:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
 
     def _plan(self) -> Any:
         change = self.code.draft.Change
-        positions = {p.topic_partition: p.end for p in self.tenure.state.positions}
+        positions = {p.topic_partition: p.end for p in self.owned.state.positions}
         if not positions:
             return change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
-        if self.debts and self.world.below(3) == 0:
+        if self.unregistered and self.world.below(3) == 0:
             return change(registered=self._registered())
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
@@ -130,17 +130,17 @@ class Driver:
         for index, ranges in enumerate(shares):
             files += self._run(index, ranges)
         accounts = tuple(
-            RangeAccount(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
+            RangeAccounting(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
         )
         return change(files=tuple(files), accounts=accounts, registered=self._registered())
 
     def _registered(self) -> frozenset[HivePartition]:
         """What Hive has confirmed since the newest snapshot."""
-        return frozenset(self.tenure.state.debts) - self.debts
+        return frozenset(self.owned.state.unregistered) - self.unregistered
 
     def _run(self, index: int, ranges: tuple[OffsetRange, ...]) -> tuple[DataFile, ...]:
-        state, tenure = self.tenure.state, self.tenure
-        share = Share(index, state.ledger_id, tenure.generation.number, tenure.next_epoch, ranges)
+        state, owned = self.owned.state, self.owned
+        share = Share(index, state.ledger_id, owned.generation.number, owned.next_epoch, ranges)
         if self.world.random() < self.world.rates.twin:
             self.world.count["twins"] += 1
             self.spawn_twin(share)
@@ -148,9 +148,9 @@ class Driver:
         return files
 
     def _hygiene(self) -> None:
-        self.code.hygiene.sweep_own_directory(self.ports, self.tenure)
-        self.code.hygiene.sweep_staging(self.ports, self.tenure, STAGING)
-        self.code.hygiene.purge(self.ports, self.tenure, KEEP)
+        self.code.hygiene.sweep_own_directory(self.ports, self.owned)
+        self.code.hygiene.sweep_staging(self.ports, self.owned, STAGING)
+        self.code.hygiene.purge(self.ports, self.owned, KEEP)
 
     def _init(self) -> None:
         self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
@@ -165,7 +165,7 @@ class Driver:
     def _count_fenced(self) -> None:
         last, count = self.files.last, self.world.count
         self.world.tell(self.name, "FENCED")
-        if self.tenure is not None and self.tenure.generation.number + 2 <= len(
+        if self.owned is not None and self.owned.generation.number + 2 <= len(
             self.world.namenode.generations
         ):
             count["zombie two generations late"] += 1

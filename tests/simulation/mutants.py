@@ -12,26 +12,26 @@ LEDGER = "kafka2hive.ledger."
 TAKE_OVER = LEDGER + "take_over"
 COMMIT = LEDGER + "commit"
 PROMOTE = LEDGER + "promote"
-WHEREABOUTS = LEDGER + "whereabouts"
+FILE_STATE = LEDGER + "file_state"
 FINALISE = LEDGER + "finalise"
-HYGIENE = LEDGER + "hygiene"
-DRAFT = LEDGER + "draft"
+CLEANUP = LEDGER + "cleanup"
+DRAFT = LEDGER + "snapshot.draft"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
 MARKER = LEDGER + "marker"
 RETRY = LEDGER + "retry"
-TENURE = LEDGER + "tenure"
-ALIVE = LEDGER + "alive"
+OWNED_LEDGER = LEDGER + "owned_ledger"
+HEARTBEAT = LEDGER + "reading.heartbeat"
 REGISTER = "kafka2hive.publish.register"
-CODEC = LEDGER + "codec"
-REBUILD = LEDGER + "rebuild"
+CODEC = LEDGER + "snapshot.codec"
+REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
-RECOVER = SERVICE + "recover"
-REPAIR = SERVICE + "repair"
-BACKLOGS = SERVICE + "backlogs"
-DUMP = SERVICE + "dump"
-HOLDING = SERVICE + "holding"
+RECOVER = SERVICE + "recover.recover"
+REPAIR = SERVICE + "recover.repair"
+BACKLOGS = SERVICE + "run.backlogs"
+EPOCHS = SERVICE + "run.epochs"
+OWNED_TABLES = SERVICE + "run.owned_tables"
 TASKS = "tests.simulation.tasks"
 DRIVER = "tests.simulation.driver"
 
@@ -64,7 +64,7 @@ def _of_service(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 _LOOK_TOO = (
     "from kafka2hive.ledger.marker import claim_location\n",
-    "from kafka2hive.ledger.look import look\nfrom kafka2hive.ledger.marker import claim_location\n",
+    "from kafka2hive.ledger.reading.look import look\nfrom kafka2hive.ledger.marker import claim_location\n",
 )
 _TAKE = "        files.rename(paths.generation(old), directory)\n"
 
@@ -166,7 +166,7 @@ MUTANTS = (
         COMMIT,
         (
             "            write_file(ports.files, draft, data)\n",
-            "            ports.files.mkdirs(tenure.directory)\n            write_file(ports.files, draft, data)\n",
+            "            ports.files.mkdirs(owned.directory)\n            write_file(ports.files, draft, data)\n",
         ),
     ),
     _mutant(
@@ -195,13 +195,13 @@ MUTANTS = (
         "commit's lost reply taken for failure",
         COMMIT,
         (
-            "    _rename_to_pending(ports, tenure, snapshot.epoch, draft, data)\n",
+            "    _rename_to_pending(ports, owned, snapshot.epoch, draft, data)\n",
             "    try:\n"
-            "        ports.files.rename(draft, tenure.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
+            "        ports.files.rename(draft, owned.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
             "    except AlreadyExists:\n"
             "        pass\n"
             "    except StorageError:\n"
-            "        return tenure\n",
+            "        return owned\n",
         ),
         ("import ParentMissing, StorageError", "import AlreadyExists, ParentMissing, StorageError"),
     ),
@@ -222,25 +222,25 @@ MUTANTS = (
         "following the moved directory after being fenced",
         COMMIT,
         (
-            "        draft = join(tenure.directory, draft_name",
-            "        draft = join(ports.files.list(tenure.paths.table_directory)[0].path, draft_name",
+            "        draft = join(owned.directory, draft_name",
+            "        draft = join(ports.files.list(owned.paths.table_directory)[0].path, draft_name",
         ),
         (
-            "    pending = tenure.snapshot_path(epoch, SnapshotState.PENDING)\n",
-            "    pending = draft.rsplit('/', 1)[0] + tenure.snapshot_path(epoch, SnapshotState.PENDING)[-16:]\n",
+            "    pending = owned.snapshot_path(epoch, SnapshotState.PENDING)\n",
+            "    pending = draft.rsplit('/', 1)[0] + owned.snapshot_path(epoch, SnapshotState.PENDING)[-16:]\n",
         ),
     ),
     _mutant(
         "a fenced run takes the table back and goes on without reading again",
         EPOCH,
         (
-            "    return roll_forward(ports, commit(ports, tenure, snapshot))\n",
+            "    return roll_forward(ports, commit(ports, owned, snapshot))\n",
             "    try:\n"
-            "        return roll_forward(ports, commit(ports, tenure, snapshot))\n"
+            "        return roll_forward(ports, commit(ports, owned, snapshot))\n"
             "    except Fenced:\n"
-            "        there = ports.files.list(tenure.paths.table_directory)[0]\n"
+            "        there = ports.files.list(owned.paths.table_directory)[0]\n"
             "        number = Generation.parse(there.name).number + 1\n"
-            "        mine = replace(tenure, generation=replace(tenure.generation, number=number))\n"
+            "        mine = replace(owned, generation=replace(owned.generation, number=number))\n"
             "        ports.files.rename(there.path, mine.directory)\n"
             "        return roll_forward(ports, commit(ports, mine, replace(snapshot, generation=number)))\n",
         ),
@@ -255,9 +255,9 @@ MUTANTS = (
         "promote before commit",
         EPOCH,
         (
-            "    return roll_forward(ports, commit(ports, tenure, snapshot))\n",
-            "    promote(ports, tenure, snapshot.files)\n"
-            "    return roll_forward(ports, commit(ports, tenure, snapshot))\n",
+            "    return roll_forward(ports, commit(ports, owned, snapshot))\n",
+            "    promote(ports, owned, snapshot.files)\n"
+            "    return roll_forward(ports, commit(ports, owned, snapshot))\n",
         ),
     ),
     # R4, R6: roll forward, promote
@@ -265,8 +265,8 @@ MUTANTS = (
         "no roll-forward",
         START,
         (
-            "    published = roll_forward(ports, tenure, given_up)\n",
-            "    published = Published(finalise(ports, tenure) if tenure.pending else tenure, MoveCounts())\n",
+            "    published = roll_forward(ports, owned, given_up)\n",
+            "    published = Published(finalise(ports, owned) if owned.pending else owned, MoveCounts())\n",
         ),
         (
             "import roll_forward\n",
@@ -277,8 +277,8 @@ MUTANTS = (
         "a start's roll-forward is forgotten and the state called final",
         START,
         (
-            "    published = roll_forward(ports, tenure, given_up)\n",
-            "    published = Published(tenure.finalised(), MoveCounts())\n",
+            "    published = roll_forward(ports, owned, given_up)\n",
+            "    published = Published(owned.finalised(), MoveCounts())\n",
         ),
         ("import roll_forward\n", "import Published\n"),
     ),
@@ -286,15 +286,15 @@ MUTANTS = (
         "final before promoted",
         EPOCH,
         (
-            "    moves = promote(ports, tenure, tenure.state.files, given_up)\n"
-            "    return Published(finalise(ports, tenure), moves)\n",
-            "    final = finalise(ports, tenure)\n"
-            "    return Published(final, promote(ports, tenure, tenure.state.files, given_up))\n",
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n"
+            "    return Published(finalise(ports, owned), moves)\n",
+            "    final = finalise(ports, owned)\n"
+            "    return Published(final, promote(ports, owned, owned.state.files, given_up))\n",
         ),
     ),
     _mutant(
         "the final place is looked at before the staged one",
-        WHEREABOUTS,
+        FILE_STATE,
         (
             "    staged = length_at(files, file.staged)\n    final = length_at(files, file.final)\n",
             "    final = length_at(files, file.final)\n    staged = length_at(files, file.staged)\n",
@@ -303,13 +303,13 @@ MUTANTS = (
     _mutant(
         "both missing is STOP without asking whether my directory is still mine",
         PROMOTE,
-        ("        list_own_directory(files, tenure)\n        raise found\n", "        raise found\n"),
+        ("        list_own_directory(files, owned)\n        raise found\n", "        raise found\n"),
     ),
     _mutant(
         "promote errors ignored",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
+            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            return Answer.DONE\n",
         ),
     ),
@@ -336,7 +336,7 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "out of patience taken for done",
+        "out of retry_policy taken for done",
         RETRY,
         (
             "                if wait is None:\n",
@@ -353,23 +353,23 @@ MUTANTS = (
         "the next epoch does not wait for the final name",
         EPOCH,
         (
-            "    return Published(finalise(ports, tenure), moves)",
-            "    return Published(tenure.finalised(), moves)",
+            "    return Published(finalise(ports, owned), moves)",
+            "    return Published(owned.finalised(), moves)",
         ),
     ),
     # R8: Hive
     _mutant(
-        "debts not carried",
+        "unregistered not carried",
         DRAFT,
-        ("(frozenset(state.debts) - registered | touched(change.files)) -", "touched(change.files) -"),
+        ("(frozenset(state.unregistered) - registered | touched(change.files)) -", "touched(change.files) -"),
     ),
     _mutant(
-        "own partitions not in the debts",
+        "own partitions not in the unregistered",
         DRAFT,
         (" - registered | touched(change.files)) -", " - registered) -"),
     ),
     _mutant(
-        "debts forgotten when Hive fails",
+        "unregistered forgotten when Hive fails",
         REGISTER,
         ("        return self.failed_unavailable.union(", "        return frozenset().union("),
     ),
@@ -378,15 +378,15 @@ MUTANTS = (
         REGISTER,
         (
             "        except MetastoreUnavailable as error:\n            self._lost(error, batch)\n",
-            "        except MetastoreUnavailable:\n            self.paid.update(batch)\n",
+            "        except MetastoreUnavailable:\n            self.registered.update(batch)\n",
         ),
     ),
     _mutant(
-        "debts of a final snapshot ignored by the start",
+        "unregistered of a final snapshot ignored by the start",
         DRIVER,
         (
-            "frozenset(started.tenure.state.debts)",
-            "frozenset(started.tenure.state.debts if started.rolled_forward is not None else ())",
+            "frozenset(started.owned.state.unregistered)",
+            "frozenset(started.owned.state.unregistered if started.rolled_forward is not None else ())",
         ),
     ),
     _mutant(
@@ -404,11 +404,11 @@ MUTANTS = (
         "sweep before the take-over",
         START,
         (
-            "    tenure = take_over(ports,",
+            "    owned = take_over(ports,",
             "    view = look(ports.files, order.paths)\n"
-            "    guess = Tenure(order.paths, Generation(view.generation.number + 1), view.state)\n"
+            "    guess = OwnedLedger(order.paths, Generation(view.generation.number + 1), view.state)\n"
             "    sweep_staging(ports, guess, staging_directory(order.location))\n"
-            "    tenure = take_over(ports,",
+            "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
     ),
@@ -416,11 +416,11 @@ MUTANTS = (
         "sweep by somebody who does not own the table",
         START,
         (
-            "    tenure = take_over(ports,",
+            "    owned = take_over(ports,",
             "    view = look(ports.files, order.paths)\n"
-            "    guess = Tenure(order.paths, view.generation, view.state)\n"
+            "    guess = OwnedLedger(order.paths, view.generation, view.state)\n"
             "    sweep_staging(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
-            "    tenure = take_over(ports,",
+            "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
     ),
@@ -429,14 +429,14 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(",
-            "    sweep_staging(ports, tenure.finalised(), staging_directory(location))\n"
+            "    sweep_staging(ports, owned.finalised(), staging_directory(location))\n"
             "    published = roll_forward(",
         ),
     ),
-    _mutant("sweep of the running epoch", HYGIENE, ("parsed[0].epoch) < mine:", "parsed[0].epoch) <= mine:")),
+    _mutant("sweep of the running epoch", CLEANUP, ("parsed[0].epoch) < mine:", "parsed[0].epoch) <= mine:")),
     _mutant(
         "sweep of newer generations",
-        HYGIENE,
+        CLEANUP,
         (
             "(parsed[0].generation, parsed[0].epoch) < mine:",
             "(parsed[0].generation != mine[0] or parsed[0].epoch < mine[1]):",
@@ -444,28 +444,28 @@ MUTANTS = (
     ),
     _mutant(
         "sweep of another ledger's files",
-        HYGIENE,
+        CLEANUP,
         ("if parsed and parsed[0].ledger == tag and (", "if parsed and ("),
     ),
-    _mutant("nothing is swept", HYGIENE, ("            orphans.append(child.path)\n", "            pass\n")),
+    _mutant("nothing is swept", CLEANUP, ("            orphans.append(child.path)\n", "            pass\n")),
     _mutant(
         "drafts and junk are not swept",
-        HYGIENE,
+        CLEANUP,
         ("            junk.append(child.path)\n", "            pass\n"),
     ),
-    _mutant("the newest final is archived", HYGIENE, ("sorted(finals)[: -max(keep, 1)]", "sorted(finals)")),
+    _mutant("the newest final is archived", CLEANUP, ("sorted(finals)[: -max(keep, 1)]", "sorted(finals)")),
     _mutant(
         "a pending snapshot is archived",
         START,
         (
             "    published = roll_forward(",
-            "    if tenure.pending:\n"
-            "        archive = tenure.paths.archive(tenure.generation)\n"
+            "    if owned.pending:\n"
+            "        archive = owned.paths.archive(owned.generation)\n"
             "        try:\n"
             "            ports.files.mkdirs(archive)\n"
-            "            ports.files.rename(tenure.state_path, archive + tenure.state_path[-16:])\n"
+            "            ports.files.rename(owned.state_path, archive + owned.state_path[-16:])\n"
             "        except StorageError as error:\n"
-            "            raise Surprise('mutant', 'again') from error\n"
+            "            raise AmbiguousOutcome('mutant', 'again') from error\n"
             "    published = roll_forward(",
         ),
         (
@@ -475,13 +475,13 @@ MUTANTS = (
     ),
     _mutant(
         "old finals are deleted, not archived",
-        HYGIENE,
+        CLEANUP,
         (
             "        ports.files.rename(path, join(archive, base_name(path)))\n",
             "        ports.files.delete(path)\n",
         ),
     ),
-    _mutant("one final less is kept", HYGIENE, ("[: -max(keep, 1)]", "[: -max(keep - 1, 1)]")),
+    _mutant("one final less is kept", CLEANUP, ("[: -max(keep, 1)]", "[: -max(keep - 1, 1)]")),
     # T: tasks (the simulation's own)
     _mutant(
         "task error taken for success",
@@ -528,76 +528,82 @@ MUTANTS = (
         COMMIT,
         (
             "        except ParentMissing as error:\n"
-            "            raise fenced(tenure.paths, tenure.generation) from error\n",
+            "            raise fenced(owned.paths, owned.generation) from error\n",
             "",
         ),
     ),
     _of_service(
         "the own directory gone is R0, not fenced",
-        TENURE,
+        OWNED_LEDGER,
         (
-            "        raise fenced(tenure.paths, tenure.generation) from error\n",
-            "        raise Surprise('mutant', 'again')\n",
+            "        raise fenced(owned.paths, owned.generation) from error\n",
+            "        raise AmbiguousOutcome('mutant', 'again')\n",
         ),
     ),
     _of_service(
         "a NameNode that does not answer is taken for a fence",
-        TENURE,
+        OWNED_LEDGER,
         (
-            '        raise Unanswered("ledger.no_answer", f"listing {tenure.directory}: {error}") from error\n',
-            "        raise fenced(tenure.paths, tenure.generation) from error\n",
+            '        raise Unanswered("ledger.no_answer", f"listing {owned.directory}: {error}") from error\n',
+            "        raise fenced(owned.paths, owned.generation) from error\n",
         ),
     ),
     _of_service(
-        "a lost take-over is R0", TAKE_OVER, ("    return TakeOverLost(\n", "    return Surprise(\n")
+        "a lost take-over is R0", TAKE_OVER, ("    return TakeOverLost(\n", "    return AmbiguousOutcome(\n")
     ),
     _of_service(
         "an unclear take-over is lost",
         TAKE_OVER,
-        ('    return Surprise("ledger.not_taken"', '    return TakeOverLost("ledger.not_taken"'),
+        (
+            '    return AmbiguousOutcome(\n        "ledger.not_taken"',
+            '    return TakeOverLost(\n        "ledger.not_taken"',
+        ),
     ),
     _of_service(
         "the owner marker is never made",
         START,
-        ("    claim_location(ports, location, tenure.state)\n", ""),
+        ("    claim_location(ports, location, owned.state)\n", ""),
     ),
     _of_service(
         "the memory of a table is kept after an error",
-        HOLDING,
+        OWNED_TABLES,
         ("            table.forget()\n            raise\n", "            raise\n"),
     ),
     _of_service(
         "what a start finds unregistered is not registered",
-        HOLDING,
+        OWNED_TABLES,
         (
-            "        self._on_started(started)\n        self._owe(table.open_debts)\n",
+            "        self._on_started(started)\n        self._enqueue(table.open_registrations)\n",
             "        self._on_started(started)\n",
         ),
     ),
     _of_service(
         "what an epoch leaves unregistered is not registered",
-        HOLDING,
-        ("        self._owe(table.open_debts)\n        if snapshot.epoch", "        if snapshot.epoch"),
+        OWNED_TABLES,
+        (
+            "        self._enqueue(table.open_registrations)\n        if snapshot.epoch",
+            "        if snapshot.epoch",
+        ),
     ),
     _of_service(
         "a start forgets what is unregistered",
-        HOLDING,
+        OWNED_TABLES,
         (
             "        table.registered = frozenset()\n        self._on_started(",
-            "        table.registered = frozenset(started.tenure.state.debts)\n        self._on_started(",
+            "        table.registered = frozenset(started.owned.state.unregistered)\n        self._on_started(",
         ),
     ),
     _of_service(
         "registrations reported by the registrar stay open",
-        HOLDING,
+        OWNED_TABLES,
         (
-            "            table.registered |= partitions & table.open_debts\n",
+            "            table.registered |= partitions & table.open_registrations\n",
             "            table.registered |= frozenset()\n",
         ),
     ),
     _of_service(
         "registrations without new data are never noted",
-        DUMP,
+        EPOCHS,
         (
             "table.registered or ",
             "",
@@ -610,20 +616,20 @@ MUTANTS = (
     ),
     _of_service(
         "a heartbeat that stands still is taken for a live owner",
-        ALIVE,
+        HEARTBEAT,
         ("beat.count > before[beat.owner].count:", "beat.count >= before[beat.owner].count:"),
     ),
     _of_service(
         "tables of the epoch after the first are not published",
-        DUMP,
+        EPOCHS,
         (
-            "                publish, [self._holding.tables[name] for name in flight.tables]\n",
-            "                publish, [self._holding.tables[name] for name in flight.tables[:1]]\n",
+            "                publish, [self._owned_tables.tables[name] for name in flight.tables]\n",
+            "                publish, [self._owned_tables.tables[name] for name in flight.tables[:1]]\n",
         ),
     ),
     _of_service(
         "a table that was set aside is never taken over again",
-        HOLDING,
+        OWNED_TABLES,
         ("if not t.is_held and not t.is_waiting(now)]", "if not t.is_held and t.aside is None]"),
     ),
     # damage: a STOP that does not come, or that touches something
@@ -634,22 +640,22 @@ MUTANTS = (
     ),
     _of_damage(
         "any file at the final place is taken for the moved one",
-        WHEREABOUTS,
+        FILE_STATE,
         ("    if final == file.length:\n", "    if final is not None:\n"),
     ),
     _of_damage(
         "a staged file that is nowhere is taken for moved",
-        WHEREABOUTS,
+        FILE_STATE,
         (
             '    return stop_for("ledger.missing", file,',
-            '    return Whereabouts.MOVED if True else stop_for("", file,',
+            '    return FileState.MOVED if True else stop_for("", file,',
         ),
     ),
     _of_damage(
         "a promote without a source is taken for done",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
+            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            if type(error) is NotFound:\n                return Answer.DONE\n",
         ),
     ),
@@ -657,7 +663,7 @@ MUTANTS = (
         "a promote whose place is taken counts as done",
         PROMOTE,
         (
-            '            log.warning("promote %s epoch %d: %s", file.final, tenure.state.epoch, error)\n',
+            '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
             "            if type(error).__name__ == 'AlreadyExists':\n                return Answer.DONE\n",
         ),
     ),
@@ -684,14 +690,14 @@ MUTANTS = (
     ),
     _of_damage(
         "an older ledger that was put back is taken for the newest",
-        LEDGER + "restored",
+        LEDGER + "repair.restored",
         ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
     ),
     _of_damage(
         "an unreadable owner marker counts as none",
         MARKER,
         (
-            "        raise Stop(\n"
+            "        raise ManualActionRequired(\n"
             '            "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"\n'
             "        ) from error\n",
             "        return None\n",
@@ -745,7 +751,7 @@ MUTANTS = (
         RECOVER,
         (
             "        publish(change)\n",
-            "        publish(replace(change, registered=frozenset(tenure.state.debts)))\n",
+            "        publish(replace(change, registered=frozenset(owned.state.unregistered)))\n",
         ),
     ),
     _of_damage(
@@ -764,14 +770,17 @@ MUTANTS = (
     _of_damage(
         "a rebuilt ledger tells Hive nothing",
         REBUILD,
-        ("        debts=tuple(sorted(debts | touched(files))),\n", "        debts=tuple(sorted(debts)),\n"),
+        (
+            "        unregistered=tuple(sorted(unregistered | touched(files))),\n",
+            "        unregistered=tuple(sorted(unregistered)),\n",
+        ),
     ),
     _of_damage(
         "a STOP of one table ends the run",
-        HOLDING,
+        OWNED_TABLES,
         (
-            "        except (TableError, Stop, Surprise, ServiceUnavailable) as error:\n",
-            "        except (TableError, Surprise, ServiceUnavailable) as error:\n",
+            "        except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "        except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
         ),
     ),
 )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from kafka2hive.ledger.codec import decode
+from kafka2hive.ledger.snapshot.codec import decode
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import (
@@ -71,8 +71,8 @@ def _go_on(driver: Driver) -> None:
         driver.epoch()
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
-    if driver.debts:
-        raise Violation(f"Hive is up, yet debts stay: {sorted(driver.debts)}")
+    if driver.unregistered:
+        raise Violation(f"Hive is up, yet pending registrations stay: {sorted(driver.unregistered)}")
 
 
 def _generation(world: World, ledger: LedgerPaths) -> tuple[str, list[str]]:
@@ -124,8 +124,10 @@ def check_chain(snapshots: list[Snapshot]) -> None:
         if snapshot.previous != before.checksum:
             raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
         touched = {file.hive_partition for file in snapshot.files}
-        if set(snapshot.debts) != (set(before.debts) - set(snapshot.registered)) | touched:
-            raise Violation(f"epoch {snapshot.epoch} owes {snapshot.debts}, before it {before.debts}")
+        if set(snapshot.unregistered) != (set(before.unregistered) - set(snapshot.registered)) | touched:
+            raise Violation(
+                f"epoch {snapshot.epoch} owes {snapshot.unregistered}, before it {before.unregistered}"
+            )
 
 
 def check_offsets(snapshots: list[Snapshot]) -> None:
@@ -194,5 +196,5 @@ def check_hive(hive: Hive, files: list[DataFile]) -> None:
     for partition in {file.hive_partition for file in files}:
         if hive.registered.get((partition.table, partition.path)) != partition.location:
             raise Violation(
-                f"I6: {partition.table} {partition.path} holds data, is not registered and in no debts"
+                f"I6: {partition.table} {partition.path} holds data, is not registered and in no pending registrations"
             )

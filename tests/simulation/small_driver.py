@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.ports import Patience, Ports
-from kafka2hive.model.account import RangeAccount
-from kafka2hive.model.errors import Fenced, Stop, Surprise, TableError, TakeOverLost
+from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.storage.port import FileStatus, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
@@ -92,7 +92,7 @@ class SmallDriver:
             attempt.serve()
         except _Asked as asked:
             call = asked.call
-        except Stop as stop:
+        except ManualActionRequired as stop:
             violation = f"a person would be needed: {stop}"
         except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
             violation = f"{type(bug).__name__}: {bug}"
@@ -117,7 +117,7 @@ class _Attempt:
         self.staged: list[tuple[str, bytes]] = []
         files = _Answered(answers, self.staged.clear)
         self._ports = Ports(
-            files, AnyOrder(lambda limit: 0), SimulatedClock(), self._uuid, Patience(attempts=2)
+            files, AnyOrder(lambda limit: 0), SimulatedClock(), self._uuid, RetryPolicy(attempts=2)
         )
 
     def _uuid(self) -> str:
@@ -129,28 +129,28 @@ class _Attempt:
         owners = Owners(lambda: f"sim-{self._number}-{self._uuid()}")
         order = code.start.StartOrder(LEDGER, lambda: None, owners, LOCATION, KEEP)
         try:
-            tenure = code.start.start(self._ports, order).tenure
+            owned = code.start.start(self._ports, order).owned
             for _ in range(self._epochs):
-                snapshot = code.draft.draft(tenure, SERVICE, self._ports.clock.now(), self._change(tenure))
-                tenure = code.epoch.publish_epoch(self._ports, tenure, snapshot).tenure
+                snapshot = code.draft.draft(owned, SERVICE, self._ports.clock.now(), self._change(owned))
+                owned = code.epoch.publish_epoch(self._ports, owned, snapshot).owned
         except TakeOverLost as lost:
             if any(name in lost.message for name in owners.made):
                 raise Violation(f"driver {self._number} lost against itself: {lost}") from lost
-        except (Fenced, Surprise, TableError):
+        except (Fenced, AmbiguousOutcome, TableError):
             return
 
-    def _change(self, tenure: Any) -> Any:
+    def _change(self, owned: Any) -> Any:
         first: tuple[Position, ...] = ()
         at = 0
-        if not tenure.state.positions:
+        if not owned.state.positions:
             first = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
         else:
-            at = tenure.state.positions[0].end
+            at = owned.state.positions[0].end
         ranges = (OffsetRange(TOPIC_PARTITIONS[0], at, at + OFFSETS_PER_EPOCH),)
-        share = Share(0, tenure.state.ledger_id, tenure.generation.number, tenure.next_epoch, ranges)
+        share = Share(0, owned.state.ledger_id, owned.generation.number, owned.next_epoch, ranges)
         return self._code.draft.Change(
             files=tuple(self._stage(share)),
-            accounts=(RangeAccount(0, ranges[0], account_of(ranges[0])),),
+            accounts=(RangeAccounting(0, ranges[0], account_of(ranges[0])),),
             first=first,
         )
 

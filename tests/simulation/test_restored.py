@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 
-from kafka2hive.ledger import restored
-from kafka2hive.ledger.look import look
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.repair import restored
 from kafka2hive.model.layout import Generation
 from tests.simulation.code import REAL
 from tests.simulation.driver import Driver

@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from kafka2hive.model.account import Account
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import join
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE, location_of
 
@@ -18,7 +18,7 @@ TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
 def place_of(number: int, offset: int, table: str = TABLE) -> HivePartition | None:
     """Where a record must become visible in a table fed by its topic, None for an offset without a record.
 
-    Partitions come and go with the offsets, so a debt that is forgotten is not paid by chance by a later epoch.
+    Partitions come and go with the offsets, so a pending registration that is forgotten is not paid by chance by a later epoch.
     """
     if offset % 13 == 5:
         return None
@@ -41,12 +41,12 @@ def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dic
     return places
 
 
-def account_of(r: OffsetRange, table: str = TABLE) -> Account:
+def account_of(r: OffsetRange, table: str = TABLE) -> OffsetAccounting:
     """What becomes of the offsets of a range."""
     places = [place_of(r.topic_partition.number, offset, table) for offset in range(r.start, r.end)]
     absent = places.count(None)
     dead = sum(place is not None and place.table == DEAD_LETTER_TABLE for place in places)
     read = len(places) - absent
-    return Account(
+    return OffsetAccounting(
         read=read, written=read - dead, dead_lettered=dead, absent=absent, bytes=RECORD_BYTES * read
     )

@@ -24,12 +24,12 @@ RELOADED = (
 """Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
 
 FIELDS = {
-    "draft": "kafka2hive.ledger.draft",
+    "draft": "kafka2hive.ledger.snapshot.draft",
     "driver": "tests.simulation.driver",
     "epoch": "kafka2hive.ledger.epoch",
-    "hygiene": "kafka2hive.ledger.hygiene",
+    "hygiene": "kafka2hive.ledger.cleanup",
     "init": "kafka2hive.ledger.init",
-    "look": "kafka2hive.ledger.look",
+    "look": "kafka2hive.ledger.reading.look",
     "marker": "kafka2hive.ledger.marker",
     "register": "kafka2hive.publish.register",
     "repair": "tests.simulation.service.repair",

@@ -12,17 +12,17 @@ from typer.testing import CliRunner, Result
 from kafka2hive.cli.main import app
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.commit import commit
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import write_file
 
 TABLE = "air.flights"
@@ -83,13 +83,13 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     paths = wiring.paths(TABLE)
     location = wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).tenure
+    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
     first = Position(TopicPartition("flights", 0), 5, 5)
     change = Change(first=(first,), location=location)
-    tenure = publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:00Z", change)).tenure
+    owned = publish_epoch(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:00Z", change)).owned
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
-        DataFileName("dt=2013-01-01", 0, tenure.state.ledger_id[:8], 1, 2, f"{number:032x}", "parquet")
+        DataFileName("dt=2013-01-01", 0, owned.state.ledger_id[:8], 1, 2, f"{number:032x}", "parquet")
         for number in range(file_count)
     ]
     partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
@@ -110,9 +110,9 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     )
     for file in files:
         write_file(wiring.ports.files, file.staged, CONTENT)
-    account = RangeAccount(0, ranges[0], Account(read=READ, written=READ, bytes=300))
+    account = RangeAccounting(0, ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
     change = Change(files=files, accounts=(account,), newest_ms=1_356_998_400_000)
-    commit(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:10Z", change))
+    commit(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:10Z", change))
     return Service(path, wiring, files)
 
 

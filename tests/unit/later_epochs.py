@@ -1,38 +1,38 @@
 """More epochs of the small service of tests.unit.cli_ledger: one visible file each, on days that a test names."""
 
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.unit.cli_ledger import CONTENT, READ, TABLE
 
 FLIGHTS = TopicPartition("flights", 0)
 
 
-def take(wiring: Wiring) -> Tenure:
+def take(wiring: Wiring) -> OwnedLedger:
     """A start without a judge."""
-    return start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).tenure
+    return start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
 
 
-def stage(wiring: Wiring, tenure: Tenure, day: str) -> DataFile:
-    """A staged file of the tenure's next epoch, with the next offsets of flights, partition 0."""
-    location = tenure.state.location
-    position = tenure.state.position(FLIGHTS)
+def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
+    """A staged file of the owned ledger's next epoch, with the next offsets of flights, partition 0."""
+    location = owned.state.location
+    position = owned.state.position(FLIGHTS)
     assert position is not None
     name = DataFileName(
         f"dt={day}",
         0,
-        ledger_tag(tenure.state.ledger_id),
-        tenure.generation.number,
-        tenure.next_epoch,
+        ledger_tag(owned.state.ledger_id),
+        owned.generation.number,
+        owned.next_epoch,
         wiring.ports.new_uuid(),
         "parquet",
     )
@@ -47,12 +47,12 @@ def stage(wiring: Wiring, tenure: Tenure, day: str) -> DataFile:
 
 def change_of(file: DataFile) -> Change:
     """What an epoch with this one file does."""
-    account = RangeAccount(0, file.ranges[0], Account(read=READ, written=READ, bytes=300))
+    account = RangeAccounting(0, file.ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
     return Change(files=(file,), accounts=(account,))
 
 
-def epoch(wiring: Wiring, tenure: Tenure, day: str) -> Tenure:
+def epoch(wiring: Wiring, owned: OwnedLedger, day: str) -> OwnedLedger:
     """One epoch, from staging to final."""
-    change = change_of(stage(wiring, tenure, day))
-    snapshot = draft(tenure, wiring.map.service, wiring.ports.clock.now(), change)
-    return publish_epoch(wiring.ports, tenure, snapshot).tenure
+    change = change_of(stage(wiring, owned, day))
+    snapshot = draft(owned, wiring.map.service, wiring.ports.clock.now(), change)
+    return publish_epoch(wiring.ports, owned, snapshot).owned

@@ -18,11 +18,11 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
-from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import NEVER, Delivered
-from kafka2hive.pipeline.task.consumer import TaskConsumer
+from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
@@ -178,7 +178,7 @@ def table_task(table: str, *ranges: OffsetRange, only_bucket: str | None = None)
     return TableTask(table, LEDGER, 3, 7, PLANNED_AT_MS, ranges, only_bucket)
 
 
-def delivered_as(accounts: Iterable[RangeAccount]) -> tuple[Delivered, ...]:
+def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[Delivered, ...]:
     """What a client says that delivered exactly what these accounts hold."""
     return tuple(
         Delivered(a.range, a.range.start, a.account.read, a.account.absent, a.range.end, NEVER)

@@ -6,18 +6,18 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.pipeline.audit.rows import PlaceColumns
-from kafka2hive.service.against import Against, Side
+from kafka2hive.service.audit.other_table import Against, Side
+from kafka2hive.service.audit.rows.rows import PlaceColumns
 from kafka2hive.storage.concurrency import Sequential
 from tests.unit.task_files import MemoryFiles, offsets
 
 PLACE = PlaceColumns("o", "t", "p")
 
 
-class Dump:
+class EpochLoop:
     """Epochs of one topic partition in one file each; `rows` are offsets with their value, `bucket` is common."""
 
     def __init__(self, files: MemoryFiles, table: str) -> None:
@@ -42,23 +42,25 @@ class Dump:
         file = DataFile(
             FileKind.DATA, "", path, HivePartition(self.table, bucket, ""), 1, len(rows), "-", 0, (source,)
         )
-        account = Account(read=len(rows), written=len(rows), absent=end - start - len(rows))
+        account = OffsetAccounting(read=len(rows), written=len(rows), absent=end - start - len(rows))
         snapshot = Snapshot("l", "s", self.table, 1, "o", number, "")
-        self.snapshots.append(replace(snapshot, files=(file,), accounts=(RangeAccount(0, source, account),)))
+        self.snapshots.append(
+            replace(snapshot, files=(file,), accounts=(RangeAccounting(0, source, account),))
+        )
         return path
 
 
 def compared(
-    files: MemoryFiles, ours: Dump, other: Dump, buckets: bool = True
+    files: MemoryFiles, ours: EpochLoop, other: EpochLoop, buckets: bool = True
 ) -> tuple[list[tuple[str, str]], list[str]]:
     sides = [Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other)]
     findings, left_out = Against(files, Sequential(), *sides, buckets, lambda _files, _rows: None).audit()
     return sorted((f.code, f.where) for f in findings), left_out
 
 
-def dumps() -> tuple[MemoryFiles, Dump, Dump]:
+def dumps() -> tuple[MemoryFiles, EpochLoop, EpochLoop]:
     files = MemoryFiles()
-    ours, other = Dump(files, "d.ours"), Dump(files, "d.other")
+    ours, other = EpochLoop(files, "d.ours"), EpochLoop(files, "d.other")
     ours.epoch(0, 4, {o: o for o in range(4)})
     ours.epoch(4, 9, {o: o for o in (4, 5, 6, 8)})
     other.epoch(2, 7, {o: o for o in range(2, 7)})

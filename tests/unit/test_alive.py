@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka2hive.ledger.alive import Beat, ProcessIdentity, live_owners
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity, live_owners
 from kafka2hive.model.layout import alive_directory, beat_name, join
 from kafka2hive.storage.port import write_file
 from tests.simulation.clock import AnyOrder, SimulatedClock
@@ -46,7 +46,7 @@ def test_a_beat_with_anything_in_it_is_watched_like_any_other(content: bytes) ->
 
 def test_where_nobody_asked_for_beats_nothing_is_waited_for() -> None:
     ports, clock = make_ports()
-    Beat(ports, ROOT, "flights", THERE, ProcessIdentity("there", "boot", 7, 1, "pid:[1]")).beat()
+    Heartbeat(ports, ROOT, "flights", THERE, ProcessIdentity("there", "boot", 7, 1, "pid:[1]")).beat()
     assert live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: False) == {}
     assert clock.monotonic() == 0
 
@@ -65,16 +65,16 @@ def test_who_differs_in_any_part_of_the_identity_is_somebody_else_and_seen_in_ev
     other: ProcessIdentity, service: str
 ) -> None:
     world = World(0)
-    beats: list[Beat] = []
+    beats: list[Heartbeat] = []
     clock = SimulatedClock(lambda: [beat.beat() for beat in beats] and None)
     ports = Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid)
-    beats.append(Beat(ports, ROOT, service, THERE, other))
+    beats.append(Heartbeat(ports, ROOT, service, THERE, other))
     beats[0].beat()
     assert live(ports) == {THERE: service}
 
 
 def test_my_own_beat_is_not_watched() -> None:
     ports, clock = make_ports()
-    Beat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).beat()
+    Heartbeat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).beat()
     assert live(ports) == {}
     assert clock.monotonic() == 0

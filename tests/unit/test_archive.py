@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.cleanup import purge
 from kafka2hive.ledger.epoch import publish_epoch
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.hygiene import purge
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.look import look
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.service.identity import new_owner
+from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileSystem, FileWriter, StorageError
 from tests.unit.cli_ledger import TABLE, local, pending_service
@@ -66,21 +66,19 @@ def paths(tmp_path: Path) -> LedgerPaths:
     return LedgerPaths(f"{tmp_path.as_uri()}/archived", TABLE)
 
 
-def began(ports: Ports, paths: LedgerPaths) -> Tenure:
-    return start(
-        ports, StartOrder(paths, lambda: None, Owners(new_owner), f"{paths.root}/table", KEEP)
-    ).tenure
+def began(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
+    return start(ports, StartOrder(paths, lambda: None, Owners(new_owner), f"{paths.root}/table", KEEP)).owned
 
 
-def epochs(ports: Ports, tenure: Tenure, count: int) -> Tenure:
+def epochs(ports: Ports, owned: OwnedLedger, count: int) -> OwnedLedger:
     for number in range(count):
-        snapshot = draft(tenure, "demo", f"2013-01-01T00:00:{number:02d}Z", Change())
-        tenure = publish_epoch(ports, tenure, snapshot).tenure
-    return tenure
+        snapshot = draft(owned, "demo", f"2013-01-01T00:00:{number:02d}Z", Change())
+        owned = publish_epoch(ports, owned, snapshot).owned
+    return owned
 
 
 @pytest.fixture
-def tenure(ports: Ports, paths: LedgerPaths) -> Tenure:
+def owned(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
     """Six epochs, the first ones archived, and of epoch 1 every call carried out once more since."""
     init(ports, paths, "demo", f"{paths.root}/table")
     made = epochs(ports, began(ports, paths), 6)
@@ -102,8 +100,8 @@ def archived(paths: LedgerPaths) -> list[str]:
     return sorted(p.name for p in local(paths.archives).rglob("*.final"))
 
 
-def here(tenure: Tenure) -> list[str]:
-    return sorted(p.name for p in local(tenure.directory).iterdir())
+def here(owned: OwnedLedger) -> list[str]:
+    return sorted(p.name for p in local(owned.directory).iterdir())
 
 
 def names(numbers: Iterable[int]) -> list[str]:
@@ -111,20 +109,20 @@ def names(numbers: Iterable[int]) -> list[str]:
 
 
 def test_junk_of_repeated_calls_does_not_wedge_the_archive_and_goes(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger
 ) -> None:
     assert history(ports.files, paths) == list(range(7))
-    tenure = epochs(ports, tenure, 3)
-    assert purge(ports, tenure, KEEP) == 3
-    assert (archived(paths), here(tenure)) == (names(range(8)), names([8, 9]))
+    owned = epochs(ports, owned, 3)
+    assert purge(ports, owned, KEEP) == 3
+    assert (archived(paths), here(owned)) == (names(range(8)), names([8, 9]))
     assert history(ports.files, paths) == list(range(10))
 
 
 def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger
 ) -> None:
     """The next generation has an archive directory of its own, in which epoch 1 is not yet."""
-    epochs(ports, tenure, 3)
+    epochs(ports, owned, 3)
     successor = began(replace(ports, clock=Tomorrow()), paths)
     assert (archived(paths), here(successor)) == (names(range(8)), names([8, 9]))
     assert len(list(local(paths.archives).iterdir())) == 2
@@ -149,51 +147,51 @@ class Tomorrow:
 
 @pytest.mark.parametrize("archive", ["00000101T000000Z", "99991231T235959Z"])
 def test_an_empty_file_beside_the_archived_snapshot_of_its_epoch_is_no_damage(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure, archive: str
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger, archive: str
 ) -> None:
     """Left by an earlier version; in an archive that sorts before or behind the one of the real snapshot."""
     other = local(paths.archives) / archive
     other.mkdir()
-    (local(tenure.directory) / "e000001.final").rename(other / "e000001.final")
+    (local(owned.directory) / "e000001.final").rename(other / "e000001.final")
     assert history(ports.files, paths) == list(range(7))
-    tenure = epochs(ports, tenure, 2)
-    assert purge(ports, tenure, KEEP) == 2
+    owned = epochs(ports, owned, 2)
+    assert purge(ports, owned, KEEP) == 2
     assert history(ports.files, paths) == list(range(9))
 
 
 @pytest.mark.parametrize("where", ["archive", "directory"])
 @pytest.mark.parametrize("left", [b"", b"cut off"])
 def test_a_snapshot_that_is_really_damaged_is_told_with_and_without_junk_beside_it(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure, left: bytes, where: str
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger, left: bytes, where: str
 ) -> None:
     (real,) = local(paths.archives).rglob("e000001.final")
-    damaged = real if where == "archive" else local(tenure.directory) / "e000005.final"
+    damaged = real if where == "archive" else local(owned.directory) / "e000005.final"
     damaged.write_bytes(left)
     for _ in range(2):
-        with pytest.raises(Stop) as stopped:
+        with pytest.raises(ManualActionRequired) as stopped:
             history(ports.files, paths)
         assert stopped.value.code == "ledger.damaged"
-        (local(tenure.directory) / "e000001.final").unlink(missing_ok=True)  # the junk
+        (local(owned.directory) / "e000001.final").unlink(missing_ok=True)  # the junk
 
 
 def test_an_empty_final_whose_real_one_is_nowhere_is_neither_moved_nor_deleted(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger
 ) -> None:
     (real,) = local(paths.archives).rglob("e000001.final")
     real.unlink()
-    tenure = epochs(ports, tenure, 2)
-    assert purge(ports, tenure, KEEP) == 2
-    assert here(tenure) == names([1, 7, 8])
-    with pytest.raises(Stop):
+    owned = epochs(ports, owned, 2)
+    assert purge(ports, owned, KEEP) == 2
+    assert here(owned) == names([1, 7, 8])
+    with pytest.raises(ManualActionRequired):
         history(ports.files, paths)
 
 
 def test_one_snapshot_that_cannot_be_archived_does_not_hold_up_the_others(
-    ports: Ports, paths: LedgerPaths, tenure: Tenure
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger
 ) -> None:
-    tenure = epochs(ports, tenure, 3)
+    owned = epochs(ports, owned, 3)
     (archive,) = local(paths.archives).iterdir()
     (archive / "e000005.final").touch()
-    assert purge(ports, tenure, KEEP) == 2
-    assert here(tenure) == names([5, 8, 9])
+    assert purge(ports, owned, KEEP) == 2
+    assert here(owned) == names([5, 8, 9])
     assert history(ports.files, paths) == list(range(10))

@@ -8,15 +8,15 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
-from kafka2hive.ledger.draft import Change, draft
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import Stop
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.backlogs import ranges_to_read
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.run.backlogs import ranges_to_read
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import wire
 
 ZERO, ONE, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
 
@@ -37,7 +37,7 @@ tables: [{{table: d.t, topics: [t, gone], format: raw}}]
     positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
     state = Snapshot("l", "view", "d.t", 1, "rebuilt", 1, "now", positions=positions)
     return Table(
-        rule, paths, ("t", "gone"), str(folder), tenure=Tenure(paths, Generation(2, "now", "me"), state)
+        rule, paths, ("t", "gone"), str(folder), owned=OwnedLedger(paths, Generation(2, "now", "me"), state)
     )
 
 
@@ -54,9 +54,9 @@ class Ledger:
         self.changes: list[Change] = []
 
     def publish(self, table: Table, change: Change) -> None:
-        assert table.tenure is not None
+        assert table.owned is not None
         self.changes.append(change)
-        table.tenure = replace(table.tenure, state=draft(table.tenure, "view", "now", change))
+        table.owned = replace(table.owned, state=draft(table.owned, "view", "now", change))
 
     def ranges(self, table: Table, now: Logs) -> tuple[OffsetRange, ...]:
         return ranges_to_read(table, now, (), "now", self.publish)
@@ -67,7 +67,7 @@ def test_a_topic_made_again_after_a_rebuilding_stops_the_table_although_it_has_g
 ) -> None:
     ledger, table = Ledger(), rebuilt_table(tmp_path)
     assert ledger.ranges(table, logs("old")) == (OffsetRange(ZERO, 50, 80), OffsetRange(ONE, 50, 80))
-    with pytest.raises(Stop) as raised:
+    with pytest.raises(ManualActionRequired) as raised:
         ledger.ranges(table, logs("new"))
     assert raised.value.code == "kafka.topic_recreated"
 
@@ -76,27 +76,27 @@ def test_an_id_is_learned_once_with_the_clusters_and_moves_no_position(tmp_path:
     ledger, table = Ledger(), rebuilt_table(tmp_path)
     for _ in range(3):
         ledger.ranges(table, logs("id", numbers=(0,)))
-    assert table.tenure is not None and len(ledger.changes) == 1
-    assert {p.topic_partition: (p.end, p.topic_id) for p in table.tenure.state.positions} == {
+    assert table.owned is not None and len(ledger.changes) == 1
+    assert {p.topic_partition: (p.end, p.topic_id) for p in table.owned.state.positions} == {
         GONE: (50, UNKNOWN_ID),
         ZERO: (50, "id"),
         ONE: (50, "id"),
     }
-    assert table.tenure.state.cluster_id == "c"
+    assert table.owned.state.cluster_id == "c"
 
 
 def test_a_new_topic_partition_and_an_id_are_one_snapshot(tmp_path: Path) -> None:
     ledger, table = Ledger(), rebuilt_table(tmp_path)
     ranges = ledger.ranges(table, logs("id", numbers=(0, 1, 2)))
     assert ranges[2] == OffsetRange(TopicPartition("t", 2), 0, 80) and len(ledger.changes) == 1
-    with pytest.raises(Stop):
+    with pytest.raises(ManualActionRequired):
         ledger.ranges(table, logs("other", numbers=(0, 1, 2)))
 
 
 def test_nothing_is_written_where_the_brokers_give_no_ids_or_the_table_cannot_go_on(tmp_path: Path) -> None:
     ledger, table = Ledger(), rebuilt_table(tmp_path)
     ledger.ranges(table, logs(UNKNOWN_ID))
-    with pytest.raises(Stop):
+    with pytest.raises(ManualActionRequired):
         ledger.ranges(table, logs("id", end=40))
     assert ledger.changes == []
 
@@ -109,9 +109,9 @@ def began(folder: Path, start: str, positions: tuple[Position, ...] = (), record
     path.write_text(text)
     table.rule = load_map(str(path), {}).tables[0]
     table.topics = ("t",)
-    assert table.tenure is not None
-    state = replace(table.tenure.state, positions=positions, start=recorded)
-    table.tenure = replace(table.tenure, state=state)
+    assert table.owned is not None
+    state = replace(table.owned.state, positions=positions, start=recorded)
+    table.owned = replace(table.owned, state=state)
     return table
 
 
@@ -124,7 +124,7 @@ def test_start_latest_says_how_many_offsets_it_leaves_out_and_how_to_take_them(
         "d.t: start: latest leaves out 160 offsets of topic t that Kafka holds; to dump them too, set start: earliest"
         " and start the table over with `kafka2hive reset`"
     ]
-    assert table.tenure is not None and table.tenure.state.start == "latest"
+    assert table.owned is not None and table.owned.state.start == "latest"
 
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])

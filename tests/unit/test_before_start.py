@@ -11,7 +11,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.online.before_start import refuse_silent_storage
 from kafka2hive.service.online.java import require_java
-from kafka2hive.service.registrar import Registrar
+from kafka2hive.service.shared.registrar import Registrar
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.unit.cli_ledger import write_map
 
@@ -98,7 +98,7 @@ def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     registrar = Registrar(metastore, hive.ensure, lambda _: None, lambda *_: None)
     registrar.start()
     assert registrar.settle(3600)
-    registrar.owe(frozenset({owed}))
+    registrar.enqueue(frozenset({owed}))
     assert not registrar.settle(3600), "an hour is longer than this test may take"
     assert registrar.untold == {owed} and 1 <= hive.calls <= 2
     assert not registrar.settle(3600)

@@ -7,8 +7,8 @@ import pytest
 from kafka2hive.config.load import load_text
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.service.catalogue import Catalogue
-from kafka2hive.service.table import Table
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.table_state import Table
 
 MAP = """
 service: s

@@ -148,7 +148,7 @@ def test_status_shows_pending_work_and_goes_on_without_kafka(tmp_path: Path) -> 
 def test_commands_without_spark_load_neither_spark_nor_arrow_nor_a_client(command: str) -> None:
     heavy = ["pyspark", "pyarrow", "duckdb", "pandas", "numpy", "confluent_kafka", "hdfs_native", "pyhive"]
     program = (
-        f"import sys, kafka2hive.cli.main, kafka2hive.cli.{command}\n"
+        f"import sys, kafka2hive.cli.main, kafka2hive.cli.commands.{command}\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -11,15 +11,15 @@ from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree
 OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
+from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import wire
 
 wiring = wire(load_map(sys.argv[1], {}))
 owner = new_owner()
 take_over(wiring.ports, wiring.paths(sys.argv[2]), owner, None)
-beat = Beat(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, owner, wiring.processes.me())
+beat = Heartbeat(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, owner, wiring.processes.me())
 beat.beat()
 print("beating", flush=True)
 while not select.select([sys.stdin], [], [], BEAT_SECONDS / 4)[0]:

@@ -1,17 +1,17 @@
 """The texts of the commands, word by word, 80 columns, as they arrive in a pipe."""
 
-from kafka2hive.cli.positions_text import resume_lines
-from kafka2hive.cli.render_init import render_init
-from kafka2hive.cli.render_recover import render_recover
-from kafka2hive.cli.render_status import render_status
+from kafka2hive.cli.render.init import render_init
+from kafka2hive.cli.render.positions_text import resume_lines
+from kafka2hive.cli.render.recover import render_recover
+from kafka2hive.cli.render.status import render_status
 from kafka2hive.cli.screen import Screen
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.account import Account
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
-from kafka2hive.service.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 
 PIPE = Screen()
@@ -33,8 +33,8 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
         rolled_forward=41,
         moves=moves,
         swept=4,
-        debts_paid=2,
-        debts_open=0,
+        registered=2,
+        unregistered=0,
         resumes_at=_positions(15_000, 15_001),
     )
     assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
@@ -49,7 +49,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
 
 
 def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
-    error = Stop("ledger.missing", "file:///a.final: neither there nor staged", "type this")
+    error = ManualActionRequired("ledger.missing", "file:///a.final: neither there nor staged", "type this")
     table = RecoveredTable("air.flights", Recovery.STOPPED, error=error)
     assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
         "air.flights  STOP: a person must decide",
@@ -75,17 +75,19 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
         lag=12_000,
         newest_ms=1_356_999_990_000,
         partitions=(PartitionStatus("flights", 0, 20, 12_020, 12_000),),
-        debts=(),
+        unregistered=(),
         last_epochs=(
-            EpochStatus(40, "2013-01-01T00:26:30Z", 2, 7, Account(read=1_234, written=1_234, bytes=5_000)),
+            EpochStatus(
+                40, "2013-01-01T00:26:30Z", 2, 7, OffsetAccounting(read=1_234, written=1_234, bytes=5_000)
+            ),
         ),
         gaps=1,
         losses=0,
     )
     text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
     assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
-        "table         state         epoch      lag   newest record   pending   debts",
-        "air.flights   not running      41   12,000   10.0 s old      4 files       0",
+        "table         state         epoch      lag   newest record   pending   to add",
+        "air.flights   not running      41   12,000   10.0 s old      4 files        0",
         "air.flights",
         "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
         "  epoch 41 is committed and not finished: a start or `recover` rolls it forward",

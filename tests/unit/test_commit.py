@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.commit import commit
-from kafka2hive.ledger.draft import Change, draft
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.ports import Patience, Ports
+from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.snapshot.codec import encode
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.errors import ExitCode, Fenced, Kafka2HiveError, Surprise
+from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Fenced, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.identity import new_owner
+from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import OutcomeUnknown, Unavailable
 from tests.unit.cli_ledger import TABLE, Service, local, pending_service, tree
@@ -27,13 +27,13 @@ def service(tmp_path: Path) -> Service:
 
 
 @pytest.fixture
-def tenure(service: Service) -> Tenure:
+def owned(service: Service) -> OwnedLedger:
     paths = service.wiring.paths(TABLE)
-    return start(service.wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner))).tenure
+    return start(service.wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner))).owned
 
 
-def snapshot_of(tenure: Tenure, written_at: str = "2013-01-01T00:00:00Z") -> Snapshot:
-    return draft(tenure, "demo", written_at, Change())
+def snapshot_of(owned: OwnedLedger, written_at: str = "2013-01-01T00:00:00Z") -> Snapshot:
+    return draft(owned, "demo", written_at, Change())
 
 
 class Unclear(LocalFileSystem):
@@ -57,17 +57,17 @@ class Unclear(LocalFileSystem):
 
 
 def with_files(service: Service, files: LocalFileSystem) -> Ports:
-    return replace(service.wiring.ports, files=files, patience=Patience(attempts=2, first=0.01))
+    return replace(service.wiring.ports, files=files, retry_policy=RetryPolicy(attempts=2, first=0.01))
 
 
 def nothing(draft: Path, pending: Path) -> None:
     """The request is lost."""
 
 
-def refused_the_second_time(ports: Ports, tenure: Tenure, folder: Path) -> bool:
+def refused_the_second_time(ports: Ports, owned: OwnedLedger, folder: Path) -> bool:
     before = tree(folder)
     with pytest.raises(Kafka2HiveError) as refused:
-        commit(ports, tenure, snapshot_of(tenure, "2013-01-01T00:00:01Z"))
+        commit(ports, owned, snapshot_of(owned, "2013-01-01T00:00:01Z"))
     return (refused.value.code, refused.value.exit_code, tree(folder)) == (
         "ledger.spent",
         ExitCode.BUG,
@@ -76,31 +76,35 @@ def refused_the_second_time(ports: Ports, tenure: Tenure, folder: Path) -> bool:
 
 
 def test_a_second_commit_of_what_is_held_is_refused_and_changes_nothing(
-    service: Service, tenure: Tenure, tmp_path: Path
+    service: Service, owned: OwnedLedger, tmp_path: Path
 ) -> None:
-    after = commit(service.wiring.ports, tenure, snapshot_of(tenure))
-    assert refused_the_second_time(service.wiring.ports, tenure, tmp_path)
-    assert after.pending and after.state.epoch == tenure.next_epoch
+    after = commit(service.wiring.ports, owned, snapshot_of(owned))
+    assert refused_the_second_time(service.wiring.ports, owned, tmp_path)
+    assert after.pending and after.state.epoch == owned.next_epoch
 
 
 def test_after_an_unclear_commit_the_same_epoch_is_refused_too(
-    service: Service, tenure: Tenure, tmp_path: Path
+    service: Service, owned: OwnedLedger, tmp_path: Path
 ) -> None:
-    with pytest.raises(Surprise):
-        commit(with_files(service, Unclear(nothing)), tenure, snapshot_of(tenure))
-    assert refused_the_second_time(service.wiring.ports, tenure, tmp_path)
+    with pytest.raises(AmbiguousOutcome):
+        commit(with_files(service, Unclear(nothing)), owned, snapshot_of(owned))
+    assert refused_the_second_time(service.wiring.ports, owned, tmp_path)
 
 
-def test_a_draft_of_the_wrong_epoch_does_not_use_up_what_is_held(service: Service, tenure: Tenure) -> None:
+def test_a_draft_of_the_wrong_epoch_does_not_use_up_what_is_held(
+    service: Service, owned: OwnedLedger
+) -> None:
     with pytest.raises(ValueError, match="does not follow"):
-        commit(service.wiring.ports, tenure, replace(snapshot_of(tenure), epoch=tenure.next_epoch + 1))
-    assert commit(service.wiring.ports, tenure, snapshot_of(tenure)).pending
+        commit(service.wiring.ports, owned, replace(snapshot_of(owned), epoch=owned.next_epoch + 1))
+    assert commit(service.wiring.ports, owned, snapshot_of(owned)).pending
 
 
-def test_an_unclear_commit_that_was_done_is_found_by_its_very_bytes(service: Service, tenure: Tenure) -> None:
-    wanted = snapshot_of(tenure)
+def test_an_unclear_commit_that_was_done_is_found_by_its_very_bytes(
+    service: Service, owned: OwnedLedger
+) -> None:
+    wanted = snapshot_of(owned)
     done = Unclear(lambda draft, pending: draft.rename(pending))
-    assert commit(with_files(service, done), tenure, wanted).state == wanted
+    assert commit(with_files(service, done), owned, wanted).state == wanted
 
 
 @pytest.mark.parametrize(
@@ -112,34 +116,34 @@ def test_an_unclear_commit_that_was_done_is_found_by_its_very_bytes(service: Ser
     ],
 )
 def test_another_snapshot_under_the_pending_name_is_not_taken_for_this_one(
-    service: Service, tenure: Tenure, other: Callable[[Snapshot], bytes]
+    service: Service, owned: OwnedLedger, other: Callable[[Snapshot], bytes]
 ) -> None:
-    mine = snapshot_of(tenure)
+    mine = snapshot_of(owned)
     there = Unclear(lambda draft, pending: pending.write_bytes(other(mine)))
-    with pytest.raises(Surprise) as unclear:
-        commit(with_files(service, there), tenure, mine)
+    with pytest.raises(AmbiguousOutcome) as unclear:
+        commit(with_files(service, there), owned, mine)
     assert unclear.value.code == "ledger.other_commit"
 
 
-def test_a_commit_that_cannot_be_read_back_is_unclear(service: Service, tenure: Tenure) -> None:
+def test_a_commit_that_cannot_be_read_back_is_unclear(service: Service, owned: OwnedLedger) -> None:
     done = Unclear(lambda draft, pending: draft.exists() and draft.rename(pending), readable=False)
-    with pytest.raises(Surprise) as unclear:
-        commit(with_files(service, done), tenure, snapshot_of(tenure))
+    with pytest.raises(AmbiguousOutcome) as unclear:
+        commit(with_files(service, done), owned, snapshot_of(owned))
     assert unclear.value.code == "ledger.no_answer"
 
 
 def test_a_commit_whose_directory_is_taken_over_before_it_is_read_back_is_fenced(
-    service: Service, tenure: Tenure
+    service: Service, owned: OwnedLedger
 ) -> None:
     class TakenOver(Unclear):
         def read(self, path: str) -> bytes:
-            home = local(tenure.directory)
+            home = local(owned.directory)
             home.rename(home.with_name(home.name.replace("g00000", "g00001")))
             return super().read(path)
 
     with pytest.raises(Fenced):
         commit(
             with_files(service, TakenOver(lambda draft, pending: draft.rename(pending))),
-            tenure,
-            snapshot_of(tenure),
+            owned,
+            snapshot_of(owned),
         )

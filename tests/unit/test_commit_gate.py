@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import NEVER
 from kafka2hive.pipeline.values import TableFailure, TableManifest
-from kafka2hive.service.publishing import Outcome, judge_manifests
+from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from tests.unit.task_files import delivered_as, offsets
 
 FIRST, SECOND, THIRD = offsets("t", 0, 0, 100), offsets("t", 0, 100, 130), offsets("t", 1, 7, 17)
@@ -37,9 +37,9 @@ def file_of(kind: FileKind, rows: int, task: int) -> DataFile:
     )
 
 
-def manifest_of(task: int, *accounts: RangeAccount, **more: object) -> TableManifest:
+def manifest_of(task: int, *accounts: RangeAccounting, **more: object) -> TableManifest:
     """With one file of each kind that has rows, and a client that delivered just these records."""
-    total = sum((a.account for a in accounts), Account())
+    total = sum((a.account for a in accounts), OffsetAccounting())
     files = [file_of(FileKind.DATA, total.written, task)]
     if total.dead_lettered:
         files.append(file_of(FileKind.DEAD_LETTER, total.dead_lettered, task))
@@ -49,16 +49,16 @@ def manifest_of(task: int, *accounts: RangeAccount, **more: object) -> TableMani
 SOUND: Manifests = (
     manifest_of(
         0,
-        RangeAccount(0, FIRST, Account(90, 80, 4, 3, 3, 10, 900)),
-        RangeAccount(0, NOTHING, Account()),
+        RangeAccounting(0, FIRST, OffsetAccounting(90, 80, 4, 3, 3, 10, 900)),
+        RangeAccounting(0, NOTHING, OffsetAccounting()),
         leader_epochs=((TopicPartition("t", 0), 4),),
         oldest_ms=10,
         newest_ms=50,
     ),
     manifest_of(
         1,
-        RangeAccount(1, SECOND, Account(30, 30, bytes=300)),
-        RangeAccount(1, THIRD, Account(10, 9, 0, 1, 0, 0, 100)),
+        RangeAccounting(1, SECOND, OffsetAccounting(30, 30, bytes=300)),
+        RangeAccounting(1, THIRD, OffsetAccounting(10, 9, 0, 1, 0, 0, 100)),
         leader_epochs=((TopicPartition("t", 0), 6), (TopicPartition("t", 1), 2)),
         oldest_ms=5,
         newest_ms=40,
@@ -98,7 +98,7 @@ def with_file(kind: FileKind, more: int) -> Manifests:
 
 def test_a_sound_epoch_is_committed_with_all_that_its_tasks_say() -> None:
     outcome = judge(SOUND)
-    assert outcome.total == Account(130, 119, 4, 4, 3, 10, 1300)
+    assert outcome.total == OffsetAccounting(130, 119, 4, 4, 3, 10, 1300)
     assert outcome.change.accounts == (*SOUND[0].accounts, *SOUND[1].accounts)
     assert outcome.change.files == (*SOUND[0].files, *SOUND[1].files)
     assert outcome.change.leader_epochs == {TopicPartition("t", 0): 6, TopicPartition("t", 1): 2}
@@ -146,14 +146,14 @@ WRONG: dict[str, Callable[[], Manifests]] = {
     "a task is there twice": lambda: (*SOUND, SOUND[1]),
     "a range that nobody planned": lambda: (
         *SOUND,
-        manifest_of(2, RangeAccount(2, offsets("t", 4, 0, 1), Account(1, 1))),
+        manifest_of(2, RangeAccounting(2, offsets("t", 4, 0, 1), OffsetAccounting(1, 1))),
     ),
     "another range than the one planned": lambda: (
         SOUND[0],
         manifest_of(
             1,
-            RangeAccount(1, SECOND, Account(30, 30)),
-            RangeAccount(1, offsets("t", 1, 7, 18), Account(11, 11)),
+            RangeAccounting(1, SECOND, OffsetAccounting(30, 30)),
+            RangeAccounting(1, offsets("t", 1, 7, 18), OffsetAccounting(11, 11)),
         ),
     ),
 }
@@ -161,14 +161,14 @@ WRONG: dict[str, Callable[[], Manifests]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_does_not_add_up_is_refused(what: str) -> None:
-    with pytest.raises(AccountMismatch):
+    with pytest.raises(AccountingMismatch):
         judge(WRONG[what]())
 
 
 def test_a_plan_of_which_only_a_part_was_read_is_refused() -> None:
-    with pytest.raises(AccountMismatch, match="planned"):
+    with pytest.raises(AccountingMismatch, match="planned"):
         judge(SOUND, (*PLANNED, offsets("t", 9, 0, 1)))
-    with pytest.raises(AccountMismatch, match="planned"):
+    with pytest.raises(AccountingMismatch, match="planned"):
         judge(SOUND, PLANNED[1:])
 
 
@@ -184,5 +184,5 @@ def test_one_failed_task_commits_nothing_even_where_its_numbers_are_right() -> N
 
 
 def test_an_account_of_no_offsets_needs_no_word_of_the_client() -> None:
-    account = RangeAccount(0, NOTHING, Account())
-    assert judge((manifest_of(0, account),), (NOTHING,)).total == Account()
+    account = RangeAccounting(0, NOTHING, OffsetAccounting())
+    assert judge((manifest_of(0, account),), (NOTHING,)).total == OffsetAccounting()

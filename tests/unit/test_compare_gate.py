@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join, staging_directory
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.compare.answers import Agrees, Answer, Differs, NoAnswer
-from kafka2hive.service.compare.asking import Question
-from kafka2hive.service.compare.gate import Gate, HiveGate, NoHive
-from kafka2hive.service.dump import Dump
-from kafka2hive.service.holding import Holding
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.report import Reporter
-from kafka2hive.service.wiring import Wiring
-from kafka2hive.service.witness import Witness
+from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
+from kafka2hive.service.run.compare.asking import Question
+from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
+from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.report import Reporter
+from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.unit.task_files import delivered_as
 from tests.unit.test_once import EARLY, Kafka, Schemas, make_wiring, next_epoch, planned, run
@@ -53,24 +53,26 @@ class Hive:
         return HiveGate(self.spec, self.answer, self.forgotten.append, LETTERS)
 
 
-def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[Dump, Holding]:
+def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[EpochLoop, OwnedTables]:
     """A start of the run, as far as its first take-over."""
-    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
-    witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
+    judge = OwnershipCheck(
+        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
+    )
+    witness = LostLedgerCheck(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
     schemas = Schemas()
     schemas.tries.append("air.late")  # there at the first try
-    holding = Holding(wiring, judge, witness, schemas.resolve, lambda _: None, lambda _: None, gate)
+    holding = OwnedTables(wiring, judge, witness, schemas.resolve, lambda _: None, lambda _: None, gate)
     view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
-    return Dump(wiring, view, holding, Reporter(()), slots=1, once=False), holding
+    return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=False), holding
 
 
 def pass_time(wiring: Wiring, seconds: float = 400.0) -> None:
     wiring.ports.clock.sleep(seconds)
 
 
-def codes(holding: Holding) -> dict[str, str]:
+def codes(holding: OwnedTables) -> dict[str, str]:
     return {t.name: t.aside.error.code for t in holding.set_aside_tables() if t.aside is not None}
 
 
@@ -80,7 +82,7 @@ def epochs(wiring: Wiring, table: str) -> list[str]:
     return sorted(path.name for path in root.glob("g*/e*"))
 
 
-def dumped(dump: Dump, wiring: Wiring) -> int:
+def dumped(dump: EpochLoop, wiring: Wiring) -> int:
     """Records planned and committed until nothing is due."""
     records = 0
     for _ in range(20):
@@ -108,7 +110,7 @@ def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None
     dump, holding = begin(wiring, kafka, Hive().gate())
     pass_time(wiring)
     dump.plan()  # first positions alone
-    state = holding.tables["air.early"].tenure
+    state = holding.tables["air.early"].owned
     assert state is not None and [c.table for c in state.state.compared] == ["air.early", LETTERS]
     dump, holding = begin(wiring, kafka, Hive(AWAY).gate())
     assert dumped(dump, wiring) == 18 and codes(holding) == {}
@@ -176,7 +178,7 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
     kafka.ends[EARLY] = 50
     dump.refused_by_hive("air.early", MISPLACED, partition)
     assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.misplaced"}
-    dump.debts_paid(partition)
+    dump.registered(partition)
     assert codes(holding) == {}, "at once, not when the wait is over"
     assert dumped(dump, wiring) == 43 and codes(holding) == {}
 
@@ -186,8 +188,8 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
     hive.answers[LETTERS] = Agrees(there=False)
     dump, holding = begin(wiring, Kafka(), hive.gate())
     epoch = next_epoch(dump)
-    tenure = holding.tables["air.early"].tenure
-    assert tenure is not None and [c.table for c in tenure.state.compared] == ["air.early"]
+    owned = holding.tables["air.early"].owned
+    assert owned is not None and [c.table for c in owned.state.compared] == ["air.early"]
     assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], (
         "looked at once"
     )
@@ -218,8 +220,10 @@ def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[Tab
         for t in plan.tables:
             letters = 1 if t.table == of else 0
             accounts = tuple(
-                RangeAccount(
-                    plan.index, r, Account(len(r), tombstones=len(r) - letters, dead_lettered=letters)
+                RangeAccounting(
+                    plan.index,
+                    r,
+                    OffsetAccounting(len(r), tombstones=len(r) - letters, dead_lettered=letters),
                 )
                 for r in t.ranges
             )
@@ -282,5 +286,5 @@ def test_a_map_without_hive_compares_nothing(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     dump, holding = begin(wiring, Kafka(), NoHive())
     assert dumped(dump, wiring) == 18
-    tenure = holding.tables["air.early"].tenure
-    assert tenure is not None and tenure.state.compared == ()
+    owned = holding.tables["air.early"].owned
+    assert owned is not None and owned.state.compared == ()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.alive import Beat, ProcessIdentity
-from kafka2hive.ledger.board import Board, read_boards, sweep_boards
-from kafka2hive.model.errors import Stop, TableError
+from kafka2hive.ledger.reading.board import Board, read_boards, sweep_boards
+from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
+from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.layout import alive_directory, condition_name, parse_condition_name
 from kafka2hive.service.conditions.condition import (
     Retrying,
@@ -21,9 +21,9 @@ from kafka2hive.service.conditions.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.conditions.telling import ConditionTeller
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.run.telling import ConditionTeller
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
 from tests.unit.cli_ledger import TABLE, write_map
 
@@ -132,7 +132,7 @@ def test_a_directory_that_may_not_be_written_is_told_once(
     files = Troubled(wiring.ports.files)
     troubled = replace(wiring, ports=replace(wiring.ports, files=files))  # type: ignore[arg-type]  # a fake
     board, root = make_board(troubled), wiring.map.storage.ledger_root
-    beat = Beat(troubled.ports, root, "demo", ME, ProcessIdentity("here", "boot", 7, 1))
+    beat = Heartbeat(troubled.ports, root, "demo", ME, ProcessIdentity("here", "boot", 7, 1))
     with caplog.at_level(logging.WARNING):
         for fault in (Denied("x", "read-only"), Denied("x", "read-only"), None, Denied("x", "read-only")):
             files.fault = fault
@@ -149,7 +149,7 @@ def test_what_a_dead_owner_said_is_swept_and_what_a_live_one_says_is_not(wiring:
     root, me = wiring.map.storage.ledger_root, wiring.processes.me()
     gone = replace(me, started=me.started - 1)
     for owner, identity in ((ME, me), (OTHER, gone)):
-        Beat(wiring.ports, root, "demo", owner, identity).beat()
+        Heartbeat(wiring.ports, root, "demo", owner, identity).beat()
         make_board(wiring, owner).show(encode(CONDITIONS))
     silent = "there-9-" + "c" * 32
     make_board(wiring, silent).show(encode(CONDITIONS))
@@ -193,7 +193,7 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     assert told() == retrying and files_of(wiring) == files, "written again, though nothing changed"
     table.set_aside(REFUSED, clock.monotonic())
     assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z")
-    stop = Stop("kafka.offsets_lost", "gone", "kafka2hive recover")
+    stop = ManualActionRequired("kafka.offsets_lost", "gone", "kafka2hive recover")
     table.set_aside(stop, clock.monotonic())
     assert told().state == Stopped(Trouble.of(stop))
 

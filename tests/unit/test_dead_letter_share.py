@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafka2hive.model.account import Account
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.values import Refusal, TableManifest, manifest_from_json, manifest_to_json
-from kafka2hive.service.dead_letters.share import FLOOR_RECORDS, check_dead_letters
+from kafka2hive.service.run.dead_letter_share import FLOOR_RECORDS, check_dead_letters
 from tests.unit.fake_consumer import FakeLog, log_of
 from tests.unit.task_files import offsets, table_settings
 from tests.unit.test_task_rows import run_task_of
@@ -24,7 +24,7 @@ def refusal(code: str, column: str, count: int, offset: int, detail: str = "why"
 
 
 def judge(read: int, dead: int, share: float = 0.1, *manifests: TableManifest) -> None:
-    total = Account(read=read, written=read - dead, dead_lettered=dead)
+    total = OffsetAccounting(read=read, written=read - dead, dead_lettered=dead)
     check_dead_letters("db.t", [offsets("t", 3, 0, read)], total, manifests, share)
 
 

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.publishing import judge_manifests
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.run.manifests import judge_manifests
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import wire
 from tests.unit.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.unit.fake_consumer import FakeConsumer, FakeLog
 from tests.unit.task_files import PLANNED_AT_MS, offsets, table_settings, task_settings
@@ -50,9 +50,9 @@ def dumped(tmp_path: Path) -> Dumped:
     wiring = wire(load_map(str(path), {}))
     paths, location = wiring.paths(TABLE), wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
-    tenure = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).tenure
+    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
     first = Change(first=(Position(TopicPartition("flights", 0), 0, 0),), location=location)
-    tenure = publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "2013-01-01T00:00:00Z", first)).tenure
+    owned = publish_epoch(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:00Z", first)).owned
     columns = (("carrier", "string"), ("flight", "bigint"), ("time_hour", "timestamp"))
     table = replace(table_settings(TABLE, "json", columns), location=location)
     settings = replace(
@@ -65,9 +65,9 @@ def dumped(tmp_path: Path) -> Dumped:
         source = offsets("flights", 0, 10 * epoch, 10 * epoch + 10)
         task = TableTask(
             TABLE,
-            tenure.state.ledger_id,
-            tenure.generation.number,
-            tenure.next_epoch,
+            owned.state.ledger_id,
+            owned.generation.number,
+            owned.next_epoch,
             PLANNED_AT_MS,
             (source,),
         )
@@ -75,8 +75,8 @@ def dumped(tmp_path: Path) -> Dumped:
         with Watchdog(30.0) as watchdog:
             (manifest,) = Task(TaskPlan(0, (task,)), settings, wiring.ports.files, consumer, watchdog).run()
         outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location)
-        snapshot = draft(tenure, "demo", "2013-01-01T00:00:10Z", outcome.change)
-        tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
+        snapshot = draft(owned, "demo", "2013-01-01T00:00:10Z", outcome.change)
+        owned = publish_epoch(wiring.ports, owned, snapshot).owned
         letters += [local(f.final) for f in outcome.change.files if f.kind is FileKind.DEAD_LETTER]
     return Dumped(path, tuple(letters))
 

@@ -1,10 +1,10 @@
 """What a deep audit compares at a time, and what it says it cannot compare."""
 
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
-from kafka2hive.service.deep_units import Logs, Unit, pieces, still_there, summed, units_of
+from kafka2hive.service.audit.units import Logs, Unit, pieces, still_there, summed, units_of
 from tests.unit.task_files import offsets
 
 TP = TopicPartition("t", 0)
@@ -15,7 +15,7 @@ def file(name: str, task: int, *ranges: OffsetRange) -> DataFile:
 
 
 def snapshot(
-    epoch: int, *accounts: RangeAccount, files: tuple[DataFile, ...] = (), lost: str = ""
+    epoch: int, *accounts: RangeAccounting, files: tuple[DataFile, ...] = (), lost: str = ""
 ) -> Snapshot:
     losses = (AcceptedLoss(lost, "refetch", 1, "", epoch),) if lost else ()
     return Snapshot(
@@ -27,8 +27,8 @@ def snapshot(
     )
 
 
-def account(task: int, source: OffsetRange) -> RangeAccount:
-    return RangeAccount(task, source, Account(read=len(source), written=len(source)))
+def account(task: int, source: OffsetRange) -> RangeAccounting:
+    return RangeAccounting(task, source, OffsetAccounting(read=len(source), written=len(source)))
 
 
 def test_a_unit_is_a_task_with_its_files_and_those_fetched_again_for_it() -> None:
@@ -44,16 +44,18 @@ def test_a_unit_is_a_task_with_its_files_and_those_fetched_again_for_it() -> Non
         ),
         snapshot(2, files=(file("again", 0, second), file("nobody's", 0, offsets("x", 0, 0, 9))), lost="b"),
     ]
-    units, homeless = units_of(history)
+    units, unassigned = units_of(history)
     assert [(u.epoch, u.task, u.ranges, [f.final for f in u.files]) for u in units] == [
         (1, 0, (first,), ["a"]),
         (1, 1, (second,), ["b", "again"]),
     ]
-    assert [f.final for f in homeless] == ["nobody's"]
+    assert [f.final for f in unassigned] == ["nobody's"]
 
 
 def unit(*ranges: OffsetRange) -> Unit:
-    return Unit(1, 0, {r: Account(read=len(r)) for r in ranges}, {r.topic_partition: "id" for r in ranges})
+    return Unit(
+        1, 0, {r: OffsetAccounting(read=len(r)) for r in ranges}, {r.topic_partition: "id" for r in ranges}
+    )
 
 
 def logs(earliest: int, latest: int, topic_id: str = "id") -> Logs:

@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from kafka2hive.cli.main import app
-from kafka2hive.ledger.codec import decode, encode
+from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafka2hive.config.values import Flush, Limits
-from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.codec import decode, encode
-from kafka2hive.ledger.draft import Change, OffsetsDoNotJoin, draft
-from kafka2hive.ledger.tenure import Tenure
-from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
+from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.codec import decode, encode
+from kafka2hive.ledger.snapshot.draft import Change, OffsetsDoNotJoin, draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import (
     DataFileName,
@@ -28,11 +27,12 @@ from kafka2hive.model.layout import (
     partition_path,
     staging_directory,
 )
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
-from kafka2hive.service.publishing import judge_manifests
+from kafka2hive.service.run.manifests import judge_manifests
 from tests.unit.task_files import delivered_as
 
 TABLE, LETTERS = "air.flights", "air.flights_dead"
@@ -57,12 +57,12 @@ class Ledger(RuleBasedStateMachine):
 
     @initialize()
     def make_the_ledger(self) -> None:
-        self.tenure = Tenure(
+        self.owned = OwnedLedger(
             LedgerPaths("hdfs://namenode:8020/kafka2hive", TABLE),
             Generation(1, "20261121T074844Z", f"etl1-4711-{UUID}"),
             Snapshot(LEDGER_ID, "flights", TABLE, 0, "init", 0, WHEN, location=LOCATION),
         )
-        self.history = [self.tenure.state]
+        self.history = [self.owned.state]
 
     @rule(topic=st.sampled_from(["a", "b", "ü"]), end=st.integers(0, 5000))
     def a_topic_partition_appears(self, topic: str, end: int) -> None:
@@ -90,7 +90,7 @@ class Ledger(RuleBasedStateMachine):
         waiting = tuple(
             OffsetRange(tp, self.next_offset[tp], self.log_end[tp]) for tp in sorted(self.log_end)
         )
-        epoch = self.tenure.next_epoch
+        epoch = self.owned.next_epoch
         backlog = TableBacklog(TABLE, LEDGER_ID, 1, epoch, waiting, 100.0, 1e9, Flush())
         plans = plan_epoch([backlog], limits, slots, 1_700_000_000_000)
         planned = [r for plan in plans for task in plan.tables for r in task.ranges]
@@ -103,7 +103,7 @@ class Ledger(RuleBasedStateMachine):
         self._commit(outcome.change)
         for r in planned:
             self.next_offset[r.topic_partition] = max(self.next_offset[r.topic_partition], r.end)
-        self.registered = frozenset(self.tenure.state.debts if hive_up else ())
+        self.registered = frozenset(self.owned.state.unregistered if hive_up else ())
 
     @precondition(lambda self: any(self.log_end[tp] > self.next_offset[tp] for tp in self.log_end))
     @rule(data=st.data())
@@ -113,7 +113,7 @@ class Ledger(RuleBasedStateMachine):
         start = self.next_offset[topic_partition]
         earliest = data.draw(st.integers(start + 1, self.log_end[topic_partition]))
         gap = AcceptedGap(
-            OffsetRange(topic_partition, start, earliest), "aged out", WHEN, self.tenure.next_epoch
+            OffsetRange(topic_partition, start, earliest), "aged out", WHEN, self.owned.next_epoch
         )
         moved = Position(topic_partition, earliest, earliest, f"id-{topic_partition.topic}")
         self._commit(Change(first=(moved,), gaps=(gap,), registered=self.registered))
@@ -125,7 +125,7 @@ class Ledger(RuleBasedStateMachine):
         path = data.draw(st.sampled_from(sorted(self.files)))
         rows = self.files.pop(path)
         self.lost_rows += rows
-        loss = AcceptedLoss(path, "accept-loss", rows, WHEN, self.tenure.next_epoch)
+        loss = AcceptedLoss(path, "accept-loss", rows, WHEN, self.owned.next_epoch)
         self._commit(Change(losses=(loss,), registered=self.registered))
 
     @precondition(lambda self: self.next_offset)
@@ -135,9 +135,11 @@ class Ledger(RuleBasedStateMachine):
         start = max(0, self.next_offset[topic_partition] + wrong)
         if start == self.next_offset[topic_partition]:
             return
-        account = RangeAccount(0, OffsetRange(topic_partition, start, start + 1), Account(read=1, written=1))
+        account = RangeAccounting(
+            0, OffsetRange(topic_partition, start, start + 1), OffsetAccounting(read=1, written=1)
+        )
         try:
-            draft(self.tenure, "flights", WHEN, Change(accounts=(account,)))
+            draft(self.owned, "flights", WHEN, Change(accounts=(account,)))
         except OffsetsDoNotJoin:
             return
         raise AssertionError("a hole or an overlap was drafted")
@@ -147,27 +149,25 @@ class Ledger(RuleBasedStateMachine):
     def an_account_that_does_not_add_up_is_refused(self, data: st.DataObject, which: str) -> None:
         topic_partition = data.draw(st.sampled_from(sorted(self.next_offset)))
         start = self.next_offset[topic_partition]
-        right = Account(read=2, written=1, filtered=1, absent=1)
+        right = OffsetAccounting(read=2, written=1, filtered=1, absent=1)
         wrong = replace(right, **{which: getattr(right, which) + 1})
-        account = RangeAccount(0, OffsetRange(topic_partition, start, start + 3), wrong)
+        account = RangeAccounting(0, OffsetRange(topic_partition, start, start + 3), wrong)
         try:
-            draft(self.tenure, "flights", WHEN, Change(accounts=(account,)))
-        except AccountMismatch:
+            draft(self.owned, "flights", WHEN, Change(accounts=(account,)))
+        except AccountingMismatch:
             return
         raise AssertionError("an account that does not add up was drafted")
 
     @rule()
     def another_start_takes_the_table_over(self) -> None:
-        number = self.tenure.generation.number + 1
-        self.tenure = replace(
-            self.tenure, generation=Generation(number, "20261121T074844Z", f"etl2-1-{UUID}")
-        )
+        number = self.owned.generation.number + 1
+        self.owned = replace(self.owned, generation=Generation(number, "20261121T074844Z", f"etl2-1-{UUID}"))
         self.registered = frozenset()
 
     @invariant()
     def positions_are_where_the_model_is(self) -> None:
         if self.history:
-            state = self.tenure.state
+            state = self.owned.state
             assert {p.topic_partition: p.end for p in state.positions} == self.next_offset
             assert [p.topic_partition for p in state.positions] == sorted(self.next_offset)
 
@@ -180,25 +180,25 @@ class Ledger(RuleBasedStateMachine):
         rows = sum(f.rows for s in self.history for f in s.files if f.kind is FileKind.DATA)
         assert rows == self.written == sum(a.account.written for s in self.history for a in s.accounts)
         read = sum(len(a.range) for s in self.history for a in s.accounts)
-        gone = sum(len(g.range) for g in self.tenure.state.gaps) if self.history else 0
+        gone = sum(len(g.range) for g in self.owned.state.gaps) if self.history else 0
         assert read + gone == sum(self.next_offset.values())
         names = [f.final for s in self.history for f in s.files]
         assert len(set(names)) == len(names)
-        lost = self.tenure.state.losses if self.history else ()
+        lost = self.owned.state.losses if self.history else ()
         assert sum(loss.rows for loss in lost) == self.lost_rows
 
     def _commit(self, change: Change) -> None:
         """Draft, write, read back, go on from what was read."""
-        snapshot = draft(self.tenure, "flights", WHEN, change)
+        snapshot = draft(self.owned, "flights", WHEN, change)
         again = decode(encode(snapshot))
         assert again == snapshot
-        assert set(again.debts) == self.debts_after(change)
+        assert set(again.unregistered) == self.debts_after(change)
         self.registered = frozenset()
-        self.tenure = self.tenure.committed(again).finalised()
+        self.owned = self.owned.committed(again).finalised()
         self.history.append(again)
 
     def debts_after(self, change: Change) -> set[HivePartition]:
-        left = set(self.tenure.state.debts) - change.registered
+        left = set(self.owned.state.unregistered) - change.registered
         return left | {file.hive_partition for file in change.files}
 
     def _check_plan(self, waiting: tuple[OffsetRange, ...], planned: list[OffsetRange]) -> None:
@@ -221,8 +221,10 @@ class Ledger(RuleBasedStateMachine):
                 parts.append(data.draw(st.integers(0, left)))
                 left -= parts[-1]
             dead, filtered, tombstones, absent = parts
-            account = Account(len(r) - absent, left, filtered, tombstones, dead, absent, 100 * len(r))
-            accounts.append(RangeAccount(plan.index, r, account))
+            account = OffsetAccounting(
+                len(r) - absent, left, filtered, tombstones, dead, absent, 100 * len(r)
+            )
+            accounts.append(RangeAccounting(plan.index, r, account))
         for kind, rows in (
             (FileKind.DATA, sum(a.account.written for a in accounts)),
             (FileKind.DEAD_LETTER, sum(a.account.dead_lettered for a in accounts)),
@@ -252,8 +254,8 @@ class Ledger(RuleBasedStateMachine):
             bucket_slug(path),
             task,
             ledger_tag(LEDGER_ID),
-            self.tenure.generation.number,
-            self.tenure.next_epoch,
+            self.owned.generation.number,
+            self.owned.next_epoch,
             UUID,
             "parquet",
         )

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.draft import Change, draft
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.recover import RecoverOrder, RecoverResult, recover
-from kafka2hive.service.registration.forget import Payment, Registration
-from kafka2hive.service.repair import Repairs
-from kafka2hive.service.verify import VerifyOrder, VerifyResult, verify
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.audit.verify import VerifyOrder, VerifyResult, verify
+from kafka2hive.service.recover.forget import Payment, Registration
+from kafka2hive.service.recover.recover import RecoverOrder, RecoverResult, recover
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.wiring import Wiring
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 
 DENIED = TableError("hive.refused", "Permission denied")
@@ -33,70 +33,74 @@ def state(service: Service) -> Snapshot:
     return look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
 
 
-def refusing(debts: frozenset[HivePartition]) -> Payment:
+def refusing(unregistered: frozenset[HivePartition]) -> Payment:
     """Hive refuses the first partition and takes the rest."""
-    first = min(debts)
+    first = min(unregistered)
     return Payment(frozenset({first}), DENIED, {first: DENIED})
 
 
-def recovered(service: Service, pay: object, *named: Registration) -> RecoverResult:
+def recovered(service: Service, register: object, *named: Registration) -> RecoverResult:
     def no_kafka() -> KafkaAdmin:
         raise AssertionError("nobody asked for Kafka")
 
-    def no_refetch(_tenure: Tenure, _lost: DataFile) -> tuple[DataFile, ...]:
+    def no_refetch(_tenure: OwnedLedger, _lost: DataFile) -> tuple[DataFile, ...]:
         raise AssertionError("nothing is lost")
 
     repairs = Repairs(service.wiring, no_kafka, no_refetch)
-    return recover(service.wiring, RecoverOrder(forget=named), pay, repairs)  # type: ignore[arg-type]
+    return recover(service.wiring, RecoverOrder(forget=named), register, repairs)  # type: ignore[arg-type]
 
 
 def test_a_refused_registration_that_was_given_up_is_recorded_and_never_owed_again(service: Service) -> None:
-    debt = min(state(service).debts)
+    partition = min(state(service).unregistered)
     refused = recovered(service, refusing)
-    assert refused.exit_code == 75 and state(service).debts == (debt,)
-    given_up = recovered(service, refusing, Registration(debt.table, debt.path))
+    assert refused.exit_code == 75 and state(service).unregistered == (partition,)
+    given_up = recovered(service, refusing, Registration(partition.table, partition.path))
     (table,) = given_up.tables
-    assert (given_up.exit_code, table.forgotten, table.debts_open) == (0, (debt,), 0)
+    assert (given_up.exit_code, table.forgotten, table.unregistered) == (0, (partition,), 0)
     (recorded,) = state(service).forgotten
     assert (recorded.partition, recorded.reason, recorded.epoch) == (
-        debt,
+        partition,
         "Permission denied",
         state(service).epoch,
     )
-    assert recorded.accepted_by == state(service).owner and state(service).debts == ()
-    tenure = Tenure(
+    assert recorded.accepted_by == state(service).owner and state(service).unregistered == ()
+    owned = OwnedLedger(
         service.wiring.paths(TABLE),
         look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation,
-        replace(state(service), debts=(debt,)),
+        replace(state(service), unregistered=(partition,)),
     )
-    assert draft(tenure, "s", "now", Change()).debts == ()
-    again = recovered(service, refusing, Registration(debt.table, debt.path))
+    assert draft(owned, "s", "now", Change()).unregistered == ()
+    again = recovered(service, refusing, Registration(partition.table, partition.path))
     assert again.exit_code == 0 and len(state(service).forgotten) == 1
 
 
 def test_only_what_hive_refuses_can_be_given_up(service: Service) -> None:
-    debt = min(state(service).debts)
-    named = Registration(debt.table, debt.path)
+    partition = min(state(service).unregistered)
+    named = Registration(partition.table, partition.path)
     away = recovered(service, Payment, named)
     (table,) = away.tables
     assert away.exit_code == 69 and table.error is not None and table.error.code == "hive.not_refused"
-    assert state(service).forgotten == () and debt in state(service).debts
-    taken = recovered(service, lambda _debts: Payment(), named)
+    assert state(service).forgotten == () and partition in state(service).unregistered
+    taken = recovered(service, lambda _unregistered: Payment(), named)
     assert taken.exit_code == 0 and state(service).forgotten == ()
 
 
 def test_a_refusal_of_the_whole_table_gives_no_registration_up(service: Service) -> None:
-    debt = min(state(service).debts)
+    partition = min(state(service).unregistered)
     other = TableError("hive.columns", "another table")
-    result = recovered(service, lambda debts: Payment(debts, other), Registration(debt.table, debt.path))
+    result = recovered(
+        service,
+        lambda unregistered: Payment(unregistered, other),
+        Registration(partition.table, partition.path),
+    )
     assert result.tables[0].error is other and state(service).forgotten == ()
 
 
 def test_a_registration_that_nobody_owes_is_a_typing_mistake_and_touches_nothing(service: Service) -> None:
-    debt = min(state(service).debts)
+    partition = min(state(service).unregistered)
     before = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
-    with pytest.raises(ConfigError, match=f"did you mean {debt.path}") as wrong:
-        recovered(service, refusing, Registration(debt.table, debt.path + "x"))
+    with pytest.raises(ConfigError, match=f"did you mean {partition.path}") as wrong:
+        recovered(service, refusing, Registration(partition.table, partition.path + "x"))
     assert wrong.value.code == "usage.no_such_registration"
     assert look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation == before
 
@@ -143,27 +147,30 @@ def verified(service: Service, hive: Hive) -> tuple[VerifyResult, float]:
 
 
 def test_verify_finds_what_is_owed_for_good_and_accepts_what_was_given_up(service: Service) -> None:
-    debts = state(service).debts
+    unregistered = state(service).unregistered
     recovered(service, lambda owed: Payment(owed))
-    there = {debt: debt.location for debt in debts}
+    there = {partition: partition.location for partition in unregistered}
     assert verified(service, Hive(there)) == (verified(service, Hive(there))[0], 0.0)
 
-    fresh, slept = verified(service, Hive(there, late=debts[:1]))
+    fresh, slept = verified(service, Hive(there, late=unregistered[:1]))
     assert fresh.exit_code == 0 and slept > 10, "a live run registers it in this moment"
 
-    hive = Hive({debt: where for debt, where in there.items() if debt != debts[0]})
+    hive = Hive({partition: where for partition, where in there.items() if partition != unregistered[0]})
     owed, _ = verified(service, hive)
     assert owed.exit_code == 76
     assert [(f.code, f.where) for f in owed.tables[0].findings] == [
-        ("verify.owed", f"{debts[0].table} {debts[0].path}")
+        ("verify.unregistered", f"{unregistered[0].table} {unregistered[0].path}")
     ]
-    elsewhere, _ = verified(service, Hive({**there, debts[0]: "file:///elsewhere"}))
-    assert {f.code for f in elsewhere.tables[0].findings} == {"verify.owed"}
+    elsewhere, _ = verified(service, Hive({**there, unregistered[0]: "file:///elsewhere"}))
+    assert {f.code for f in elsewhere.tables[0].findings} == {"verify.unregistered"}
     hive.missing_table = True
     assert verified(service, hive)[0].exit_code == 76
 
-    recovered(service, refusing, Registration(debts[0].table, debts[0].path))
-    accepted, _ = verified(service, Hive({debt: where for debt, where in there.items() if debt != debts[0]}))
+    recovered(service, refusing, Registration(unregistered[0].table, unregistered[0].path))
+    accepted, _ = verified(
+        service,
+        Hive({partition: where for partition, where in there.items() if partition != unregistered[0]}),
+    )
     assert accepted.exit_code == 0
     (line,) = accepted.tables[0].accepted
-    assert debts[0].path in line and "Permission denied" in line
+    assert unregistered[0].path in line and "Permission denied" in line

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from kafka2hive.model.errors import Fenced, Kafka2HiveError, Stop, TakeOverLost
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequired, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.report import EpochReport
-from kafka2hive.service.routes import routed_tables
-from kafka2hive.service.table import Table
-from kafka2hive.service.watching import GroupFollower
+from kafka2hive.service.run.metrics import GroupFollower
+from kafka2hive.service.run.report import EpochReport
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
 from tests.unit.cli_ledger import pending_service
 from tests.unit.later_epochs import FLIGHTS, epoch, take
 
@@ -46,7 +46,7 @@ class Report:
     ("ended_by", "commits"),
     [
         (None, [15, 25]),
-        (Stop("x.y", "why"), [15, 25]),
+        (ManualActionRequired("x.y", "why"), [15, 25]),
         (Fenced("ledger.fenced", "why"), [15]),
         (TakeOverLost("ledger.lost", "why"), [15]),
     ],
@@ -58,10 +58,10 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     (table,) = routed_tables(wiring, {"flights"})
     kafka = Kafka()
     follower = GroupFollower(kafka, "g")  # type: ignore[arg-type]  # a fake
-    table.tenure = take(wiring)
+    table.owned = take(wiring)
     follower(cast(EpochReport, Report([table])))
     assert kafka.began.wait(PATIENCE)
-    table.tenure = epoch(wiring, table.tenure, "2013-01-02")
+    table.owned = epoch(wiring, table.owned, "2013-01-02")
     follower(cast(EpochReport, Report([table])))
     follower.end(0.0, ended_by)  # while the first commit is under way
     kafka.go.set()

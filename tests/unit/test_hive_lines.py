@@ -1,7 +1,7 @@
 """What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
 
-from kafka2hive.ledger.draft import Change, draft
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -13,15 +13,15 @@ OTHER = HivePartition("air.flights", "dt=2", "file:///w/dt=2")
 
 
 def following(state: Snapshot, change: Change) -> Snapshot:
-    tenure = Tenure(LedgerPaths("file:///k", "air.flights"), Generation(1, NOW, "me"), state)
-    return draft(tenure, "air", NOW, change)
+    owned = OwnedLedger(LedgerPaths("file:///k", "air.flights"), Generation(1, NOW, "me"), state)
+    return draft(owned, "air", NOW, change)
 
 
 def compared(table: str, columns: str) -> ComparedTable:
     return ComparedTable(table, "file:///w", "parquet", columns, "dt string")
 
 
-FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW, debts=(REFUSED, OTHER))
+FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW, unregistered=(REFUSED, OTHER))
 
 
 def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
@@ -35,17 +35,17 @@ def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_a
 def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
     given_up = ForgottenRegistration(REFUSED, "denied", "me", NOW, 2)
     second = following(FIRST, Change(forgotten=(given_up,)))
-    assert (second.debts, second.forgotten) == ((OTHER,), (given_up,))
+    assert (second.unregistered, second.forgotten) == ((OTHER,), (given_up,))
     ranges = (OffsetRange(TopicPartition("t", 0), 0, 1),)
     again = DataFile(FileKind.DATA, "a", "b", REFUSED, 1, 1, "-", 0, ranges)
     third = following(second, Change(files=(again,), registered=frozenset({OTHER})))
-    assert (third.debts, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
+    assert (third.unregistered, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
 
 
 def test_a_debt_stays_until_it_is_said_to_be_registered() -> None:
     second = following(FIRST, Change())
-    assert (second.debts, second.registered) == (FIRST.debts, ())
+    assert (second.unregistered, second.registered) == (FIRST.unregistered, ())
     unknown = HivePartition("air.flights", "dt=3", "file:///w/dt=3")
     third = following(second, Change(registered=frozenset({OTHER, unknown})))
-    assert (third.debts, third.registered) == ((REFUSED,), (OTHER,))
+    assert (third.unregistered, third.registered) == ((REFUSED,), (OTHER,))
     assert following(third, Change()).registered == ()

@@ -12,14 +12,14 @@ from kafka2hive.hive import errors, text
 from kafka2hive.hive.add import batches
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
-from kafka2hive.hive.tables import TableWish, create_statement, partition_columns
+from kafka2hive.hive.tables import TableSpec, create_statement, partition_columns
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
-WISH = TableWish(
+WISH = TableSpec(
     "d.t", (Column("a", "int"), Column("b", "string")), (Column("dt", "string"),), "hdfs://n:8020/d/t"
 )
 FOUND = TableDescription(
@@ -226,7 +226,7 @@ def test_errors_are_sorted_by_what_a_caller_can_do(
 
 
 def test_a_table_is_made_external_and_keeps_its_files_when_dropped() -> None:
-    wish = TableWish(
+    wish = TableSpec(
         "d.t", (Column("a", "int"),), partition_columns("dt=%Y/c={a}"), "hdfs://n/d/t", "it's ours"
     )
     assert create_statement(wish, "led") == (
@@ -236,7 +236,7 @@ def test_a_table_is_made_external_and_keeps_its_files_when_dropped() -> None:
 
 
 def test_struct_fields_that_are_words_of_hiveql_are_quoted() -> None:
-    wish = TableWish("d.t", (Column("s", "struct<date:int>"),), (), "hdfs://n/d/t")
+    wish = TableSpec("d.t", (Column("s", "struct<date:int>"),), (), "hdfs://n/d/t")
     assert "(`s` struct<`date`:int>) STORED" in create_statement(wish, "led")
 
 
@@ -246,7 +246,7 @@ def test_a_table_as_the_map_wants_it_passes() -> None:
 
 def test_more_columns_in_hive_than_in_the_map_are_fine() -> None:
     check_table(
-        TableWish(WISH.table, (Column("A", "INTEGER"),), WISH.partition_columns, WISH.location), FOUND
+        TableSpec(WISH.table, (Column("A", "INTEGER"),), WISH.partition_columns, WISH.location), FOUND
     )
 
 

@@ -2,34 +2,36 @@
 
 from pathlib import Path
 
-from kafka2hive.ledger.hygiene import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.tenure import Tenure
 from kafka2hive.model.layout import DataFileName, join, staging_directory
-from kafka2hive.service.identity import new_owner
+from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.port import write_file
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 
 
-def taken_over(folder: Path) -> tuple[Service, Tenure]:
+def taken_over(folder: Path) -> tuple[Service, OwnedLedger]:
     service = pending_service(folder)
     order = StartOrder(service.wiring.paths(TABLE), lambda: None, Owners(new_owner))
-    return service, start(service.wiring.ports, order).tenure
+    return service, start(service.wiring.ports, order).owned
 
 
-def staged(service: Service, tenure: Tenure, *, generation: int = 0, epoch: int = 0, ledger: str = "") -> str:
-    """A staged file of the tenure's generation and next epoch, but for what is added to them."""
+def staged(
+    service: Service, owned: OwnedLedger, *, generation: int = 0, epoch: int = 0, ledger: str = ""
+) -> str:
+    """A staged file of the owned ledger's generation and next epoch, but for what is added to them."""
     name = DataFileName(
         "all",
         0,
-        ledger or tenure.state.ledger_id[:8],
-        tenure.generation.number + generation,
-        tenure.next_epoch + epoch,
+        ledger or owned.state.ledger_id[:8],
+        owned.generation.number + generation,
+        owned.next_epoch + epoch,
         service.wiring.ports.new_uuid(),
         "parquet",
     ).in_state("pending")
-    write_file(service.wiring.ports.files, join(staging_directory(tenure.state.location), name), b"rows")
+    write_file(service.wiring.ports.files, join(staging_directory(owned.state.location), name), b"rows")
     return name
 
 
@@ -40,26 +42,26 @@ def names(service: Service, directory: str) -> set[str]:
 def test_orphans_of_an_earlier_epoch_of_the_own_generation_are_deleted_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    service, tenure = taken_over(tmp_path)
-    orphans = {staged(service, tenure, epoch=-1), staged(service, tenure, generation=-1, epoch=3)}
+    service, owned = taken_over(tmp_path)
+    orphans = {staged(service, owned, epoch=-1), staged(service, owned, generation=-1, epoch=3)}
     kept = {
-        staged(service, tenure),
-        staged(service, tenure, epoch=1),
-        staged(service, tenure, generation=1, epoch=-1),
-        staged(service, tenure, epoch=-1, ledger="f" * 8),
+        staged(service, owned),
+        staged(service, owned, epoch=1),
+        staged(service, owned, generation=1, epoch=-1),
+        staged(service, owned, epoch=-1, ledger="f" * 8),
     }
-    staging = staging_directory(tenure.state.location)
-    assert sweep_staging(service.wiring.ports, tenure, staging) == len(orphans)
+    staging = staging_directory(owned.state.location)
+    assert sweep_staging(service.wiring.ports, owned, staging) == len(orphans)
     assert names(service, staging) == kept
 
 
 def test_stale_drafts_and_pendings_go_and_the_newest_snapshots_stay(tmp_path: Path) -> None:
-    service, tenure = taken_over(tmp_path)
+    service, owned = taken_over(tmp_path)
     ports = service.wiring.ports
     for junk in (f"e000003.{'0' * 32}.in-progress", "e000002.pending", "e000001.pending"):
-        write_file(ports.files, join(tenure.directory, junk), b"")
-    assert sweep_own_directory(ports, tenure) == 3
-    assert names(service, tenure.directory) == {"e000000.final", "e000001.final", "e000002.final"}
-    assert purge(ports, tenure, 2) == 1
-    assert names(service, tenure.directory) == {"e000001.final", "e000002.final"}
-    assert names(service, tenure.paths.archive(tenure.generation)) == {"e000000.final"}
+        write_file(ports.files, join(owned.directory, junk), b"")
+    assert sweep_own_directory(ports, owned) == 3
+    assert names(service, owned.directory) == {"e000000.final", "e000001.final", "e000002.final"}
+    assert purge(ports, owned, 2) == 1
+    assert names(service, owned.directory) == {"e000001.final", "e000002.final"}
+    assert names(service, owned.paths.archive(owned.generation)) == {"e000000.final"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka2hive.model.layout import Generation
-from kafka2hive.service.identity import (
+from kafka2hive.service.shared.process import (
     HostProcesses,
     new_owner,
     new_uuid,

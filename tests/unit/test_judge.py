@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.alive import Beat, ProcessIdentity
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import OwnedByLiveRun
-from kafka2hive.service.identity import new_uuid, owner_name, process_of
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import new_uuid, owner_name, process_of
+from kafka2hive.service.shared.wiring import Wiring, wire
 from tests.unit.cli_ledger import TABLE, write_map
 
 ME = ProcessIdentity("here", "boot", 1, 1, "pid:[1]")
@@ -65,14 +65,14 @@ class World:
         self.host = Host()
         self.clock = Clock()
         self.wiring = replace(wiring, ports=replace(wiring.ports, clock=self.clock), processes=self.host)
-        self._alive: dict[ProcessIdentity, Beat] = {}
+        self._alive: dict[ProcessIdentity, Heartbeat] = {}
 
     def own(self, process: ProcessIdentity) -> None:
         take_over(self.wiring.ports, self.wiring.paths(TABLE), owner_name(process, new_uuid()), None)
 
     def live(self, process: ProcessIdentity, service: str = "demo") -> None:
         owner = owner_name(process, new_uuid())
-        beat = Beat(self.wiring.ports, self.wiring.map.storage.ledger_root, service, owner, process)
+        beat = Heartbeat(self.wiring.ports, self.wiring.map.storage.ledger_root, service, owner, process)
         beat.beat()
         self._alive[process] = beat
         self.clock.pass_time.append(beat.beat)
@@ -80,11 +80,11 @@ class World:
     def die(self, process: ProcessIdentity) -> None:
         self.clock.pass_time.remove(self._alive.pop(process).beat)
 
-    def judge(self, take_over: bool = False) -> Judge:
+    def judge(self, take_over: bool = False) -> OwnershipCheck:
         wiring, me = self.wiring, process_of(owner_name(ME, new_uuid()))
-        return Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over)
+        return OwnershipCheck(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over)
 
-    def judged(self, judge: Judge) -> str:
+    def judged(self, judge: OwnershipCheck) -> str:
         """The process whose ownership may end."""
         judge.look_again()
         return process_of(judge.judge(self.wiring.paths(TABLE), None).owner or "")

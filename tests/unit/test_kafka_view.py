@@ -8,17 +8,17 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import StartKind, StartPolicy
-from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, Wishes, decide
+from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, TableIntent, decide
 from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.sight import Sight
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
+from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import wire
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -72,7 +72,7 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
         positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
         state = Snapshot("l", "view", rule.table, 1, "me", 1, "now", "c", positions=positions)
         table = Table(rule, paths, ("t",), str(folder))
-        table.tenure = Tenure(paths, Generation(1, "now", "me"), state)
+        table.owned = OwnedLedger(paths, Generation(1, "now", "me"), state)
         tables.append(table)
     kafka = Kafka()
     return KafkaView(kafka, wiring.ports.clock), kafka, *tables  # type: ignore[arg-type, return-value]  # a fake
@@ -80,14 +80,16 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
 
 def stand(table: Table, offset: int, leader_epoch: int) -> None:
     """Both topic partitions were read up to `offset`."""
-    assert table.tenure is not None
+    assert table.owned is not None
     positions = tuple(Position(tp, 0, offset, "id", leader_epoch) for tp in (ZERO, ONE))
-    table.tenure = replace(table.tenure, state=replace(table.tenure.state, positions=positions))
+    table.owned = replace(table.owned, state=replace(table.owned.state, positions=positions))
 
 
-def decision(table: Table, sight: Sight) -> Decision:
-    assert table.tenure is not None
-    return decide(table.tenure.state, sight.of(table.name), Wishes(table.topics, table.rule.start))
+def decision(table: Table, kafka_offsets: KafkaOffsets) -> Decision:
+    assert table.owned is not None
+    return decide(
+        table.owned.state, kafka_offsets.of(table.name), TableIntent(table.topics, table.rule.start)
+    )
 
 
 def test_each_log_in_a_newer_epoch_is_asked_for_once(tmp_path: Path) -> None:
@@ -120,8 +122,10 @@ def test_a_log_still_in_the_epoch_of_the_last_read_costs_nothing(tmp_path: Path)
 def test_a_table_that_lags_does_not_stop_another_of_the_same_topic(tmp_path: Path) -> None:
     view, _, behind, ahead = make(tmp_path)
     stand(ahead, 90, leader_epoch=5)
-    sight = view.look([behind, ahead])
-    assert isinstance(decision(behind, sight), Resume) and isinstance(decision(ahead, sight), Resume)
+    kafka_offsets = view.look([behind, ahead])
+    assert isinstance(decision(behind, kafka_offsets), Resume) and isinstance(
+        decision(ahead, kafka_offsets), Resume
+    )
 
 
 @pytest.mark.parametrize("later_first", [False, True])
@@ -132,10 +136,10 @@ def test_a_rewrite_that_one_table_has_read_is_not_hidden_by_another_that_has_not
     kafka.ends = {ZERO: Watermark(100, 6), ONE: Watermark(100, 6)}
     kafka.answers = {(tp, offset): epoch for tp in (ZERO, ONE) for offset, epoch in ((49, 6), (19, 4))}
     stand(behind, 20, leader_epoch=4)
-    sight = view.look([behind, rewritten] if later_first else [rewritten, behind])
-    halt = decision(rewritten, sight)
+    kafka_offsets = view.look([behind, rewritten] if later_first else [rewritten, behind])
+    halt = decision(rewritten, kafka_offsets)
     assert isinstance(halt, Halt) and {p.code for p in halt.problems} == {"kafka.log_rewritten"}
-    assert isinstance(decision(behind, sight), Resume)
+    assert isinstance(decision(behind, kafka_offsets), Resume)
     assert kafka.asked == [{(tp, offset) for tp in (ZERO, ONE) for offset in (49, 19)}], "all tables at once"
 
 
@@ -143,18 +147,20 @@ def test_what_one_table_has_to_wait_for_is_read_on_by_another(tmp_path: Path) ->
     view, kafka, waiting, ahead = make(tmp_path)
     stand(ahead, 90, leader_epoch=5)
     kafka.away = True
-    sight = view.look([waiting, ahead])
-    assert set(sight.of(waiting.name).latest) == set()
-    assert set(sight.of(ahead.name).latest) == {ZERO, ONE} and isinstance(decision(ahead, sight), Resume)
+    kafka_offsets = view.look([waiting, ahead])
+    assert set(kafka_offsets.of(waiting.name).latest) == set()
+    assert set(kafka_offsets.of(ahead.name).latest) == {ZERO, ONE} and isinstance(
+        decision(ahead, kafka_offsets), Resume
+    )
 
 
 def test_tables_of_one_topic_begin_at_times_of_their_own(tmp_path: Path) -> None:
     view, _, *tables = make(tmp_path)
     for table, begins in zip(tables, (10, 70), strict=True):
-        assert table.tenure is not None
-        table.tenure = replace(table.tenure, state=replace(table.tenure.state, positions=()))
+        assert table.owned is not None
+        table.owned = replace(table.owned, state=replace(table.owned.state, positions=()))
         table.rule = replace(table.rule, start=StartPolicy(StartKind.TIMESTAMP, timestamp_ms=begins))
-    sight = view.look(tables)
+    kafka_offsets = view.look(tables)
     for table, begins in zip(tables, (10, 70), strict=True):
-        first = decision(table, sight)
+        first = decision(table, kafka_offsets)
         assert isinstance(first, FirstPositions) and {p.end for p in first.positions} == {begins}

@@ -8,8 +8,8 @@ import pytest
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.model.errors import Surprise
-from kafka2hive.service.identity import new_owner
+from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.unit.cli_ledger import TABLE, pending_service
@@ -52,11 +52,11 @@ def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[MoveCounts, 
     service = pending_service(tmp_path)
     clock = SkippedTime()
     ports = replace(service.wiring.ports, files=files, clock=clock)
-    tenure = take_over(ports, service.wiring.paths(TABLE), new_owner())
-    assert tenure.pending
-    published = roll_forward(ports, tenure)
-    assert not published.tenure.pending
-    for file in published.tenure.state.files:
+    owned = take_over(ports, service.wiring.paths(TABLE), new_owner())
+    assert owned.pending
+    published = roll_forward(ports, owned)
+    assert not published.owned.pending
+    for file in published.owned.state.files:
         assert LocalFileSystem().stat(file.final).length == file.length
     return published.moves, clock.waits
 
@@ -73,7 +73,7 @@ def test_a_promote_and_a_finalise_go_on_when_their_looks_have_no_answer_at_first
 
 
 def test_a_look_that_never_has_an_answer_starts_the_table_afresh(tmp_path: Path) -> None:
-    with pytest.raises(Surprise):
+    with pytest.raises(AmbiguousOutcome):
         rolled_forward(tmp_path, UnclearRenames("parquet.final", False, 999))
 
 

@@ -10,23 +10,23 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.positions import FirstPositions, Logs
 from kafka2hive.kafka.views import ClusterView
-from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.init import init as begin
-from kafka2hive.ledger.location import accept_location, refuse_changed_location
-from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.errors import Stop, Surprise
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import owner_marker, staging_directory
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.backlogs import change_before_reading
-from kafka2hive.service.identity import new_owner, process_of
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.run.backlogs import change_before_reading
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import new_owner, process_of
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
@@ -52,7 +52,9 @@ def moved_wiring(service: Service) -> Wiring:
 def run_judges(wiring: Wiring) -> None:
     """What `run` asks before it takes the table over."""
     me = process_of(new_owner())
-    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over=False)
+    judge = OwnershipCheck(
+        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over=False
+    )
     judge.judge(wiring.paths(TABLE), wiring.map.tables[0].location)
 
 
@@ -70,7 +72,7 @@ def test_a_changed_location_stops_run_and_recover_and_nothing_is_touched(
     old = service.wiring.map.tables[0].location
     wiring = moved_wiring(service)
     before = tree(tmp_path)
-    with pytest.raises(Stop) as stop:
+    with pytest.raises(ManualActionRequired) as stop:
         run_judges(wiring)
     assert stop.value.code == "ledger.location_changed"
     assert old in stop.value.message and "elsewhere" in stop.value.message
@@ -108,11 +110,11 @@ def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean
     )
     run_judges(wiring)
     assert all(service.final(n).exists() for n in range(2)), "what was visible was moved"
-    tenure = epoch(wiring, take(wiring), "2013-01-02")
-    (file,) = tenure.state.files
+    owned = epoch(wiring, take(wiring), "2013-01-02")
+    (file,) = owned.state.files
     assert file.final.startswith(new) and local(file.final).exists()
     again = invoke("recover", "--accept-location", TABLE, "-c", str(service.map))
-    assert again.exit_code == 0 and state(wiring).epoch == tenure.state.epoch, "there was nothing to accept"
+    assert again.exit_code == 0 and state(wiring).epoch == owned.state.epoch, "there was nothing to accept"
 
 
 def test_a_location_of_another_ledger_is_not_accepted_and_nothing_is_touched(
@@ -135,13 +137,13 @@ def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path
     order = StartOrder(
         wiring.paths(TABLE), lambda: refuse_changed_location(state(wiring), new), Owners(new_owner), new
     )
-    tenure = start(wiring.ports, order).tenure
-    table = Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new, tenure=tenure)
+    owned = start(wiring.ports, order).owned
+    table = Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new, owned=owned)
     change = change_before_reading(
         FirstPositions((Position(FLIGHTS, 0, 0),)), {}, Logs(ClusterView("id", {}), {}, {}), table, "now"
     )
-    publish_epoch(wiring.ports, tenure, draft(tenure, "demo", "now", change))
-    assert state(wiring).location == new and read_marker(wiring.ports.files, new) == tenure.state.ledger_id
+    publish_epoch(wiring.ports, owned, draft(owned, "demo", "now", change))
+    assert state(wiring).location == new and read_marker(wiring.ports.files, new) == owned.state.ledger_id
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_another_spelling_of_the_same_address_is_no_change(
     if same:
         refuse_changed_location(written, new)
         return
-    with pytest.raises(Stop, match=re.escape(new)):
+    with pytest.raises(ManualActionRequired, match=re.escape(new)):
         refuse_changed_location(written, new)
 
 
@@ -177,10 +179,10 @@ def test_a_staging_directory_that_cannot_be_cleaned_keeps_its_location(service: 
     stuck = replace(wiring, ports=replace(wiring.ports, files=NothingGoes()))
     old = wiring.map.tables[0].location
     stage(wiring, take(wiring), "2013-01-02")
-    tenure = take(stuck)
+    owned = take(stuck)
     new = moved_wiring(service).map.tables[0].location
-    with pytest.raises(Surprise, match="could not be deleted"):
-        accept_location(stuck.ports, tenure, new)
+    with pytest.raises(AmbiguousOutcome, match="could not be deleted"):
+        accept_location(stuck.ports, owned, new)
     assert state(wiring).location == old and len(staged_in(old)) == 1
     assert accept_location(wiring.ports, take(wiring), new).state.location == new
     assert staged_in(old) == []

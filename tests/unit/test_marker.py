@@ -7,10 +7,10 @@ import pytest
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.errors import Stop
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import owner_marker
-from kafka2hive.service.identity import new_owner, process_of
-from kafka2hive.service.judge import Judge
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import new_owner, process_of
 from tests.unit.cli_ledger import TABLE, local, pending_service
 
 FOREIGN = b'{"ledger":"ffffffffffffffffffffffffffffffff"}'
@@ -20,7 +20,7 @@ def test_a_start_that_judged_nothing_refuses_the_marker_of_another_ledger(tmp_pa
     service = pending_service(tmp_path)
     location = service.wiring.map.tables[0].location
     local(owner_marker(location)).write_bytes(FOREIGN)
-    with pytest.raises(Stop) as stopped:
+    with pytest.raises(ManualActionRequired) as stopped:
         start(service.wiring.ports, StartOrder(service.wiring.paths(TABLE), lambda: None, Owners(new_owner)))
     assert stopped.value.code == "marker.foreign"
     assert not service.final(0).exists() and service.staged(0).exists()
@@ -31,14 +31,14 @@ def test_the_look_before_a_start_refuses_it_too_and_leaves_the_owner_in_place(tm
     wiring, paths = service.wiring, service.wiring.paths(TABLE)
     local(owner_marker(wiring.map.tables[0].location)).write_bytes(FOREIGN)
     before = wiring.ports.files.list(paths.table_directory)
-    judge = Judge(
+    judge = OwnershipCheck(
         wiring.ports,
         wiring.map.storage.ledger_root,
         wiring.processes,
         process_of(new_owner()),
         take_over=True,
     )
-    with pytest.raises(Stop) as stopped:
+    with pytest.raises(ManualActionRequired) as stopped:
         judge.judge(paths, None)
     assert stopped.value.code == "marker.foreign"
     assert wiring.ports.files.list(paths.table_directory) == before
@@ -48,6 +48,6 @@ def test_a_ledger_that_is_gone_while_its_marker_stays_is_not_begun_anew(tmp_path
     service = pending_service(tmp_path)
     paths, location = service.wiring.paths(TABLE), service.wiring.map.tables[0].location
     local(paths.table_directory).rename(tmp_path / "away")
-    with pytest.raises(Stop) as stopped:
+    with pytest.raises(ManualActionRequired) as stopped:
         refuse_vanished_ledger(service.wiring.ports.files, location, paths.table_directory)
     assert stopped.value.code == "ledger.vanished"

@@ -10,20 +10,20 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column
-from kafka2hive.ledger.draft import Change
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.account import Account
+from kafka2hive.ledger.snapshot.draft import Change
 from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task.filled import MOST_KEYS, FilledColumns
 from kafka2hive.pipeline.task.sources import value_schema, value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, manifest_from_json, manifest_to_json
-from kafka2hive.service.columns.never_filled import ColumnWatch, never_filled
-from kafka2hive.service.publishing import Outcome, judge_manifests
-from kafka2hive.service.report import EpochReport, TableReport
-from kafka2hive.service.table import Table
+from kafka2hive.service.run.manifests import Outcome, judge_manifests
+from kafka2hive.service.run.never_filled import ColumnWatch, never_filled
+from kafka2hive.service.run.report import EpochReport, TableReport
+from kafka2hive.service.shared.table_state import Table
 from tests.unit.task_files import table_settings
 
 SETTINGS = replace(
@@ -104,7 +104,9 @@ class Service:
         self.watch = ColumnWatch(self.metrics)
 
     def epoch(self, rows: int, *empty: str) -> None:
-        outcome = Outcome(Change(), Account(), None, None, ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
+        outcome = Outcome(
+            Change(), OffsetAccounting(), None, None, ColumnsSeen(rows, empty, ("$.Title", "$.Year"))
+        )
         report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 

@@ -15,18 +15,18 @@ from typing import cast
 import pytest
 
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.account import Account
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
-from kafka2hive.service.publishing import Outcome
-from kafka2hive.service.report import EpochReport, TableReport
-from kafka2hive.service.table import Table
-from kafka2hive.service.watching import epoch_numbers
+from kafka2hive.service.run.manifests import Outcome
+from kafka2hive.service.run.metrics import epoch_numbers
+from kafka2hive.service.run.report import EpochReport, TableReport
+from kafka2hive.service.shared.table_state import Table
 
 EPOCH = EpochNumbers(
     41,
@@ -89,9 +89,10 @@ def test_a_quiet_epoch_says_only_what_there_is() -> None:
 def test_a_partition_is_overdue_only_where_the_map_names_a_hive(hive: bool, overdue: int) -> None:
     owed = frozenset({HivePartition("d.t", "dt=1", "file:///t/dt=1")})
     table = cast(
-        "Table", SimpleNamespace(name="d.t", open_debts=owed, lag_records=0, aside=None, last_state=None)
+        "Table",
+        SimpleNamespace(name="d.t", open_registrations=owed, lag_records=0, aside=None, last_state=None),
     )
-    outcome = cast("Outcome", SimpleNamespace(total=Account()))
+    outcome = cast("Outcome", SimpleNamespace(total=OffsetAccounting()))
     report = TableReport("d.t", outcome, MoveCounts(), cast("Snapshot", SimpleNamespace(epoch=2)), owed)
     numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), 0.0, hive)
     assert [t.overdue for t in numbers.tables] == [overdue]
@@ -175,7 +176,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_lag_records{table="d.idle"} 5.0',
         "# HELP kafka2hive_freshness_seconds Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
         'kafka2hive_freshness_seconds{table="d.u"} 600.0',
-        'kafka2hive_debts{table="d.t"} 3.0',
+        'kafka2hive_unregistered_partitions{table="d.t"} 3.0',
         "kafka2hive_tables_set_aside 1.0",
         "kafka2hive_epoch_total 1.0",
         'kafka2hive_ledger_epoch{table="d.t"} 7.0',

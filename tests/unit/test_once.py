@@ -9,21 +9,21 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
-from kafka2hive.ledger.alive import ProcessIdentity
-from kafka2hive.model.account import Account, RangeAccount
+from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
-from kafka2hive.service.dump import Dump
-from kafka2hive.service.holding import Holding
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.report import Reporter
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring, wire
-from kafka2hive.service.witness import Witness
+from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.report import Reporter
+from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 from tests.unit.task_files import delivered_as
 
@@ -127,21 +127,25 @@ tables:
     return replace(real, ports=replace(real.ports, clock=Clock()))
 
 
-def make_dump(wiring: Wiring, kafka: Kafka) -> Dump:
+def make_dump(wiring: Wiring, kafka: Kafka) -> EpochLoop:
     return make_dump_and_holding(wiring, kafka)[0]
 
 
-def make_dump_and_holding(wiring: Wiring, kafka: Kafka, once: bool = True) -> tuple[Dump, Holding]:
-    judge = Judge(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False)
-    witness = Witness(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
-    holding = Holding(wiring, judge, witness, Schemas().resolve, lambda _debts: None, lambda _started: None)
+def make_dump_and_holding(wiring: Wiring, kafka: Kafka, once: bool = True) -> tuple[EpochLoop, OwnedTables]:
+    judge = OwnershipCheck(
+        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
+    )
+    witness = LostLedgerCheck(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
+    holding = OwnedTables(
+        wiring, judge, witness, Schemas().resolve, lambda _unregistered: None, lambda _started: None
+    )
     view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
-    return Dump(wiring, view, holding, Reporter(()), slots=1, once=once), holding
+    return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=once), holding
 
 
-def next_epoch(dump: Dump) -> PlannedEpoch:
+def next_epoch(dump: EpochLoop) -> PlannedEpoch:
     """The next one, which is due."""
     epoch = dump.plan()
     assert epoch is not None
@@ -154,13 +158,15 @@ def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
 
 
 def _only_tombstones(index: int, task: TableTask) -> TableManifest:
-    accounts = tuple(RangeAccount(index, r, Account(read=len(r), tombstones=len(r))) for r in task.ranges)
+    accounts = tuple(
+        RangeAccounting(index, r, OffsetAccounting(read=len(r), tombstones=len(r))) for r in task.ranges
+    )
     return TableManifest(
         task.table, index, task.generation, task.epoch, accounts=accounts, delivered=delivered_as(accounts)
     )
 
 
-def run(dump: Dump, epoch: PlannedEpoch) -> None:
+def run(dump: EpochLoop, epoch: PlannedEpoch) -> None:
     """Its tasks end well."""
     dump.on_epoch(epoch.number, only_tombstones(epoch))
 
@@ -189,8 +195,8 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     dump, holding = make_dump_and_holding(wiring, Kafka())
     first = next_epoch(dump)
     table = holding.tables["air.early"]
-    assert table.tenure is not None
-    before = wiring.ports.files.list(table.tenure.directory)
+    assert table.owned is not None
+    before = wiring.ports.files.list(table.owned.directory)
     late = [
         replace(m, generation=m.generation + generation, epoch=m.epoch + epoch)
         for m in only_tombstones(first)
@@ -198,7 +204,7 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
         dump.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
-    assert wiring.ports.files.list(table.tenure.directory) == before
+    assert wiring.ports.files.list(table.owned.directory) == before
 
 
 def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path) -> None:
@@ -225,10 +231,10 @@ def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path
     dump, holding = make_dump_and_holding(wiring, Kafka())
     epoch = next_epoch(dump)
     assert epoch.tasks[0].tables[0].planned_at_ms == wiring.ports.clock.epoch_ms()
-    tenure = holding.tables["air.early"].tenure
-    assert tenure is not None and tenure.generation.owner is not None
-    assert tenure.generation.owner.startswith("elsewhere-42-")
-    assert int(tenure.generation.owner[-16:], 16) < 100
+    owned = holding.tables["air.early"].owned
+    assert owned is not None and owned.generation.owner is not None
+    assert owned.generation.owner.startswith("elsewhere-42-")
+    assert int(owned.generation.owner[-16:], 16) < 100
     assert worked_on[:3] == ["air.early", "air.late", "air.early"]
 
 

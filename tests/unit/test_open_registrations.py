@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.service.recover import Payment, RecoverOrder, recover
-from kafka2hive.service.repair import Repairs
-from kafka2hive.service.table import Table
+from kafka2hive.service.recover.recover import Payment, RecoverOrder, recover
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.table_state import Table
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 from tests.unit.test_once import Kafka, make_dump_and_holding, make_wiring, next_epoch, only_tombstones
 
@@ -16,10 +16,10 @@ FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
 SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
 
 
-def owes(table: Table, *debts: HivePartition) -> None:
+def owes(table: Table, *unregistered: HivePartition) -> None:
     """As if the newest snapshot said so."""
-    assert table.tenure is not None
-    table.tenure = replace(table.tenure, state=replace(table.tenure.state, debts=debts))
+    assert table.owned is not None
+    table.owned = replace(table.owned, state=replace(table.owned.state, unregistered=unregistered))
 
 
 def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
@@ -28,9 +28,9 @@ def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) ->
     table = holding.tables["air.early"]
     owes(table, FIRST, SECOND)
     epoch = next_epoch(dump)
-    dump.debts_paid(frozenset({FIRST}))
+    dump.registered(frozenset({FIRST}))
     dump.on_epoch(epoch.number, only_tombstones(epoch))
-    assert look(wiring.ports.files, table.paths).state.debts == (SECOND,)
+    assert look(wiring.ports.files, table.paths).state.unregistered == (SECOND,)
 
 
 def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Path) -> None:
@@ -40,13 +40,13 @@ def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Pa
     owes(table, FIRST, SECOND)
     epoch = next_epoch(dump)
     dump.on_epoch(epoch.number, only_tombstones(epoch))
-    assert set(look(wiring.ports.files, table.paths).state.debts) == {FIRST, SECOND}
-    dump.debts_paid(frozenset({SECOND}))
-    dump.write_debts()
-    assert look(wiring.ports.files, table.paths).state.debts == (FIRST,)
+    assert set(look(wiring.ports.files, table.paths).state.unregistered) == {FIRST, SECOND}
+    dump.registered(frozenset({SECOND}))
+    dump.record_registrations()
+    assert look(wiring.ports.files, table.paths).state.unregistered == (FIRST,)
 
 
-def _unasked(tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
+def _unasked(owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
     raise AssertionError("nobody asked for a refetch")
 
 
@@ -59,7 +59,10 @@ def _accept_loss(service: Service, registered: bool) -> None:
     repairs = Repairs(service.wiring, _no_kafka, _unasked)  # type: ignore[arg-type]  # never called
     order = RecoverOrder(accept_loss=(service.files[0].final,))
     (table,) = recover(
-        service.wiring, order, lambda debts: Payment(frozenset() if registered else debts), repairs
+        service.wiring,
+        order,
+        lambda unregistered: Payment(frozenset() if registered else unregistered),
+        repairs,
     ).tables
     assert table.error is None
 
@@ -69,11 +72,11 @@ def test_a_repair_keeps_what_is_still_to_be_registered(tmp_path: Path) -> None:
     _accept_loss(service, registered=False)
     state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
     assert [loss.path for loss in state.losses] == [service.files[0].final]
-    assert state.debts == (service.files[1].hive_partition,)
+    assert state.unregistered == (service.files[1].hive_partition,)
 
 
 def test_a_repair_that_reaches_hive_leaves_nothing_to_register(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     _accept_loss(service, registered=True)
     state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
-    assert ([loss.path for loss in state.losses], state.debts) == ([service.files[0].final], ())
+    assert ([loss.path for loss in state.losses], state.unregistered) == ([service.files[0].final], ())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Logs, Resume, Wishes, decide
+from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.errors import ConfigError, ExitCode
@@ -79,12 +79,12 @@ def test_what_a_person_accepts_once_is_resumed_from_then_on(
 ) -> None:
     state, logs = _table(*positions), _logs(ends, dict.fromkeys(ends, topic_id))
     everything = tuple(GapAcceptance(topic) for topic in ("a", "b", "c"))
-    wishes = Wishes(("a", "b", "c"), policy, by_pattern, acceptances=everything)
-    decision = decide(state, logs, wishes)
+    intent = TableIntent(("a", "b", "c"), policy, by_pattern, acceptances=everything)
+    decision = decide(state, logs, intent)
     assert not isinstance(decision, Halt)
     if isinstance(decision, FirstPositions):
         state = _committed(state, decision)
-        decision = decide(state, logs, replace(wishes, acceptances=()))
+        decision = decide(state, logs, replace(intent, acceptances=()))
     assert isinstance(decision, Resume)
     assert {r.topic_partition for r in decision.ranges} == set(logs.latest)
     for found in decision.ranges:
@@ -99,7 +99,7 @@ def test_no_offset_is_passed_over_in_silence(
     ends: dict[str, dict[int, tuple[int, int]]], positions: tuple[Position, ...], policy: StartPolicy
 ) -> None:
     state, logs = _table(*positions), _logs(ends)
-    decision = decide(state, logs, Wishes(("a", "b", "c"), policy))
+    decision = decide(state, logs, TableIntent(("a", "b", "c"), policy))
     known = {p.topic_partition.topic for p in positions}
     expected = set()
     for tp, earliest in logs.earliest.items():
@@ -128,7 +128,9 @@ def test_a_new_topic_gets_positions_for_all_its_partitions_or_for_none(
     logs = _logs(ends)
     silent = data.draw(st.sets(st.sampled_from(sorted(logs.latest)))) if logs.latest else set()
     answered = {tp: mark for tp, mark in logs.latest.items() if tp not in silent}
-    decision = decide(_table(*positions), replace(logs, latest=answered), Wishes(("a", "b", "c"), policy))
+    decision = decide(
+        _table(*positions), replace(logs, latest=answered), TableIntent(("a", "b", "c"), policy)
+    )
     known = {p.topic_partition.topic for p in positions}
     first = {p.topic_partition for p in getattr(decision, "positions", ())}
     for topic in set(ends) - known:
@@ -140,13 +142,13 @@ def test_a_new_topic_gets_positions_for_all_its_partitions_or_for_none(
 
 def test_a_first_start_takes_the_policys_positions() -> None:
     logs = _logs({"a": {0: (5, 9), 1: (0, 0)}})
-    first = decide(_table(), logs, Wishes(("a",), LATEST))
+    first = decide(_table(), logs, TableIntent(("a",), LATEST))
     assert isinstance(first, FirstPositions)
     assert [(p.topic_partition.number, p.start, p.end, p.topic_id) for p in first.positions] == [
         (0, 9, 9, "id"),
         (1, 0, 0, "id"),
     ]
-    first = decide(_table(), logs, Wishes(("a",), EARLIEST))
+    first = decide(_table(), logs, TableIntent(("a",), EARLIEST))
     assert isinstance(first, FirstPositions)
     assert [p.end for p in first.positions] == [5, 0]
 
@@ -155,31 +157,35 @@ def test_a_start_by_time_falls_to_the_logs_end_where_nothing_is_that_new() -> No
     logs = _logs({"a": {0: (0, 9), 1: (0, 4)}})
     at_start = {TopicPartition("a", 0): Watermark(7), TopicPartition("a", 1): Watermark(-1)}
     policy = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=1)
-    first = decide(_table(), replace(logs, at_start=at_start), Wishes(("a",), policy))
+    first = decide(_table(), replace(logs, at_start=at_start), TableIntent(("a",), policy))
     assert isinstance(first, FirstPositions)
     assert [p.end for p in first.positions] == [7, 4]
     del at_start[TopicPartition("a", 1)]
-    waiting = decide(_table(), replace(logs, at_start=at_start), Wishes(("a",), policy))
+    waiting = decide(_table(), replace(logs, at_start=at_start), TableIntent(("a",), policy))
     assert isinstance(waiting, Resume) and waiting.ranges == () and "not begun" in waiting.warnings[0]
 
 
 def test_explicit_offsets_must_be_there_for_every_partition_and_lie_in_the_log() -> None:
     logs = _logs({"a": {0: (5, 9), 1: (5, 9), 2: (5, 9)}})
     policy = StartPolicy(StartKind.OFFSETS, offsets=(("a", 0, 6), ("a", 1, 10)))
-    decision = decide(_table(), logs, Wishes(("a",), policy))
+    decision = decide(_table(), logs, TableIntent(("a",), policy))
     assert isinstance(decision, Halt)
     assert [p.code for p in decision.problems] == ["kafka.start_offset_outside", "kafka.start_offset_missing"]
     assert "[5, 9)" in decision.problems[0].message and "a-2" in decision.problems[1].message
 
 
 def test_a_partition_that_appears_later_begins_at_zero() -> None:
-    decision = decide(_table(_at("a", 0, 3)), _logs({"a": {0: (0, 3), 1: (0, 8)}}), Wishes(("a",), LATEST))
+    decision = decide(
+        _table(_at("a", 0, 3)), _logs({"a": {0: (0, 3), 1: (0, 8)}}), TableIntent(("a",), LATEST)
+    )
     assert isinstance(decision, FirstPositions)
     assert [(p.topic_partition.number, p.end) for p in decision.positions] == [(1, 0)]
 
 
 def test_a_partition_that_appears_later_without_its_beginning_is_a_gap() -> None:
-    decision = decide(_table(_at("a", 0, 3)), _logs({"a": {0: (0, 3), 1: (4, 8)}}), Wishes(("a",), LATEST))
+    decision = decide(
+        _table(_at("a", 0, 3)), _logs({"a": {0: (0, 3), 1: (4, 8)}}), TableIntent(("a",), LATEST)
+    )
     assert _only_problem(decision) == "kafka.offsets_lost"
     assert isinstance(decision, Halt)
     assert decision.problems[0].range == OffsetRange(TopicPartition("a", 1), 0, 4)
@@ -187,19 +193,19 @@ def test_a_partition_that_appears_later_without_its_beginning_is_a_gap() -> None
 
 def test_a_topic_that_newly_matches_the_pattern_begins_at_its_earliest() -> None:
     logs = _logs({"a": {0: (0, 3)}, "b": {0: (4, 8)}})
-    decision = decide(_table(_at("a", 0, 3)), logs, Wishes(("a", "b"), LATEST, by_pattern=True))
+    decision = decide(_table(_at("a", 0, 3)), logs, TableIntent(("a", "b"), LATEST, by_pattern=True))
     assert isinstance(decision, FirstPositions)
     assert [(str(p.topic_partition), p.end) for p in decision.positions] == [("b-0", 4)]
 
 
 def test_a_topic_made_while_the_service_runs_is_read_from_its_beginning_whatever_the_policy() -> None:
-    decision = decide(_table(), _logs({"a": {0: (0, 3)}}), Wishes(("a",), LATEST, born_later=("a",)))
+    decision = decide(_table(), _logs({"a": {0: (0, 3)}}), TableIntent(("a",), LATEST, born_later=("a",)))
     assert isinstance(decision, FirstPositions) and decision.positions[0].end == 0
 
 
 def test_a_topic_added_to_the_list_begins_by_the_policy() -> None:
     logs = _logs({"a": {0: (0, 3)}, "b": {0: (4, 8)}})
-    decision = decide(_table(_at("a", 0, 3)), logs, Wishes(("a", "b"), LATEST))
+    decision = decide(_table(_at("a", 0, 3)), logs, TableIntent(("a", "b"), LATEST))
     assert isinstance(decision, FirstPositions)
     assert [(str(p.topic_partition), p.end) for p in decision.positions] == [("b-0", 8)]
 
@@ -207,13 +213,13 @@ def test_a_topic_added_to_the_list_begins_by_the_policy() -> None:
 def test_a_recreated_topic_stops_with_both_ids_and_begins_anew_when_accepted() -> None:
     state = _table(_at("a", 0, 7, "old"), _at("a", 5, 2, "old"))
     logs = _logs({"a": {0: (0, 3), 1: (2, 2)}}, {"a": "new"})
-    decision = decide(state, logs, Wishes(("a",), LATEST))
+    decision = decide(state, logs, TableIntent(("a",), LATEST))
     assert _only_problem(decision) == "kafka.topic_recreated"
     assert isinstance(decision, Halt)
     assert "old" in decision.problems[0].message and "new" in decision.problems[0].message
-    one = Wishes(("a",), LATEST, acceptances=(GapAcceptance("a", 0),))
+    one = TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),))
     assert isinstance(decide(state, logs, one), Halt), "all partitions or none"
-    accepted = decide(state, logs, Wishes(("a",), LATEST, acceptances=(GapAcceptance("a"),)))
+    accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a"),)))
     assert isinstance(accepted, FirstPositions)
     assert [(p.topic_partition.number, p.end, p.topic_id) for p in accepted.positions] == [
         (0, 0, "new"),
@@ -226,36 +232,36 @@ def test_a_recreated_topic_stops_with_both_ids_and_begins_anew_when_accepted() -
 @pytest.mark.parametrize("ids", [("-", "new"), ("old", "-")])
 def test_an_unknown_topic_id_says_nothing(ids: tuple[str, str]) -> None:
     decision = decide(
-        _table(_at("a", 0, 1, ids[0])), _logs({"a": {0: (0, 3)}}, {"a": ids[1]}), Wishes(("a",), LATEST)
+        _table(_at("a", 0, 1, ids[0])), _logs({"a": {0: (0, 3)}}, {"a": ids[1]}), TableIntent(("a",), LATEST)
     )
     assert decision == Resume((OffsetRange(TopicPartition("a", 0), 1, 3),))
 
 
 def test_another_cluster_stops_the_table() -> None:
     decision = decide(
-        _table(_at("a", 0, 1)), _logs({"a": {0: (0, 3)}}, cluster_id="d"), Wishes(("a",), LATEST)
+        _table(_at("a", 0, 1)), _logs({"a": {0: (0, 3)}}, cluster_id="d"), TableIntent(("a",), LATEST)
     )
     assert _only_problem(decision) == "kafka.cluster_changed"
 
 
 def test_a_log_that_ends_before_the_position_stops_and_goes_on_at_its_end_when_accepted() -> None:
     state, logs = _table(_at("a", 0, 9)), _logs({"a": {0: (0, 6)}})
-    decision = decide(state, logs, Wishes(("a",), LATEST))
+    decision = decide(state, logs, TableIntent(("a",), LATEST))
     assert _only_problem(decision) == "kafka.log_truncated"
     assert isinstance(decision, Halt)
     assert decision.problems[0].range == OffsetRange(TopicPartition("a", 0), 6, 9)
-    accepted = decide(state, logs, Wishes(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
+    accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
     assert isinstance(accepted, FirstPositions)
     assert accepted.positions[0].end == 6 and "[6, 9)" in accepted.gaps[0].reason
 
 
 def test_an_acceptance_up_to_an_offset_does_not_cover_a_gap_that_has_grown() -> None:
     state = _table(_at("a", 0, 2))
-    wishes = Wishes(("a",), LATEST, acceptances=(GapAcceptance("a", 0, 5),))
-    fits = decide(state, _logs({"a": {0: (5, 9)}}), wishes)
+    intent = TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0, 5),))
+    fits = decide(state, _logs({"a": {0: (5, 9)}}), intent)
     assert isinstance(fits, FirstPositions)
     assert fits.gaps[0].range == OffsetRange(TopicPartition("a", 0), 2, 5)
-    assert _only_problem(decide(state, _logs({"a": {0: (6, 9)}}), wishes)) == "kafka.offsets_lost"
+    assert _only_problem(decide(state, _logs({"a": {0: (6, 9)}}), intent)) == "kafka.offsets_lost"
 
 
 @pytest.mark.parametrize(("now", "log_epoch"), [(4, 4), (2, 4), (3, 2)])
@@ -264,22 +270,22 @@ def test_a_log_written_anew_below_the_position_stops(now: int, log_epoch: int) -
     logs = _logs({"a": {0: (0, 9)}})
     logs = replace(logs, latest={tp: Watermark(9, log_epoch)}, last_read={tp: now})
     state = _table(_at("a", 0, 9, epoch=3))
-    decision = decide(state, logs, Wishes(("a",), LATEST))
+    decision = decide(state, logs, TableIntent(("a",), LATEST))
     assert _only_problem(decision) == "kafka.log_rewritten"
-    accepted = decide(state, logs, Wishes(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
+    accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
     assert isinstance(accepted, FirstPositions)
-    assert isinstance(decide(_committed(state, accepted), logs, Wishes(("a",), LATEST)), Resume)
+    assert isinstance(decide(_committed(state, accepted), logs, TableIntent(("a",), LATEST)), Resume)
 
 
 def test_a_newer_leader_alone_is_no_reason_to_stop() -> None:
     tp = TopicPartition("a", 0)
     logs = replace(_logs({"a": {0: (0, 9)}}), latest={tp: Watermark(9, 7)}, last_read={tp: 3})
-    assert isinstance(decide(_table(_at("a", 0, 5, epoch=3)), logs, Wishes(("a",), LATEST)), Resume)
+    assert isinstance(decide(_table(_at("a", 0, 5, epoch=3)), logs, TableIntent(("a",), LATEST)), Resume)
 
 
 def test_what_vanished_keeps_its_position_and_is_only_warned_about() -> None:
     state = _table(_at("a", 0, 3), _at("a", 1, 4), _at("gone", 0, 5))
-    decision = decide(state, _logs({"a": {0: (0, 3)}}), Wishes(("a", "gone"), LATEST))
+    decision = decide(state, _logs({"a": {0: (0, 3)}}), TableIntent(("a", "gone"), LATEST))
     assert isinstance(decision, Resume)
     assert [str(r.topic_partition) for r in decision.ranges] == ["a-0"]
     assert any("a-1" in w and "4" in w for w in decision.warnings) and any(
@@ -291,7 +297,7 @@ def test_a_stop_names_the_table_every_problem_and_the_way_on() -> None:
     decision = decide(
         _table(_at("a", 0, 1), _at("b", 0, 9)),
         _logs({"a": {0: (2, 3)}, "b": {0: (0, 3)}}),
-        Wishes(("a", "b"), LATEST),
+        TableIntent(("a", "b"), LATEST),
     )
     assert isinstance(decision, Halt)
     error = stop("db.t", decision.problems)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.rebuild import Place, Rebuilt, rebuild
-from kafka2hive.ledger.rebuild_tasks import FoundFile
-from kafka2hive.model.account import Account
-from kafka2hive.model.errors import Stop
+from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
+from kafka2hive.ledger.repair.tasks import FoundFile
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
 from tests.unit.task_files import LEDGER, offsets
 
@@ -49,7 +49,9 @@ class Table:
             ]
             left = [left[0] - share[0], left[1] - share[1]]
             read = sum(share)
-            shares.append(Account(read=read, written=share[0], dead_lettered=share[1], absent=len(r) - read))
+            shares.append(
+                OffsetAccounting(read=read, written=share[0], dead_lettered=share[1], absent=len(r) - read)
+            )
         made = []
         counts = [(FileKind.DATA, n) for n in rows] + [(FileKind.DEAD_LETTER, letters)] * bool(letters)
         for number, (kind, count) in enumerate(counts):
@@ -90,8 +92,8 @@ class Table:
         assert audit_history(history) == ()
         return result
 
-    def stop(self, *accepted: OffsetRange) -> Stop:
-        with pytest.raises(Stop) as stopped:
+    def stop(self, *accepted: OffsetRange) -> ManualActionRequired:
+        with pytest.raises(ManualActionRequired) as stopped:
             rebuild(PLACE, self.files, lambda r: r in accepted)
         return stopped.value
 
@@ -119,7 +121,7 @@ def test_whole_files_give_the_whole_ledger_under_names_never_used(table: Table) 
     assert ends(result) == {"t-0": (0, 20), "t-1": (0, 12)}
     assert (result.final.ledger_id, result.final.generation, result.final.epoch) == (LEDGER, 2, 3)
     assert {f.final for f in result.final.files} == {f.path for f in table.files}
-    assert set(result.final.debts) == {f.hive_partition for f in result.final.files}
+    assert set(result.final.unregistered) == {f.hive_partition for f in result.final.files}
     assert sum(a.account.dead_lettered for a in result.final.accounts) == 1
     assert (result.pending, result.unproven) == (None, ())
 

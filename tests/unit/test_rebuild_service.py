@@ -12,24 +12,24 @@ import pytest
 
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.ports import Patience
+from kafka2hive.ledger.ports import RetryPolicy
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.account import Account
-from kafka2hive.model.errors import ServiceUnavailable, Stop, Surprise
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.identity import new_owner
-from kafka2hive.service.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover import RecoverOrder
-from kafka2hive.service.recovering import rebuild_and_recover
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
+from kafka2hive.service.recover.recover import RecoverOrder
+from kafka2hive.service.recover.recovering import rebuild_and_recover
+from kafka2hive.service.shared.process import new_owner
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.unit.cli_ledger import READ, TABLE, Service, local, pending_service
@@ -42,10 +42,10 @@ def go_on(service: Service, epochs: int) -> None:
     """A start and so many epochs without files; a start archives all but the newest snapshots."""
     wiring = service.wiring
     order = StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner), keep=KEEP)
-    tenure = start(wiring.ports, order).tenure
+    owned = start(wiring.ports, order).owned
     for _ in range(epochs):
-        snapshot = draft(tenure, wiring.map.service, wiring.ports.clock.now(), Change())
-        tenure = publish_epoch(wiring.ports, tenure, snapshot).tenure
+        snapshot = draft(owned, wiring.map.service, wiring.ports.clock.now(), Change())
+        owned = publish_epoch(wiring.ports, owned, snapshot).owned
 
 
 def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
@@ -56,7 +56,7 @@ def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
     name = parsed[0]
     ledger = read_marker(service.wiring.ports.files, service.wiring.map.tables[0].location)
     assert ledger is not None
-    accounts = (Account(read=READ, written=READ, bytes=300),)
+    accounts = (OffsetAccounting(read=READ, written=READ, bytes=300),)
     where = (name.generation, name.epoch, name.task, f"attempt-{name.epoch}")
     footer = Footer(file.kind, ledger, TABLE, *where, 0, (taken,), READ, file.hive_partition, accounts)
     schema = pa.schema([("n", pa.int64())], metadata=footer.metadata())
@@ -140,8 +140,8 @@ class Unclear(LocalFileSystem):
 
 
 def unclear(service: Service, done: bool, silent: int) -> Wiring:
-    patience = Patience(attempts=4, first=0.01)
-    ports = replace(service.wiring.ports, files=Unclear(done, silent), patience=patience)
+    retry_policy = RetryPolicy(attempts=4, first=0.01)
+    ports = replace(service.wiring.ports, files=Unclear(done, silent), retry_policy=retry_policy)
     return replace(service.wiring, ports=ports)
 
 
@@ -156,7 +156,7 @@ def test_a_rename_without_an_answer_is_asked_about_until_there_is_one(
 
 
 def test_where_nothing_answers_any_more_a_rebuilding_ends_unclear(lost_ledger: Service) -> None:
-    with pytest.raises(Surprise):
+    with pytest.raises(AmbiguousOutcome):
         rebuilt(unclear(lost_ledger, done=True, silent=99))
 
 
@@ -173,14 +173,14 @@ def test_a_ledger_that_another_rebuilding_made_is_not_taken_for_ones_own(lost_le
                 raise
 
     wiring = replace(wiring, ports=replace(wiring.ports, files=Overtaken(done=False, silent=1)))
-    with pytest.raises(Stop, match="nothing is rebuilt over a ledger"):
+    with pytest.raises(ManualActionRequired, match="nothing is rebuilt over a ledger"):
         rebuilt(wiring)
 
 
 def test_where_a_ledger_is_there_nothing_is_read_and_nothing_is_planned(lost_ledger: Service) -> None:
     rebuilt(lost_ledger.wiring)
     unread = replace(lost_ledger.wiring, map=replace(lost_ledger.wiring.map, tables=()))
-    with pytest.raises(Stop, match="nothing is rebuilt over a ledger"):
+    with pytest.raises(ManualActionRequired, match="nothing is rebuilt over a ledger"):
         rebuild_ledger(unread, TABLE, (), plan_only=True, take_over=True, kafka=_no_kafka)
 
 
@@ -225,7 +225,7 @@ def test_a_delayed_promote_between_the_two_listings_is_seen(lost_ledger: Service
 def test_a_promote_that_lands_after_both_listings_means_rebuild_again(lost_ledger: Service) -> None:
     wiring, final = with_delayed_promote(lost_ledger, "both")
 
-    with pytest.raises(Surprise) as moved:
+    with pytest.raises(AmbiguousOutcome) as moved:
         rebuilt(wiring)
 
     assert moved.value.code == "rebuild.moving"

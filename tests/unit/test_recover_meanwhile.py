@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
-from kafka2hive.service.pending import pending_files
-from kafka2hive.service.recover import RecoveredTable, RecoverOrder, recover
-from kafka2hive.service.registration.forget import Payment
-from kafka2hive.service.repair import Repairs
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.conditions.pending import pending_files
+from kafka2hive.service.recover.forget import Payment
+from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, recover
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
 from tests.unit.cli_ledger import CONTENT, TABLE, Service, pending_service
@@ -57,14 +57,14 @@ class Fetched:
         self.wiring = wiring
         self.times = 0
 
-    def __call__(self, tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
+    def __call__(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         self.times += 1
         name = DataFileName(
             bucket_slug(lost.hive_partition.path),
             lost.task,
-            tenure.state.ledger_id[:8],
-            tenure.generation.number,
-            tenure.next_epoch,
+            owned.state.ledger_id[:8],
+            owned.generation.number,
+            owned.next_epoch,
             f"{self.times + 100:032x}",
             "parquet",
         )

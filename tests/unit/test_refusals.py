@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.ports import Patience, log
+from kafka2hive.ledger.ports import RetryPolicy, log
 from kafka2hive.model.errors import TableError
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.refusals import SILENT_SECONDS, OncePerRefusal
@@ -93,7 +93,7 @@ def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: P
 
     wiring = make_wiring(tmp_path)
     files: Any = ReadOnly()
-    ports = replace(wiring.ports, files=files, patience=Patience(blocked=0.0))
+    ports = replace(wiring.ports, files=files, retry_policy=RetryPolicy(blocked=0.0))
     with pytest.raises(TableError) as refused:
         init(ports, wiring.paths(TABLE), "demo", "file:///t")
     assert refused.value.code == "storage.blocked"

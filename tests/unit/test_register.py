@@ -1,4 +1,4 @@
-"""Rule R8: every debt ends as paid, to be tried again, refused or misplaced; Hive's trouble is never raised."""
+"""Rule R8: every pending registration ends as paid, to be tried again, refused or misplaced; Hive's trouble is never raised."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.publish.register import register
 
 
-def _debt(path: str, table: str = "d.t") -> HivePartition:
+def _registration(path: str, table: str = "d.t") -> HivePartition:
     return HivePartition(table, path, f"hdfs://n/{table}/{path}")
 
 
@@ -43,30 +43,34 @@ class Hive:
         self.calls += 1
 
 
-_debts = st.sets(
+_unregistered = st.sets(
     st.builds(
-        _debt, st.integers(0, 8).map(lambda n: f"dt={n}") | st.just(""), st.sampled_from(["d.t", "d.u"])
+        _registration,
+        st.integers(0, 8).map(lambda n: f"dt={n}") | st.just(""),
+        st.sampled_from(["d.t", "d.u"]),
     )
 )
 
 
-@given(_debts, st.data())
+@given(_unregistered, st.data())
 def test_every_debt_is_sorted_once_and_refused_ones_do_not_hold_up_the_others(
-    debts: set[HivePartition], data: st.DataObject
+    unregistered: set[HivePartition], data: st.DataObject
 ) -> None:
-    bad = data.draw(st.sets(st.sampled_from(sorted(debts)))) if debts else set()
-    bad = {debt for debt in bad if debt.path}
+    bad = data.draw(st.sets(st.sampled_from(sorted(unregistered)))) if unregistered else set()
+    bad = {partition for partition in bad if partition.path}
     calls = data.draw(st.none() | st.integers(0, 20))
     hive = Hive(bad, calls)
-    found = register(hive, debts)
-    parts = [found.paid, found.failed_unavailable, set(found.refused), set(found.misplaced)]
-    assert sum(map(len, parts)) == len(debts) and set().union(*parts) == debts
-    assert found.open_debts == debts - found.paid
+    found = register(hive, unregistered)
+    parts = [found.registered, found.failed_unavailable, set(found.refused), set(found.misplaced)]
+    assert sum(map(len, parts)) == len(unregistered) and set().union(*parts) == unregistered
+    assert found.open_registrations == unregistered - found.registered
     assert set(found.refused) <= bad
-    for paid in found.paid:
-        assert not paid.path or hive.registered[paid.table, paid.path] == paid.location
+    for registered in found.registered:
+        assert (
+            not registered.path or hive.registered[registered.table, registered.path] == registered.location
+        )
     if calls is None:
-        assert set(found.refused) == bad and found.paid == debts - bad and not found.outage
+        assert set(found.refused) == bad and found.registered == unregistered - bad and not found.outage
     else:
         assert bool(found.outage) >= bool(found.failed_unavailable)
 
@@ -78,37 +82,43 @@ def test_a_server_that_is_away_is_asked_once() -> None:
             raise MetastoreUnavailable("no answer within 60 s")
 
     hive = Away()
-    debts = {_debt(f"dt={n}", table) for n in range(5) for table in ("d.t", "d.u")}
-    found = register(hive, debts)
-    assert hive.calls == 1 and found.failed_unavailable == debts and found.outage == "no answer within 60 s"
+    unregistered = {_registration(f"dt={n}", table) for n in range(5) for table in ("d.t", "d.u")}
+    found = register(hive, unregistered)
+    assert (
+        hive.calls == 1
+        and found.failed_unavailable == unregistered
+        and found.outage == "no answer within 60 s"
+    )
 
 
 def test_a_partition_that_lies_elsewhere_is_told_with_its_place() -> None:
     hive = Hive()
     hive.registered["d.t", "dt=1"] = "hdfs://n/other"
-    found = register(hive, {_debt("dt=1"), _debt("dt=2")})
-    assert found.misplaced == {_debt("dt=1"): "hdfs://n/other"} and found.paid == {_debt("dt=2")}
+    found = register(hive, {_registration("dt=1"), _registration("dt=2")})
+    assert found.misplaced == {_registration("dt=1"): "hdfs://n/other"} and found.registered == {
+        _registration("dt=2")
+    }
 
 
 def test_the_place_is_compared_once_a_run() -> None:
     hive = Hive()
-    debts = {_debt("dt=1"), _debt("dt=2")}
-    first = register(hive, {_debt("dt=1")})
-    register(hive, debts, checked=first.paid)
-    assert sorted(hive.asked) == [_debt("dt=1"), _debt("dt=2")]
+    unregistered = {_registration("dt=1"), _registration("dt=2")}
+    first = register(hive, {_registration("dt=1")})
+    register(hive, unregistered, checked=first.registered)
+    assert sorted(hive.asked) == [_registration("dt=1"), _registration("dt=2")]
 
 
 def test_paying_twice_changes_nothing() -> None:
     hive = Hive()
-    first = register(hive, {_debt("dt=1"), _debt("")})
+    first = register(hive, {_registration("dt=1"), _registration("")})
     before = dict(hive.registered)
-    assert register(hive, {_debt("dt=1"), _debt("")}) == first and hive.registered == before
+    assert register(hive, {_registration("dt=1"), _registration("")}) == first and hive.registered == before
 
 
 def test_more_debts_than_fit_into_one_statement_are_all_registered() -> None:
     hive = Hive()
-    debts = {_debt(f"dt={n:03d}") for n in range(403)}
-    assert register(hive, debts).paid == debts
+    unregistered = {_registration(f"dt={n:03d}") for n in range(403)}
+    assert register(hive, unregistered).registered == unregistered
     assert len(hive.registered) == 403
 
 
@@ -118,5 +128,5 @@ def test_a_partition_that_is_dropped_meanwhile_stays_to_be_registered() -> None:
             self.registered.pop((partition.table, partition.path), None)
             return super().location(partition)
 
-    found = register(Dropping(), {_debt("dt=1")})
-    assert found.paid == frozenset() and found.open_debts == {_debt("dt=1")}
+    found = register(Dropping(), {_registration("dt=1")})
+    assert found.registered == frozenset() and found.open_registrations == {_registration("dt=1")}

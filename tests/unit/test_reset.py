@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.codec import encode
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker, refuse_vanished_ledger
-from kafka2hive.ledger.ports import Patience
-from kafka2hive.ledger.reset import put_files_away
+from kafka2hive.ledger.ports import RetryPolicy
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.repair.reset import put_files_away
+from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ConfigError, Fenced, ServiceUnavailable, Stop
+from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.layout import base_name
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.moving.group import ConsumerGroup
-from kafka2hive.service.moving.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.recover.consumer_group import ConsumerGroup
+from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileWriter, OutcomeUnknown
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
@@ -96,9 +96,9 @@ def assert_started_over(wiring: Wiring, kafka: Kafka, old: str, finals: list[str
     assert (local(location) / "_SUCCESS").exists()
     assert kafka.offsets == {FLIGHTS: 0}
     init(wiring.ports, paths, wiring.map.service, location)
-    tenure = take(wiring)
-    assert tenure.state.ledger_id != old and tenure.state.positions == ()
-    assert read_marker(wiring.ports.files, location) == tenure.state.ledger_id
+    owned = take(wiring)
+    assert owned.state.ledger_id != old and owned.state.positions == ()
+    assert read_marker(wiring.ports.files, location) == owned.state.ledger_id
 
 
 @pytest.mark.parametrize("move", [False, True])
@@ -244,7 +244,7 @@ def assert_guarded(wiring: Wiring, old: str) -> bool:
         assert look(wiring.ports.files, wiring.paths(TABLE)).state.ledger_id == old
     except NoLedger:
         assert read_marker(wiring.ports.files, wiring.map.tables[0].location) is None
-    except Stop as stop:
+    except ManualActionRequired as stop:
         assert stop.code == "ledger.generations" and "kafka2hive reset" in stop.remedy
         return True
     return False
@@ -274,7 +274,7 @@ def test_a_ledger_that_was_put_back_meanwhile_is_left_alone(service: Service, tm
     (local(wiring.paths(TABLE).table_directory) / generation.name).mkdir()
     local(service.files[0].hive_partition.location).mkdir()  # its data
     before = tree(tmp_path)
-    with pytest.raises(Stop, match=r"reset of air\.flights put the ledger away") as stop:
+    with pytest.raises(ManualActionRequired, match=r"reset of air\.flights put the ledger away") as stop:
         start_over(wiring, Kafka(), move=True)
     assert stop.value.code == "reset.conflict" and tree(tmp_path) == before
 
@@ -310,10 +310,10 @@ def test_what_a_zombie_makes_again_is_joined_to_what_was_moved(service: Service)
 def test_other_tables_of_the_service_keep_their_share_of_the_group(service: Service) -> None:
     wiring, kafka = service.wiring, Kafka({FLIGHTS: 15})
     rule = wiring.map.tables[0]
-    tenure = take(wiring)
-    other = local(wiring.paths("air.copy").table_directory) / tenure.generation.name
+    owned = take(wiring)
+    other = local(wiring.paths("air.copy").table_directory) / owned.generation.name
     other.mkdir(parents=True)
-    (other / "e000002.final").write_bytes(encode(replace(tenure.state, table="air.copy")))
+    (other / "e000002.final").write_bytes(encode(replace(owned.state, table="air.copy")))
     two = replace(wiring, map=replace(wiring.map, tables=(rule, replace(rule, table="air.copy"))))
     assert start_over(two, kafka, move=False).plan.group_moves == ()
     assert kafka.offsets == {FLIGHTS: 15}
@@ -353,7 +353,7 @@ class Unclear(LocalFileSystem):
 def test_lost_answers_are_looked_at(service: Service, done: bool) -> None:
     wiring, kafka = service.wiring, Kafka()
     old = look(wiring.ports.files, wiring.paths(TABLE)).state.ledger_id
-    ports = replace(wiring.ports, files=Unclear(done), patience=Patience(first=0.0))
+    ports = replace(wiring.ports, files=Unclear(done), retry_policy=RetryPolicy(first=0.0))
     assert start_over(replace(wiring, ports=ports), kafka, move=True).done
     finals = [f"dt=2013-01-01/{base_name(f.final)}" for f in service.files]
     assert_started_over(wiring, kafka, old, finals, move=True)

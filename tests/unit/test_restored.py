@@ -9,19 +9,19 @@ import pytest
 
 from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.views import ClusterView, TopicView
-from kafka2hive.ledger.codec import encode
-from kafka2hive.ledger.draft import Change, draft
 from kafka2hive.ledger.epoch import publish_epoch
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.restored import refuse_older_ledger
-from kafka2hive.model.errors import ServiceUnavailable, Stop
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.repair.restored import refuse_older_ledger
+from kafka2hive.ledger.snapshot.codec import encode
+from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import REBUILT, AcceptedGap
-from kafka2hive.service.routes import routed_tables
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring
-from kafka2hive.service.witness import Witness
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, FileStatus, write_file
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
@@ -56,14 +56,14 @@ def judged(wiring: Wiring) -> None:
 def test_a_ledger_at_work_is_the_newest_one_at_every_step(service: Service) -> None:
     wiring = service.wiring
     judged(wiring)
-    tenure = take(wiring)
+    owned = take(wiring)
     for day in ("2013-01-02", "2013-01-10", "2013-01-09"):
         judged(wiring)
-        tenure = epoch(wiring, tenure, day)
+        owned = epoch(wiring, owned, day)
         judged(wiring)
-        stage(wiring, tenure, day)  # of an epoch that is never committed
+        stage(wiring, owned, day)  # of an epoch that is never committed
         judged(wiring)
-    tenure = take(wiring)
+    owned = take(wiring)
     judged(wiring)
 
 
@@ -75,12 +75,12 @@ def test_an_older_ledger_stops_and_nothing_is_touched(
     service: Service, tmp_path: Path, days: list[str], restarts: int
 ) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
+    owned = take(wiring)
     backup = Backup(wiring, tmp_path)
     for _ in range(restarts):
-        tenure = take(wiring)
+        owned = take(wiring)
     for day in days:
-        tenure = epoch(wiring, tenure, day)
+        owned = epoch(wiring, owned, day)
     backup.put_back()
     before = tree(tmp_path)
     for _ in range(3):
@@ -96,12 +96,12 @@ def test_the_hive_partitions_of_the_newest_snapshot_are_looked_at_too(
     service: Service, tmp_path: Path
 ) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
-    wiring.ports.files.mkdirs(join(tenure.state.location, "dt=2099-12-31"))
+    owned = take(wiring)
+    wiring.ports.files.mkdirs(join(owned.state.location, "dt=2099-12-31"))
     backup = Backup(wiring, tmp_path)
-    epoch(wiring, tenure, "2013-01-01")
+    epoch(wiring, owned, "2013-01-01")
     backup.put_back()
-    with pytest.raises(Stop, match="dt=2013-01-01/"):
+    with pytest.raises(ManualActionRequired, match="dt=2013-01-01/"):
         judged(wiring)
 
 
@@ -112,17 +112,17 @@ def test_staged_files_of_a_later_generation_stop_too(service: Service, tmp_path:
     stage(wiring, take(wiring), "2013-01-02")
     judged(wiring)
     backup.put_back()
-    with pytest.raises(Stop, match=r"generation 2, epoch 2, but .* generation 3, epoch 3"):
+    with pytest.raises(ManualActionRequired, match=r"generation 2, epoch 2, but .* generation 3, epoch 3"):
         judged(wiring)
 
 
 def test_files_of_another_ledger_prove_nothing(service: Service) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
+    owned = take(wiring)
     name = DataFileName("dt=2013-01-01", 0, "0" * 8, 99, 99, "0" * 32, "parquet")
-    assert name.ledger != ledger_tag(tenure.state.ledger_id)
+    assert name.ledger != ledger_tag(owned.state.ledger_id)
     write_file(
-        wiring.ports.files, join(staging_directory(tenure.state.location), name.in_state("pending")), b""
+        wiring.ports.files, join(staging_directory(owned.state.location), name.in_state("pending")), b""
     )
     judged(wiring)
 
@@ -131,9 +131,9 @@ def test_digits_of_other_scripts_in_directory_names_are_compared_as_text(
     service: Service, tmp_path: Path
 ) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
+    owned = take(wiring)
     for name in ("dt=7000١", "dt=7000-1", "dt=7000"):
-        wiring.ports.files.mkdirs(join(tenure.state.location, name))
+        wiring.ports.files.mkdirs(join(owned.state.location, name))
     judged(wiring)
 
 
@@ -141,12 +141,12 @@ def test_a_directory_that_is_no_hive_partition_does_not_hide_the_newest_one(
     service: Service, tmp_path: Path
 ) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
-    wiring.ports.files.mkdirs(join(tenure.state.location, "zz_backup"))
+    owned = take(wiring)
+    wiring.ports.files.mkdirs(join(owned.state.location, "zz_backup"))
     backup = Backup(wiring, tmp_path)
-    epoch(wiring, tenure, "2013-02-01")
+    epoch(wiring, owned, "2013-02-01")
     backup.put_back()
-    with pytest.raises(Stop, match="dt=2013-02-01/"):
+    with pytest.raises(ManualActionRequired, match="dt=2013-02-01/"):
         judged(wiring)
 
 
@@ -163,8 +163,8 @@ def test_a_directory_that_may_not_be_listed_is_skipped_with_a_warning(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
-    wiring.ports.files.mkdirs(join(tenure.state.location, "dt=foreign"))
+    owned = take(wiring)
+    wiring.ports.files.mkdirs(join(owned.state.location, "dt=foreign"))
     judged(replace(wiring, ports=replace(wiring.ports, files=Closed())))
     assert "dt=foreign" in caplog.text
 
@@ -191,7 +191,7 @@ def tables(wiring: Wiring) -> list[Table]:
 
 def ask(wiring: Wiring, group: Group) -> None:
     found = tables(wiring)
-    witness = Witness(group, "g", wiring)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(group, "g", wiring)  # type: ignore[arg-type]  # a fake
     for table in found:
         witness.refuse_older_ledger(table, found)
     assert group.asked == 1, "the group is asked once a run"
@@ -203,7 +203,7 @@ def test_a_group_behind_the_ledger_or_level_with_it_is_right(service: Service) -
 
 
 def test_a_group_beyond_the_ledger_stops_with_both_positions(service: Service) -> None:
-    with pytest.raises(Stop, match="flights-0@15, but group g has read it up to 16") as stop:
+    with pytest.raises(ManualActionRequired, match="flights-0@15, but group g has read it up to 16") as stop:
         ask(service.wiring, Group(16))
     assert stop.value.code == "ledger.restored"
     assert "--reset-offsets --to-offset 15" in stop.value.remedy
@@ -217,9 +217,9 @@ def with_copy(wiring: Wiring, end: int = 20, owner: str = "demo") -> tuple[Wirin
     shutil.copytree(ledgers, ledgers.with_name("air.copy"))
     for snapshot in ledgers.with_name("air.copy").rglob("e*.*"):
         snapshot.unlink()
-    tenure = take(wiring)
+    owned = take(wiring)
     (directory,) = ledgers.with_name("air.copy").iterdir()
-    state = replace(tenure.state, table="air.copy", service=owner, positions=(Position(FLIGHTS, end, end),))
+    state = replace(owned.state, table="air.copy", service=owner, positions=(Position(FLIGHTS, end, end),))
     path = directory / f"e{state.epoch:06d}.final"
     path.write_bytes(encode(state))
     return two, path
@@ -228,7 +228,7 @@ def with_copy(wiring: Wiring, end: int = 20, owner: str = "demo") -> tuple[Wirin
 def test_another_table_of_the_service_explains_the_group(service: Service) -> None:
     two, _ = with_copy(service.wiring)
     ask(two, Group(20))
-    with pytest.raises(Stop, match="up to 21"):
+    with pytest.raises(ManualActionRequired, match="up to 21"):
         ask(two, Group(21))
 
 
@@ -236,9 +236,9 @@ def test_a_ledger_of_another_service_explains_the_group_that_both_share(service:
     with_copy(service.wiring, owner="other")
     ask(service.wiring, Group(20))
     lost_positions(service.wiring, Group(20), "air.lost")
-    with pytest.raises(Stop, match="up to 21"):
+    with pytest.raises(ManualActionRequired, match="up to 21"):
         ask(service.wiring, Group(21))
-    with pytest.raises(Stop, match="up to 21"):
+    with pytest.raises(ManualActionRequired, match="up to 21"):
         lost_positions(service.wiring, Group(21), "air.lost")
 
 
@@ -248,7 +248,7 @@ def lost_positions(wiring: Wiring, group: Group, name: str) -> None:
     more = replace(wiring, map=replace(wiring.map, tables=(*wiring.map.tables, rule)))
     found = tables(more)
     (table,) = (t for t in found if t.name == name)
-    Witness(group, "g", more).refuse_lost_positions(table, found)  # type: ignore[arg-type]  # a fake
+    LostLedgerCheck(group, "g", more).refuse_lost_positions(table, found)  # type: ignore[arg-type]  # a fake
 
 
 def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healthy_one(
@@ -257,7 +257,7 @@ def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healt
     two, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
     found = tables(two)
-    witness = Witness(Group(20), "g", two)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(Group(20), "g", two)  # type: ignore[arg-type]  # a fake
     (healthy,) = (t for t in found if t.name == TABLE)
     witness.refuse_older_ledger(healthy, found)
     assert "air.copy cannot be read" in caplog.text
@@ -266,7 +266,7 @@ def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healt
 def test_a_ledger_outside_the_map_that_cannot_be_read_explains_nothing_and_is_named(service: Service) -> None:
     _, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
-    with pytest.raises(Stop, match=r"air\.copy cannot be read") as stop:
+    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read") as stop:
         ask(service.wiring, Group(20))
     assert stop.value.code == "ledger.restored"
 
@@ -281,14 +281,14 @@ def test_a_ledger_that_may_not_be_read_is_no_reason_to_ask_for_ever(service: Ser
             return super().list(path)
 
     wiring = replace(service.wiring, ports=replace(service.wiring.ports, files=NotMine()))
-    with pytest.raises(Stop, match=r"air\.copy cannot be read"):
+    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read"):
         ask(wiring, Group(20))
 
 
 def test_no_ledger_is_begun_where_one_that_cannot_be_read_may_explain_the_group(service: Service) -> None:
     two, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
-    with pytest.raises(Stop, match=r"air\.copy cannot be read") as stop:
+    with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read") as stop:
         lost_positions(two, Group(20), "air.lost")
     assert stop.value.code == "ledger.witness"
 
@@ -307,7 +307,7 @@ def test_a_silent_group_is_asked_once_a_round_and_ledgers_that_are_there_go_on(
     two, _ = with_copy(service.wiring)
     group = Silent(99)
     found = tables(two)
-    witness = Witness(group, "g", two)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(group, "g", two)  # type: ignore[arg-type]  # a fake
     for asked in (1, 2):
         for table in found:
             witness.refuse_older_ledger(table, found)
@@ -325,20 +325,20 @@ def test_after_a_rebuild_the_way_that_helps_comes_first(service: Service) -> Non
     (path,) = local(service.wiring.paths(TABLE).table_directory).rglob("e000002.final")
     state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
     path.write_bytes(encode(replace(state, owner=REBUILT)))
-    with pytest.raises(Stop) as stop:
+    with pytest.raises(ManualActionRequired) as stop:
         ask(service.wiring, Group(16))
     assert stop.value.remedy.startswith("when nothing from 15 on was dumped: `kafka-consumer-groups")
 
 
 def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(service: Service) -> None:
     wiring = service.wiring
-    tenure = take(wiring)
-    gap = AcceptedGap(OffsetRange(FLIGHTS, 8, 8), "log cut off", wiring.ports.clock.now(), tenure.next_epoch)
+    owned = take(wiring)
+    gap = AcceptedGap(OffsetRange(FLIGHTS, 8, 8), "log cut off", wiring.ports.clock.now(), owned.next_epoch)
     change = Change(first=(Position(FLIGHTS, 8, 8),), gaps=(gap,))
-    publish_epoch(wiring.ports, tenure, draft(tenure, "demo", wiring.ports.clock.now(), change))
+    publish_epoch(wiring.ports, owned, draft(owned, "demo", wiring.ports.clock.now(), change))
     ask(wiring, Group(15))
 
 
 def test_a_map_without_group_offsets_has_no_witness(service: Service) -> None:
     (table,) = tables(service.wiring)
-    Witness(Group(99), None, service.wiring).refuse_older_ledger(table, [table])  # type: ignore[arg-type]
+    LostLedgerCheck(Group(99), None, service.wiring).refuse_older_ledger(table, [table])  # type: ignore[arg-type]

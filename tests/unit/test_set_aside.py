@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, Stop, TableError
-from kafka2hive.service.routes import routed_tables
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import wire
+from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired, ServiceUnavailable, TableError
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import wire
 
 
 @pytest.fixture
@@ -43,5 +43,5 @@ def test_waits_double_up_to_the_longest_however_often_it_fails(
 
 def test_a_stop_waits_for_a_person(table: Table) -> None:
     assert not table.needs_a_person
-    assert table.set_aside(Stop("a.b", "impossible"), 0.0).until == math.inf
+    assert table.set_aside(ManualActionRequired("a.b", "impossible"), 0.0).until == math.inf
     assert table.needs_a_person

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.ledger.codec import decode, encode
+from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import join, partition_path
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -23,7 +23,7 @@ def snapshot_with_partition(value: str) -> Snapshot:
         FileKind.DATA, join(LOCATION, "_tmp", "file"), final, hive_partition, 9, 3, "crc32:0", 0, (read,)
     )
     return Snapshot(
-        "0" * 32, "air", "air.flights", 1, "owner", 1, "now", files=(file,), debts=(hive_partition,)
+        "0" * 32, "air", "air.flights", 1, "owner", 1, "now", files=(file,), unregistered=(hive_partition,)
     )
 
 

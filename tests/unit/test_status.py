@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.reading.board import Board
 from kafka2hive.service.conditions.condition import (
     Retrying,
     Serving,
@@ -44,16 +44,16 @@ def service(tmp_path: Path, broker: Broker) -> Service:
 _OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.alive import BEAT_SECONDS, Beat
-from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.board import Board
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.service.wiring import wire
+from kafka2hive.service.shared.wiring import wire
 
 wiring = wire(load_map(sys.argv[1], {}))
 owner, root = wiring.new_owner(), wiring.map.storage.ledger_root
 if sys.argv[2]:
     take_over(wiring.ports, wiring.paths(sys.argv[2]), wiring.new_owner(), None)
-beat = Beat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
+beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
 beat.beat()
 if sys.argv[3]:
     Board(wiring.ports, root, wiring.map.service, owner).show(sys.argv[3].encode())

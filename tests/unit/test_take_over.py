@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.codec import decode, encode
-from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owners import Owners
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.model.errors import Stop, TakeOverLost
+from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
 from kafka2hive.model.layout import Generation, LedgerPaths
-from kafka2hive.service.identity import new_owner
+from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown
 from tests.unit.cli_ledger import TABLE, Service, local, pending_service
@@ -47,9 +47,9 @@ def test_look_and_take_over_say_the_same_and_nothing_that_the_rename_made_wrong(
     state.write_bytes(damage(state.read_bytes()))
     ports, paths = service.wiring.ports, service.wiring.paths(TABLE)
 
-    with pytest.raises(Stop) as looked:
+    with pytest.raises(ManualActionRequired) as looked:
         look(ports.files, paths)
-    with pytest.raises(Stop) as taken:
+    with pytest.raises(ManualActionRequired) as taken:
         take_over(ports, paths, new_owner())
 
     assert not state.exists()  # the directory has its new name
@@ -101,11 +101,11 @@ def test_a_starter_does_not_lose_against_its_own_late_take_over(tmp_path: Path, 
     ports = replace(service.wiring.ports, files=files)
     owners = Owners(new_owner)
 
-    tenure = start(ports, StartOrder(paths, lambda: None, owners)).tenure
+    owned = start(ports, StartOrder(paths, lambda: None, owners)).owned
 
-    assert tenure.generation.number == 3  # 1 is the service's own, 2 the late one
-    assert tenure.generation.owner in owners
-    assert look(files, paths).generation == tenure.generation
+    assert owned.generation.number == 3  # 1 is the service's own, 2 the late one
+    assert owned.generation.owner in owners
+    assert look(files, paths).generation == owned.generation
 
 
 def test_a_starter_does_not_lose_when_its_late_take_over_lands_after_its_look(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_starter_does_not_lose_when_its_late_take_over_lands_after_its_look(tm
         return looked[-1]
 
     ports = replace(service.wiring.ports, files=files)
-    tenure = start(ports, StartOrder(paths, judge, Owners(new_owner))).tenure
+    owned = start(ports, StartOrder(paths, judge, Owners(new_owner))).owned
 
     assert [generation.number for generation in looked] == [1, 1, 2]
-    assert tenure.generation.number == 3
+    assert owned.generation.number == 3
 
 
 def test_another_process_with_the_same_host_and_process_id_is_another_owner(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_ledger_without_generation_names_the_reset_that_may_not_have_ended(tmp
     paths = service.wiring.paths(TABLE)
     (generation,) = local(paths.table_directory).iterdir()
     generation.rename(tmp_path / "away")
-    with pytest.raises(Stop) as stop:
+    with pytest.raises(ManualActionRequired) as stop:
         look(service.wiring.ports.files, paths)
     assert stop.value.code == "ledger.generations"
     assert f"`kafka2hive reset --table {TABLE}`" in stop.value.remedy

@@ -10,14 +10,14 @@ import pytest
 from confluent_kafka import Message
 
 from kafka2hive.config.values import MetadataColumn, WriterOptions
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.fetch import Wanted, waves
-from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.fetch.fetch import Wanted, waves
 from kafka2hive.pipeline.task.table import LARGEST_VALUE, TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.write import Destination, TableWriter
 from tests.unit.task_files import (
     MemoryFiles,
     delivered_as,
@@ -100,7 +100,7 @@ def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:
 
 def run_chunk(
     messages: list[Message], with_headers: bool
-) -> tuple[Account, list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[OffsetAccounting, list[dict[str, Any]], list[dict[str, Any]]]:
     """The account, the rows and the dead letters of one chunk."""
     metadata = [(MetadataColumn.OFFSET, "o")] + ([(MetadataColumn.HEADERS, "h")] if with_headers else [])
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
@@ -113,7 +113,7 @@ def run_chunk(
     run = TableRun(0, table_task("db.t", source), table, task_settings("", table), open_sink, lambda: None)
     size = sum(map(len, messages))
     run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
-    account = RangeAccount(0, source, Account(read=len(messages)))
+    account = RangeAccounting(0, source, OffsetAccounting(read=len(messages)))
     run.complete(delivered_as([account]))
     manifest = run.manifest()
     limits.closer.stop()

@@ -8,16 +8,16 @@ import pytest
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.config.values import MetadataColumn
-from kafka2hive.model.account import Account, AccountMismatch
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.task import fetch as real
-from kafka2hive.pipeline.task.counted import FetchBug
-from kafka2hive.pipeline.task.fetch import Fetch
+from kafka2hive.pipeline.task.fetch import fetch as real
+from kafka2hive.pipeline.task.fetch.counted import FetchBug
+from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan, manifest_from_json, manifest_to_json
-from kafka2hive.service.publishing import Outcome, judge_manifests
+from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from tests.mutants.tasks_and_service import BROKEN_FETCHES
 from tests.mutants.text_mutant import TextMutant
 from tests.mutants.text_runner import patched
@@ -106,7 +106,7 @@ def test_a_broken_fetch_commits_nothing(mutant: TextMutant) -> None:
         try:
             manifest, _ = run_task_of(FakeConsumer(LOGS, at_once), fetch=broken)
             judged(manifest)
-        except (FetchBug, AccountMismatch, TableError):
+        except (FetchBug, AccountingMismatch, TableError):
             return
     raise AssertionError("committed")
 
@@ -182,4 +182,4 @@ def test_an_end_of_the_log_that_was_reported_before_does_not_count_backwards() -
             return messages
 
     manifest, _ = run_task_of(Late(LOGS), (offsets("t", 2, 0, 30),))
-    assert judged(manifest, (offsets("t", 2, 0, 30),)).total == Account(30, 30, bytes=50)
+    assert judged(manifest, (offsets("t", 2, 0, 30),)).total == OffsetAccounting(30, 30, bytes=50)

@@ -8,17 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.values import Bucketing, BucketTime, MetadataColumn, Tombstones
-from kafka2hive.model.account import Account, RangeAccount
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task.bucket import BucketIds
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write import Destination
+from kafka2hive.pipeline.task.write.write import Destination
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
-from kafka2hive.service.publishing import judge_manifests
+from kafka2hive.service.run.manifests import judge_manifests
 from tests.unit.fake_consumer import FakeConsumer, FakeLog, Key, log_of
 from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
 
@@ -40,7 +40,7 @@ def run_task_of(
     return manifest, files
 
 
-def total(manifest: TableManifest) -> Account:
+def total(manifest: TableManifest) -> OffsetAccounting:
     """What the gate lets through."""
     ranges = [a.range for a in manifest.accounts]
     return judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t").total
@@ -93,7 +93,7 @@ def test_the_footers_hold_the_accounts_that_are_committed() -> None:
     table = table_settings("db.t", "json", (("n", "bigint"),))
     log = FakeLog({0: b'{"n": 1}', 2: b"bad", 3: None, 5: b'{"n": 2}'}, 8)
     manifest, files = run_task_of({("t", 0): log}, table, [offsets("t", 0, 0, 8)])
-    assert [a.account for a in manifest.accounts] == [Account(4, 2, 0, 1, 1, 4, 19)]
+    assert [a.account for a in manifest.accounts] == [OffsetAccounting(4, 2, 0, 1, 1, 4, 19)]
     footers = []
     for file in manifest.files:
         footer = Footer.parse(pq.ParquetFile(io.BytesIO(files.content[file.staged])).metadata.metadata)
@@ -116,7 +116,7 @@ class Forgetful:
         if self._loses and len(rows):
             self.rows, self._loses = self.rows - 1, False
 
-    def finish(self, accounts: tuple[Account, ...] | None = None) -> None: ...
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None: ...
 
     def results(self) -> list[DataFile]:
         return []
@@ -140,5 +140,5 @@ def test_a_row_that_did_not_reach_its_file_fails_the_table(lost: FileKind) -> No
 def test_a_range_without_offsets_needs_no_client() -> None:
     source = offsets("t", 0, 5, 5)
     manifest, _ = run_task_of({}, table_settings(), [source])
-    assert manifest.accounts == (RangeAccount(0, source, Account()),)
-    assert (manifest.delivered, total(manifest)) == ((), Account())
+    assert manifest.accounts == (RangeAccounting(0, source, OffsetAccounting()),)
+    assert (manifest.delivered, total(manifest)) == ((), OffsetAccounting())

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import look
+from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.layout import Generation, base_name
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, OutcomeUnknown, StorageError
 from tests.unit.test_once import EARLY, Kafka, make_dump_and_holding, make_wiring, next_epoch, planned, run
 
@@ -73,7 +73,7 @@ def test_after_an_unclear_commit_the_table_is_taken_over_afresh_and_dumped_exact
 
     run(dump, first)
 
-    assert holding.tables[TABLE].tenure is None, "it is remembered although nobody knows what was committed"
+    assert holding.tables[TABLE].owned is None, "it is remembered although nobody knows what was committed"
     while (epoch := dump.plan()) is not None:
         run(dump, epoch)
     assert_dumped_once(real)

@@ -14,8 +14,8 @@ from kafka2hive.model.layout import parent
 from kafka2hive.service.online.ask_kafka import kept_too_short, settings_warnings
 from kafka2hive.service.online.ask_storage import check_storage, probe
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned, exit_code_of
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import (
     Denied,
     FileStatus,

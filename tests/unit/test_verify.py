@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.audit import audit_history
-from kafka2hive.ledger.codec import checksum_of, encode
-from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import look
+from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.snapshot.codec import checksum_of, encode
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
-from kafka2hive.service.verify import VerifyOrder, verify
+from kafka2hive.service.audit.verify import VerifyOrder, verify
 from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service
 
 
@@ -64,11 +64,11 @@ def test_a_changed_byte_is_found_by_reading_back(recovered: Service) -> None:
 
 
 def test_a_file_that_no_snapshot_names_is_named(recovered: Service) -> None:
-    stranger = recovered.final(0).with_name(recovered.final(0).name.replace("task_0", "task_7"))
-    stranger.write_bytes(b"x")
+    untracked_file = recovered.final(0).with_name(recovered.final(0).name.replace("task_0", "task_7"))
+    untracked_file.write_bytes(b"x")
     code, found = _findings(recovered)
-    assert (code, {what for what, _ in found}) == (76, {"verify.stranger"})
-    assert all(where.endswith(stranger.name) for _, where in found)
+    assert (code, {what for what, _ in found}) == (76, {"verify.untracked"})
+    assert all(where.endswith(untracked_file.name) for _, where in found)
 
 
 def test_a_file_given_up_by_a_person_is_no_finding(tmp_path: Path) -> None:
@@ -171,14 +171,16 @@ def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Servi
     assert _audited(recovered, positions=(replace(position, topic_id="x"),)) == set()  # unknown before
     assert _audited(recovered, gaps=(gap,)) == {"verify.decision"}
     assert _audited(recovered, losses=(AcceptedLoss("a", "accept-loss", 1, "", 1),)) == {"verify.decision"}
-    assert _audited(recovered, debts=()) == {"verify.debt"}
-    given_up = tuple(ForgottenRegistration(debt, "denied", "me", "", third.epoch) for debt in third.debts)
-    assert _audited(recovered, debts=(), forgotten=given_up) == set()
+    assert _audited(recovered, unregistered=()) == {"verify.registrations"}
+    given_up = tuple(
+        ForgottenRegistration(partition, "denied", "me", "", third.epoch) for partition in third.unregistered
+    )
+    assert _audited(recovered, unregistered=(), forgotten=given_up) == set()
     early = tuple(replace(f, epoch=1) for f in given_up)
-    assert _audited(recovered, debts=(), forgotten=early) == {"verify.decision"}
-    strange = replace(third.debts[0], path="dt=2014-01-01")
-    assert _audited(recovered, debts=(*third.debts, strange)) == {"verify.debt"}
-    assert _audited(recovered, debts=third.debts * 2) == {"verify.debt"}
+    assert _audited(recovered, unregistered=(), forgotten=early) == {"verify.decision"}
+    strange = replace(third.unregistered[0], path="dt=2014-01-01")
+    assert _audited(recovered, unregistered=(*third.unregistered, strange)) == {"verify.registrations"}
+    assert _audited(recovered, unregistered=third.unregistered * 2) == {"verify.registrations"}
     assert _audited(recovered, previous="sha256:" + "0" * 64) == {"verify.chain"}
 
 
@@ -200,7 +202,7 @@ def test_an_edit_of_a_snapshot_is_told_by_the_one_after_it_whatever_was_edited(r
 
 def test_a_debt_is_followed_from_snapshot_to_snapshot(recovered: Service) -> None:
     third = _history(recovered)[2]
-    (debt,) = third.debts
+    (partition,) = third.unregistered
     none = replace(
         third, epoch=3, previous=checksum_of(third), positions=_unread(third), accounts=(), files=()
     )
@@ -209,11 +211,13 @@ def test_a_debt_is_followed_from_snapshot_to_snapshot(recovered: Service) -> Non
         return {f.code for f in audit_history([third, replace(none, **changes)])} - {"verify.history"}  # type: ignore[arg-type]
 
     assert codes() == set()
-    assert codes(debts=(), registered=(debt,)) == set()
-    assert codes(debts=()) == {"verify.debt"}  # taken out by hand: nobody says that Hive has it
-    assert codes(registered=(debt,)) == {"verify.debt"}  # registered, and still owed
-    assert codes(debts=(), registered=(debt, debt)) == {"verify.debt"}
-    assert codes(registered=(replace(debt, path="dt=1999-01-01"),)) == {"verify.debt"}
+    assert codes(unregistered=(), registered=(partition,)) == set()
+    assert codes(unregistered=()) == {
+        "verify.registrations"
+    }  # taken out by hand: nobody says that Hive has it
+    assert codes(registered=(partition,)) == {"verify.registrations"}  # registered, and still owed
+    assert codes(unregistered=(), registered=(partition, partition)) == {"verify.registrations"}
+    assert codes(registered=(replace(partition, path="dt=1999-01-01"),)) == {"verify.registrations"}
 
 
 def _unread(state: Snapshot) -> tuple[Position, ...]:
@@ -261,14 +265,14 @@ def test_files_of_an_epoch_whose_snapshot_is_gone_are_named(recovered: Service) 
     (snapshot,) = recovered.map.parent.rglob("e000002.final")
     snapshot.unlink()
     code, found = _findings(recovered)
-    assert code == 76 and {("verify.stranger", file.final) for file in recovered.files} <= found
+    assert code == 76 and {("verify.untracked", file.final) for file in recovered.files} <= found
 
 
 def test_a_copy_in_a_partition_that_has_no_other_file_is_named(recovered: Service) -> None:
-    stranger = recovered.final(0).parent.with_name("dt=2015-05-05") / recovered.final(0).name
-    stranger.parent.mkdir()
-    stranger.write_bytes(recovered.final(0).read_bytes())
-    assert _findings(recovered) == (76, {("verify.stranger", f"file://{stranger}")})
+    untracked_file = recovered.final(0).parent.with_name("dt=2015-05-05") / recovered.final(0).name
+    untracked_file.parent.mkdir()
+    untracked_file.write_bytes(recovered.final(0).read_bytes())
+    assert _findings(recovered) == (76, {("verify.untracked", f"file://{untracked_file}")})
 
 
 def test_a_marker_that_is_gone_or_anothers_is_named(recovered: Service) -> None:

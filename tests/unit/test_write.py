@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
-from kafka2hive.pipeline.task.closing import WIDTH
-from kafka2hive.pipeline.task.limits import TaskLimits
-from kafka2hive.pipeline.task.staged_file import StagedFile
-from kafka2hive.pipeline.task.upload import UploadPlace
-from kafka2hive.pipeline.task.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.closing import WIDTH
+from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.staged_file import StagedFile
+from kafka2hive.pipeline.task.write.upload import UploadPlace
+from kafka2hive.pipeline.task.write.write import Destination, TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
 

@@ -15,8 +15,8 @@ from kafka2hive.pipeline.decode.exact import ExactDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.screens import suspects
-from kafka2hive.pipeline.decode.small_keys import with_small_keys
-from kafka2hive.pipeline.decode.tiling import TilingReader
+from kafka2hive.pipeline.decode.tiled.small_keys import with_small_keys
+from kafka2hive.pipeline.decode.tiled.tiling import TilingReader
 from kafka2hive.pipeline.decode.timestamps import check_zone
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 from kafka2hive.pipeline.decode.wanted import Source, as_it_stands, in_small_letters, wanted_values

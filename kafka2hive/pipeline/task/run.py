@@ -14,20 +14,20 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from kafka2hive.config.values import StorageOptions
-from kafka2hive.model.account import AccountMismatch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
-from kafka2hive.pipeline.task.consumer import ConsumerPort, forget_consumer, process_consumer
-from kafka2hive.pipeline.task.counted import CountedConsumer, FetchBug
-from kafka2hive.pipeline.task.fetch import Fetch, TableRead, TableUnreadable, Wanted, waves
-from kafka2hive.pipeline.task.limits import TaskLimits
+from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consumer, process_consumer
+from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, FetchBug
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable, Wanted, waves
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
-from kafka2hive.pipeline.task.tries import SECOND_READS, SecondReads
-from kafka2hive.pipeline.task.upload import UNCLEAR
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
+from kafka2hive.pipeline.task.write.upload import UNCLEAR
+from kafka2hive.pipeline.task.write.write import Destination, TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Clock,
@@ -41,7 +41,7 @@ from kafka2hive.storage.port import (
 
 log = logging.getLogger(__name__)
 
-TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountMismatch, pa.ArrowException)
+TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.ArrowException)
 """Errors that one table's data, schema or place can cause; everything else ends the task."""
 
 _STORAGE_CODES: dict[type[StorageError], str] = {
@@ -237,7 +237,7 @@ def as_failure(error: Exception) -> TableFailure:
             return TableFailure(code, str(error))
         case TableError() | ConfigError():
             return TableFailure(error.code, error.message)
-        case AccountMismatch():
+        case AccountingMismatch():
             return TableFailure("task.account_mismatch", str(error))
         case _:
             return TableFailure("task.rows", f"{type(error).__name__}: {error}")

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from kafka2hive.model.account import Account
 from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket import BucketIds
-from kafka2hive.pipeline.task.write import Destination
+from kafka2hive.pipeline.task.write.write import Destination
 
 
 class RowSink(Protocol):
@@ -21,7 +21,7 @@ class RowSink(Protocol):
         """`ids`: index into `paths` per row; `paths` may grow between calls, never change."""
         ...
 
-    def finish(self, accounts: tuple[Account, ...] | None = None) -> None:
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
         """No more rows come; `accounts` say what became of the records of each range that is not empty."""
         ...
 

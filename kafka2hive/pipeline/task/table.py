@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import MetadataColumn, Tombstones
-from kafka2hive.model.account import Account, AccountMismatch, RangeAccount
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.delivered import Delivered, check_accounts
@@ -32,7 +32,7 @@ from kafka2hive.pipeline.task.rows import row_schema, rows_of_nulls, with_metada
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.sources import value_schema, value_sources
 from kafka2hive.pipeline.task.template import parse_template
-from kafka2hive.pipeline.task.write import Destination
+from kafka2hive.pipeline.task.write.write import Destination
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
 
 Refused = tuple[Positions, list[str]]
@@ -71,7 +71,7 @@ class TableRun:
         self._table = table
         self._progress = progress
         self._seconds: defaultdict[str, float] = defaultdict(float)
-        self._accounts: dict[OffsetRange, Account] = {r: Account() for r in task.ranges}
+        self._accounts: dict[OffsetRange, OffsetAccounting] = {r: OffsetAccounting() for r in task.ranges}
         self._delivered: tuple[Delivered, ...] = ()
         self._refusals = Refusals()
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
@@ -235,7 +235,7 @@ class TableRun:
         tombstones = chunk.count_by_segment(skipped)
         for number, segment in enumerate(chunk.segments):
             gone = letters[number] + dropped[number] + tombstones[number]
-            self._accounts[segment.range] += Account(
+            self._accounts[segment.range] += OffsetAccounting(
                 read=segment.count,
                 written=segment.count - gone,
                 filtered=dropped[number],
@@ -258,7 +258,7 @@ class TableRun:
         came in chunks.
         """
         for one in delivered:
-            self._accounts[one.range] += Account(absent=one.absent)
+            self._accounts[one.range] += OffsetAccounting(absent=one.absent)
         self._delivered = tuple(delivered)
         check_accounts(self._range_accounts(), self._delivered)
         whole = tuple(account for r, account in self._accounts.items() if len(r))
@@ -289,8 +289,10 @@ class TableRun:
             columns=self._filled.seen(),
         )
 
-    def _range_accounts(self) -> tuple[RangeAccount, ...]:
-        return tuple(RangeAccount(self._index, source, account) for source, account in self._accounts.items())
+    def _range_accounts(self) -> tuple[RangeAccounting, ...]:
+        return tuple(
+            RangeAccounting(self._index, source, account) for source, account in self._accounts.items()
+        )
 
     def fail(self, failure: TableFailure) -> TableManifest:
         """Give up all files; what was closed already becomes an orphan that the ledger's owner sweeps."""
@@ -318,4 +320,6 @@ def _oversized(size: int) -> str:
 
 def _check_rows(kind: str, in_files: int, in_accounts: int) -> None:
     if in_files != in_accounts:
-        raise AccountMismatch(f"{in_files} rows in {kind} files, {in_accounts} in the accounts of the ranges")
+        raise AccountingMismatch(
+            f"{in_files} rows in {kind} files, {in_accounts} in the accounts of the ranges"
+        )

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from kafka2hive.config.route import RoutedTable, route
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import Halt, Logs, Wishes, decide
+from kafka2hive.kafka.positions import Halt, Logs, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.ledger.look import View
-from kafka2hive.model.errors import ServiceUnavailable, Stop
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.kafka_view import last_read_epochs
-from kafka2hive.service.pending import PendingFiles, pending_files
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
+from kafka2hive.service.conditions.pending import PendingFiles, pending_files
+from kafka2hive.service.shared.kafka_view import last_read_epochs
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class WouldStop:
     """What a start would meet: the files of a pending epoch, if there is one, and the STOP, if there is one."""
 
     pending: PendingFiles | None
-    stop: Stop | None
+    stop: ManualActionRequired | None
 
 
 class Foresight:
@@ -85,34 +85,34 @@ class Foresight:
         self._acceptances = acceptances
         self._accept_location = accept_location
         root = wiring.map.storage.ledger_root
-        self._judge = Judge(wiring.ports, root, wiring.processes, "", take_over=True)
+        self._judge = OwnershipCheck(wiring.ports, root, wiring.processes, "", take_over=True)
 
     def of(self, view: View) -> WouldStop:
-        """Raises StorageError, Surprise, NoLedger."""
+        """Raises StorageError, AmbiguousOutcome, NoLedger."""
         pending = pending_files(self._wiring.ports.files, view.state.files) if view.newest.pending else None
         refused = self._refused(view)
         return WouldStop(pending, refused or (pending.problem if pending else None) or self._by_kafka(view))
 
-    def _refused(self, view: View) -> Stop | None:
+    def _refused(self, view: View) -> ManualActionRequired | None:
         routed = self._routed.get(view.paths.table)
         accepted = view.paths.table in self._accept_location
         try:
             self._judge.judge(view.paths, routed.rule.location if routed and not accepted else None)
-        except Stop as stopped:
+        except ManualActionRequired as stopped:
             return stopped
         return None
 
-    def _by_kafka(self, view: View) -> Stop | None:
+    def _by_kafka(self, view: View) -> ManualActionRequired | None:
         logs, routed = self._look.logs, self._routed.get(view.paths.table)
         if logs is None or routed is None:
             return None
-        wishes = Wishes(
+        intent = TableIntent(
             [topic for topic in routed.topics if topic in logs.cluster.topics],
             routed.rule.start,
             by_pattern=routed.rule.pattern is not None,
             acceptances=self._acceptances,
         )
-        decision = decide(view.state, self._with_last_read(view, logs), wishes)
+        decision = decide(view.state, self._with_last_read(view, logs), intent)
         return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
 
     def _with_last_read(self, view: View, logs: Logs) -> Logs:

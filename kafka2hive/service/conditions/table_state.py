@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from kafka2hive.model.errors import ExitCode, Stop
+from kafka2hive.model.errors import ExitCode, ManualActionRequired
 from kafka2hive.service.conditions.condition import (
     Retrying,
     RunState,
@@ -14,7 +14,7 @@ from kafka2hive.service.conditions.condition import (
     TableCondition,
     Trouble,
 )
-from kafka2hive.service.identity import process_of
+from kafka2hive.service.shared.process import process_of
 
 
 class OwnerLife(Enum):
@@ -67,7 +67,7 @@ class LiveRuns:
 
 
 def state_of(
-    condition: TableCondition | None, life: OwnerLife, in_map: bool, stop: Stop | None
+    condition: TableCondition | None, life: OwnerLife, in_map: bool, stop: ManualActionRequired | None
 ) -> TableState:
     """`condition` is a live run's, `stop` was found without one."""
     if condition is not None:

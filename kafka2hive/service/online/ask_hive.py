@@ -7,9 +7,9 @@ from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.tables import create_statement, describe
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.service.catalogue import Catalogue
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
-from kafka2hive.service.table import Table
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.table_state import Table
 
 
 def check_hive(

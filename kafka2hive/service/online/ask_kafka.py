@@ -10,7 +10,7 @@ from kafka2hive.kafka.views import ClusterView
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result, Warned
-from kafka2hive.service.table import Table
+from kafka2hive.service.shared.table_state import Table
 
 SETTINGS_SECONDS = 5.0  # one question about topics' settings may take that long
 FLUSHES_KEPT = 10  # records should outlive so many flush intervals: a night's outage is longer than a minute

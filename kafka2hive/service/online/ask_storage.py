@@ -5,8 +5,8 @@ from collections.abc import Collection
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import join, parent, probe_directory, staging_directory
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.connect import root_of
 from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, StorageError, write_file
 

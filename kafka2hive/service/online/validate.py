@@ -6,15 +6,15 @@ from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.quantities import counted
-from kafka2hive.service.catalogue import Catalogue
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
 from kafka2hive.service.online.ask_storage import check_storage
 from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
 from kafka2hive.service.online.java import require_java
-from kafka2hive.service.routes import routed_tables
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kafka2hive.ledger.codec import encode
+from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, join, owner_marker, parent
 from kafka2hive.model.offsets import TopicPartition
@@ -16,7 +16,7 @@ from tests.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DemoContext:
     """A table at rest. `staged` and `moved`: the files of its pending epoch, both empty when its newest one is final.
 
     `older`: the ledger's files by path as they were before the last run, for somebody who restores a backup.
@@ -65,7 +65,7 @@ class Harm:
     rebuild: bool = False
 
 
-Damage = Callable[[Scene], Harm | None]
+Damage = Callable[[DemoContext], Harm | None]
 
 
 def _put(world: World, path: str, content: bytes) -> None:
@@ -80,7 +80,7 @@ def _take(world: World, path: str) -> None:
     del world.namenode.directories[parent(path)][path.rpartition("/")[2]]
 
 
-def staged_file_missing(scene: Scene) -> Harm | None:
+def staged_file_missing(scene: DemoContext) -> Harm | None:
     if not scene.staged:
         return None
     file = scene.one(scene.staged)
@@ -88,7 +88,7 @@ def staged_file_missing(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.missing"}), lost=file)
 
 
-def staged_file_cut(scene: Scene) -> Harm | None:
+def staged_file_cut(scene: DemoContext) -> Harm | None:
     if not scene.staged:
         return None
     file = scene.one(scene.staged)
@@ -97,7 +97,7 @@ def staged_file_cut(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.length"}), lost=file)
 
 
-def final_place_taken(scene: Scene) -> Harm | None:
+def final_place_taken(scene: DemoContext) -> Harm | None:
     if not scene.staged:
         return None
     file = scene.one(scene.staged)
@@ -105,7 +105,7 @@ def final_place_taken(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.conflict"}), lost=file)
 
 
-def final_file_cut(scene: Scene) -> Harm | None:
+def final_file_cut(scene: DemoContext) -> Harm | None:
     if not scene.moved:
         return None
     file = scene.one(scene.moved)
@@ -114,7 +114,7 @@ def final_file_cut(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.conflict"}), lost=file)
 
 
-def final_file_missing(scene: Scene) -> Harm | None:
+def final_file_missing(scene: DemoContext) -> Harm | None:
     if not scene.moved:
         return None
     file = scene.one(scene.moved)
@@ -122,7 +122,7 @@ def final_file_missing(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.missing"}), lost=file)
 
 
-def snapshot_edited(scene: Scene) -> Harm | None:
+def snapshot_edited(scene: DemoContext) -> Harm | None:
     """A position by one, as somebody with an editor would: every line still reads well."""
     node = scene.node(join(scene.directory, scene.newest_name))
     before = node.content
@@ -139,7 +139,7 @@ def snapshot_edited(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.damaged"}), undo)
 
 
-def pending_cut(scene: Scene) -> Harm | None:
+def pending_cut(scene: DemoContext) -> Harm | None:
     if not scene.pending:
         return None
     node = scene.node(join(scene.directory, scene.newest_name))
@@ -153,9 +153,9 @@ def pending_cut(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.damaged"}), undo)
 
 
-def pending_two_ahead(scene: Scene) -> Harm | None:
+def pending_two_ahead(scene: DemoContext) -> Harm | None:
     """A snapshot of an epoch that cannot be the next one."""
-    far = replace(scene.newest, epoch=scene.newest.epoch + 2, files=(), debts=())
+    far = replace(scene.newest, epoch=scene.newest.epoch + 2, files=(), unregistered=())
     name = f"e{far.epoch:06d}.pending"
     _put(scene.world, join(scene.directory, name), encode(far))
 
@@ -166,13 +166,13 @@ def pending_two_ahead(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.impossible"}), undo)
 
 
-def another_generation(scene: Scene) -> Harm | None:
+def another_generation(scene: DemoContext) -> Harm | None:
     path = join(scene.ledger.table_directory, "g000000.init")
     scene.world.namenode.mkdirs(path)
     return Harm(frozenset({"ledger.generations"}), lambda: scene.world.namenode.delete(path))
 
 
-def ledger_gone(scene: Scene) -> Harm | None:
+def ledger_gone(scene: DemoContext) -> Harm | None:
     namenode = scene.world.namenode
     top = scene.ledger.table_directory
     for path in [p for p in namenode.directories if p == top or p.startswith(top + "/")]:
@@ -181,7 +181,7 @@ def ledger_gone(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.vanished"}), rebuild=True)
 
 
-def older_ledger_restored(scene: Scene) -> Harm | None:
+def older_ledger_restored(scene: DemoContext) -> Harm | None:
     """A backup from before the last run is put back, and files made since lie there."""
     if not scene.older or not (scene.staged or scene.moved):
         return None
@@ -197,37 +197,37 @@ def older_ledger_restored(scene: Scene) -> Harm | None:
     return Harm(frozenset({"ledger.restored"}), lambda: put(newest))
 
 
-def marker_of_another(scene: Scene) -> Harm | None:
+def marker_of_another(scene: DemoContext) -> Harm | None:
     node = scene.node(owner_marker(scene.location))
     before, node.content = node.content, b'{"ledger":"%s"}' % (b"f" * 32)
     return Harm(frozenset({"marker.foreign"}), lambda: setattr(node, "content", before))
 
 
-def marker_unreadable(scene: Scene) -> Harm | None:
+def marker_unreadable(scene: DemoContext) -> Harm | None:
     node = scene.node(owner_marker(scene.location))
     before, node.content = node.content, b"?"
     return Harm(frozenset({"marker.damaged"}), lambda: setattr(node, "content", before))
 
 
-def partition_elsewhere(scene: Scene) -> Harm | None:
+def partition_elsewhere(scene: DemoContext) -> Harm | None:
     """Hive has a partition of this table at another place, and nobody has registered ours yet."""
-    open_ones = [d for d in scene.newest.debts if d.table == scene.ledger.table]
+    open_ones = [d for d in scene.newest.unregistered if d.table == scene.ledger.table]
     if not open_ones:
         return None
-    debt = open_ones[scene.world.below(len(open_ones))]
-    key = (debt.table, debt.path)
+    partition = open_ones[scene.world.below(len(open_ones))]
+    key = (partition.table, partition.path)
     scene.hive.registered[key] = "sim://namenode/elsewhere"
     return Harm(frozenset({"hive.misplaced"}), lambda: scene.hive.registered.pop(key))
 
 
-def _only_mine(scene: Scene) -> TopicPartition | None:
+def _only_mine(scene: DemoContext) -> TopicPartition | None:
     """The topic partition whose log may be harmed: none but the damaged table of this service reads it."""
     tp = TopicPartition("tb", 2)
     position = scene.newest.position(tp)
     return None if position is None or position.end < 1 else tp
 
 
-def records_aged_out(scene: Scene) -> Harm | None:
+def records_aged_out(scene: DemoContext) -> Harm | None:
     tp = _only_mine(scene)
     if tp is None:
         return None
@@ -236,7 +236,7 @@ def records_aged_out(scene: Scene) -> Harm | None:
     return Harm(frozenset({"kafka.offsets_lost"}), gap=tp)
 
 
-def log_cut_off(scene: Scene) -> Harm | None:
+def log_cut_off(scene: DemoContext) -> Harm | None:
     tp = _only_mine(scene)
     if tp is None:
         return None

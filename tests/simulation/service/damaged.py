@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.ledger.codec import decode
+from kafka2hive.ledger.snapshot.codec import decode
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, join, parse_snapshot_name
@@ -27,7 +27,7 @@ from tests.simulation.oracle import (
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
-from tests.simulation.service.damage import DAMAGES, Harm, Scene
+from tests.simulation.service.damage import DAMAGES, DemoContext, Harm
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
 from tests.simulation.service.maps import TABLES, TOPIC_PARTITIONS, TOPICS, topic_partitions
@@ -138,7 +138,7 @@ class DamageSchedule:
             self.world.count["killed in the middle of an epoch"] += 1
         self.hive.down = False
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> DemoContext:
         namenode = self.world.namenode
         (name,) = namenode.directories[self.ledger.table_directory]
         directory = join(self.ledger.table_directory, name)
@@ -148,7 +148,7 @@ class DamageSchedule:
         files = newest.files if state == "pending" else ()
         staged = tuple(f for f in files if namenode.node(f.staged) is not None)
         moved = tuple(f for f in files if namenode.node(f.final) is not None)
-        return Scene(
+        return DemoContext(
             self.world,
             self.hive,
             self.cluster,
@@ -292,8 +292,10 @@ class DamageSchedule:
                 if self.harm.lost is not None:
                     given_up = frozenset({self.harm.lost.final})
                     lost = Counter() if self.refetched else self._records_of(self.harm.lost)
-            if newest.debts:
-                raise Violation(f"{table}: Hive is up, yet these stay to be registered: {newest.debts}")
+            if newest.unregistered:
+                raise Violation(
+                    f"{table}: Hive is up, yet these stay to be registered: {newest.unregistered}"
+                )
             check_exactly(self.world, [f for f in files if f.final not in given_up], ranges, table, lost)
             everything += files
         check_files(self.world, everything, given_up)

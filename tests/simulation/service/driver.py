@@ -7,34 +7,34 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka2hive.ledger.alive import Beat, ProcessIdentity
-from kafka2hive.ledger.ports import Patience, Ports
+from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.start import Started
-from kafka2hive.model.account import RangeAccount
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,
     Kafka2HiveError,
+    ManualActionRequired,
     OwnedByLiveRun,
     ServiceUnavailable,
-    Stop,
     TakeOverLost,
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
-from kafka2hive.service.dump import Dump
-from kafka2hive.service.holding import Holding
-from kafka2hive.service.identity import process_of
-from kafka2hive.service.judge import Judge
-from kafka2hive.service.kafka_view import KafkaView
-from kafka2hive.service.registrar import Registrar
-from kafka2hive.service.report import Reporter
-from kafka2hive.service.table import Table
-from kafka2hive.service.wiring import Wiring
-from kafka2hive.service.witness import Witness
+from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.report import Reporter
+from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import Wiring
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -88,7 +88,7 @@ class WatchedFiles(SimulatedFileSystem):
         super().rename(source, target)
 
 
-class WatchedJudge(Judge):
+class WatchedJudge(OwnershipCheck):
     """Judge; remembers what it found fit."""
 
     process: "Process"
@@ -122,7 +122,7 @@ class SimulatedProcesses:
         return False
 
 
-class WatchedHolding(Holding):
+class WatchedHolding(OwnedTables):
     """Holding, and a look at why it sets a table aside and whether it goes on too early."""
 
     process: "Process"
@@ -133,7 +133,7 @@ class WatchedHolding(Holding):
 
     def publish(self, table: Table, change: Any) -> Any:
         moves = super().publish(table, change)
-        self.process.check_visible(table.tenure)
+        self.process.check_visible(table.owned)
         self.process.finished += 1
         return moves
 
@@ -176,8 +176,8 @@ class Process:
         self._seen = (0, world.arrived, self.born)
         self._retries = 0
         self._owed: frozenset[HivePartition] = frozenset()
-        patience = Patience(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
-        ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, patience)
+        retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
+        ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.wiring = Wiring(
             MAPS[order.service], ports, SimulatedProcesses(name), AnyOrder(world.below), NoLock
         )
@@ -185,19 +185,24 @@ class Process:
         self.me = process_of(owner)
         root = self.wiring.map.storage.ledger_root
         self.kafka = kafka = SimulatedKafka(world, around.cluster, self.files.failed)
-        self.beat = Beat(ports, root, order.service, owner, self.wiring.processes.me())
+        self.beat = Heartbeat(ports, root, order.service, owner, self.wiring.processes.me())
         self.judge = WatchedJudge(ports, root, self.wiring.processes, self.me, order.take_over)
         self.judge.process = self
         self.holding = WatchedHolding(
-            self.wiring, self.judge, Witness(kafka, None, self.wiring), _resolve, self._owe, self._started
+            self.wiring,
+            self.judge,
+            LostLedgerCheck(kafka, None, self.wiring),
+            _resolve,
+            self._enqueue,
+            self._started,
         )
         self.holding.process = self
         self.view = KafkaView(kafka, self.clock)
-        self.dump = Dump(self.wiring, self.view, self.holding, Reporter(()), SLOTS, order.once)
+        self.dump = EpochLoop(self.wiring, self.view, self.holding, Reporter(()), SLOTS, order.once)
         self.registrar = Registrar(
             SimulatedMetastore(world, around.hive, name, hand_over),
             self._ensure,
-            self.dump.debts_paid,
+            self.dump.registered,
             self.dump.refused_by_hive,
         )
 
@@ -234,7 +239,7 @@ class Process:
                     self._register()
                 continue
             tables = self.holding.tables.values()
-            self.settled = all(t.tenure and t.aside is None and not t.lag_records for t in tables)
+            self.settled = all(t.owned and t.aside is None and not t.lag_records for t in tables)
             if self.order.once:
                 return self._drained()
             self._register()
@@ -274,7 +279,7 @@ class Process:
                         )
                     )
                     continue
-                accounts = tuple(RangeAccount(plan.index, r, account_of(r, t.table)) for r in t.ranges)
+                accounts = tuple(RangeAccounting(plan.index, r, account_of(r, t.table)) for r in t.ranges)
                 epochs = tuple((r.topic_partition, 0) for r in t.ranges)
                 manifests.append(
                     TableManifest(
@@ -294,21 +299,23 @@ class Process:
         """The registrar's thread, at a moment when this one rests."""
         if self._owed:
             owed, self._owed = self._owed, frozenset()
-            left = self.registrar.pay(owed)
+            left = self.registrar.register(owed)
             self._owed |= left
 
     def _drained(self) -> ExitCode:
-        """The orderly end of `--once`: Hive is told, debts are noted, and what was there at the start is dumped."""
+        """The orderly end of `--once`: Hive is told, pending registrations are noted, and what was there at the start is
+        dumped.
+        """
         self._register()
-        self.dump.write_debts()
+        self.dump.record_registrations()
         if self.order.beats:
             self.beat.end()
         code = self._exit_code()
         if code is ExitCode.DONE:
             for table in self.holding.tables.values():
-                assert table.tenure is not None
+                assert table.owned is not None
                 for tp in topic_partitions(table.topics):
-                    position = table.tenure.state.position(tp)
+                    position = table.owned.state.position(tp)
                     wanted = self.kafka.first_ends.get(tp)
                     if position is None or wanted is None or position.end < wanted:
                         raise Violation(f"{self.name} ends with 0, {table.name} lacks {tp} up to {wanted}")
@@ -317,7 +324,7 @@ class Process:
     def _exit_code(self) -> ExitCode:
         """As Run decides it."""
         errors = [t.aside.error for t in self.holding.set_aside_tables() if t.aside is not None]
-        if any(isinstance(error, Stop) for error in errors):
+        if any(isinstance(error, ManualActionRequired) for error in errors):
             return ExitCode.STOP
         return ExitCode.SET_ASIDE if errors else ExitCode.DONE
 
@@ -326,7 +333,7 @@ class Process:
         self.world.tell(self.name, f"{table.name} is set aside: {error}")
         self.world.count["tables set aside"] += 1
         self.around.stops.setdefault(table.name, set()).add(error.code)
-        if isinstance(error, Stop):
+        if isinstance(error, ManualActionRequired):
             if table.name not in self.around.damaged:
                 raise Violation(f"a person would be needed: {error}")
             self.world.count["STOP of a damaged table"] += 1
@@ -363,21 +370,21 @@ class Process:
         faults, arrived, generations = (now - seen for now, seen in zip(self._now(), self._seen, strict=True))
         return faults + arrived + generations // MANY
 
-    def check_visible(self, tenure: Any) -> None:
+    def check_visible(self, owned: Any) -> None:
         """Whoever goes on has everything visible that was committed before. Raises Violation."""
         promoted = self.world.namenode.promoted
-        lost = {loss.path for loss in tenure.state.losses}
-        missing = [f.final for f in tenure.state.files if f.final not in promoted and f.final not in lost]
+        lost = {loss.path for loss in owned.state.losses}
+        missing = [f.final for f in owned.state.files if f.final not in promoted and f.final not in lost]
         if missing:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
 
     def _started(self, started: Started) -> None:
-        self.check_visible(started.tenure)
-        if started.tenure.state.debts:
-            self.world.count["debts carried"] += 1
+        self.check_visible(started.owned)
+        if started.owned.state.unregistered:
+            self.world.count["pending registrations carried"] += 1
 
-    def _owe(self, debts: frozenset[HivePartition]) -> None:
-        self._owed |= debts
+    def _enqueue(self, unregistered: frozenset[HivePartition]) -> None:
+        self._owed |= unregistered
 
     def _ensure(self, name: str) -> None:
         if self.around.hive.down:
@@ -408,7 +415,7 @@ class Process:
         return ExitCode.OWNED
 
 
-def _delivered(account: RangeAccount) -> Delivered:
+def _delivered(account: RangeAccounting) -> Delivered:
     """The client's own word: the same."""
     r, counts = account.range, account.account
     return Delivered(r, r.start, counts.read, counts.absent, r.end, r.end)

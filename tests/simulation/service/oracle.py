@@ -76,8 +76,10 @@ def judge_tables(around: object) -> None:
                     raise Violation(
                         f"{table} ends at {ends}, Kafka holds {tp} up to {around.cluster.ends[tp]}"
                     )  # type: ignore[attr-defined]
-            if newest.debts:
-                raise Violation(f"{table}: Hive is up, yet these stay to be registered: {newest.debts}")
+            if newest.unregistered:
+                raise Violation(
+                    f"{table}: Hive is up, yet these stay to be registered: {newest.unregistered}"
+                )
             if newest.ledger_id.encode() not in _content(world, owner_marker(location)):
                 raise Violation(f"{table}: its owner marker does not name its ledger")
             everything += files

@@ -3,13 +3,13 @@
 Like driver.py one of the modules that a mutant gets copies of.
 """
 
-from kafka2hive.ledger.tenure import Tenure
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.service.rebuild import rebuild_ledger
-from kafka2hive.service.recover import Payment, RecoverOrder, recover
-from kafka2hive.service.registrar import Registrar
-from kafka2hive.service.repair import Repairs
+from kafka2hive.service.recover.rebuild import rebuild_ledger
+from kafka2hive.service.recover.recover import Payment, RecoverOrder, recover
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.registrar import Registrar
 from tests.simulation import tasks
 from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
@@ -24,7 +24,7 @@ def run_recover(process: Process, order: RecoverOrder) -> list[Kafka2HiveError]:
             kafka = process.kafka
             rebuild_ledger(process.wiring, order.rebuild, order.accept_gap, False, False, lambda: kafka)
             order = RecoverOrder(tables=(order.rebuild,))
-        result = recover(process.wiring, order, command.pay, command.repairs)
+        result = recover(process.wiring, order, command.register, command.repairs)
     except Kafka2HiveError as error:
         return [error]
     return [table.error for table in result.tables if table.error is not None]
@@ -37,26 +37,26 @@ class _Command:
         self.process = process
         self.repairs = Repairs(process.wiring, lambda: process.kafka, self.refetch)
 
-    def refetch(self, tenure: Tenure, lost: DataFile) -> tuple[DataFile, ...]:
+    def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         process = self.process
         share = Share(
             0,
-            tenure.state.ledger_id,
-            tenure.generation.number,
-            tenure.next_epoch,
+            owned.state.ledger_id,
+            owned.generation.number,
+            owned.next_epoch,
             lost.ranges,
-            tenure.paths.table,
+            owned.paths.table,
         )
         staged = tasks.run_task(process.world, process.files, share)
         return tuple(f for f in staged if (f.kind, f.hive_partition) == (lost.kind, lost.hive_partition))
 
-    def pay(self, debts: frozenset[HivePartition]) -> Payment:
+    def register(self, unregistered: frozenset[HivePartition]) -> Payment:
         refusals: list[TableError] = []
         process = self.process
         registrar = Registrar(
             SimulatedMetastore(process.world, process.around.hive, process.name, process.files.hand_over),
             lambda name: None,
-            paid=lambda paid: None,
+            registered=lambda registered: None,
             refused=lambda table, error: refusals.append(error),
         )
-        return Payment(registrar.pay(debts), refusals[0] if refusals else None)
+        return Payment(registrar.register(unregistered), refusals[0] if refusals else None)

@@ -1,0 +1,1 @@
+"""One module per command: parse, call one use case, render its result, exit with its code."""

@@ -1,0 +1,60 @@
+"""What `dead-letters` shows a person."""
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.model.quantities import counted
+from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Letter
+
+
+def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
+    """One line per source table, topic and reason; a detail stands below its line."""
+    if not result.groups and not result.not_read:
+        return render(screen, [f"service {service}: no dead letters"])
+    parts: list[RenderableType] = []
+    table = grid("count", "table", "topic", "reason", "for example", right=("count",))
+    for group in result.groups:
+        example = f"{group.place}: {group.detail}" if group.detail else str(group.place)
+        table.add_row(f"{group.count:,}", group.table, group.topic, group.reason, example)
+    parts.append(table)
+    parts.append(f"{counted(result.letters, 'dead letter')} in {counted(result.files, 'file')}")
+    if result.more_groups:
+        parts.append(f"{result.more_groups} more lines (--limit)")
+    parts += [Text(f"not read: {path} {why}", style="yellow") for path, why in result.not_read]
+    return render(screen, parts)
+
+
+def render_letters(result: FoundLetters, screen: Screen) -> str:
+    """Every byte of each: as text where it is UTF-8, else in hexadecimal digits."""
+    parts: list[RenderableType] = []
+    for letter in result.letters:
+        parts.append(Text(f"{letter.place}  {letter.reason}: {letter.detail}", style="bold"))
+        parts += [Text(line) for line in _lines(letter)]
+    if result.more:
+        parts.append("there are more (--limit)")
+    return render(screen, parts)
+
+
+def _lines(letter: Letter) -> list[str]:
+    when = letter.timestamp.isoformat(timespec="milliseconds") + "Z" if letter.timestamp else "none"
+    headers = letter.headers or ()
+    return [
+        f"  table    {letter.table}, epoch {letter.epoch}",
+        f"  file     {letter.file}",
+        f"  time     {when}",
+        f"  key      {_shown(letter.key)}",
+        *(f"  header   {name} = {_shown(value)}" for name, value in headers),
+        f"  value    {_shown(letter.value)}",
+    ]
+
+
+def _shown(data: bytes | None) -> str:
+    if data is None:
+        return "null"
+    size = counted(len(data), "byte")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"{size}, not UTF-8: {data.hex(' ')}"
+    return f"{size}: {text}" if text.isprintable() else f"{size}: {text!r}"

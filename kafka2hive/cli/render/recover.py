@@ -1,0 +1,147 @@
+"""What `recover` shows a person."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from rich.text import Text
+
+from kafka2hive.cli.render.positions_text import resume_lines
+from kafka2hive.cli.screen import Screen, render
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.model.quantities import counted
+from kafka2hive.observe.progress import yours_to_register
+from kafka2hive.service.recover.rebuild import RebuiltLedger
+from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+
+_INDENT = "  "
+
+
+def render_recover(
+    service: str, order: RecoverOrder, result: RecoverResult, screen: Screen, *, hive: bool = True
+) -> str:
+    """A block for each table, the verdict last: it is what stays on the screen. `hive`: the map names one."""
+    parts: list[Text] = []
+    for table in result.tables:
+        parts.append(_headline(table))
+        parts += [Text(_INDENT + line) for line in _details(table, hive)]
+        if table.error is not None:
+            lines = str(table.error).splitlines()
+            parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
+    asked = {*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired}
+    parts += [
+        Text(f"no gap there: nothing was accepted for {gap}", style="yellow")
+        for gap in _without_gap(order, result)
+    ]
+    if not order.plan_only:
+        parts += [Text(f"not lost in any of these ledgers: {path}", style="yellow") for path in sorted(asked)]
+    if result.kafka_error:
+        text = f"whether the positions still fit is not known: {result.kafka_error}"
+        parts.append(Text(text, style="yellow"))
+    parts.append(_verdict(service, order, result))
+    return render(screen, parts)
+
+
+def _without_gap(order: RecoverOrder, result: RecoverResult) -> list[GapAcceptance]:
+    """What was accepted where nothing is lost; not told where a table was not recovered, or nothing was to be recorded."""
+    if order.plan_only or order.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
+        return []
+    found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
+    wanted = [(gap, replace(gap, up_to=None)) for gap in order.accept_gap]
+    return [gap for gap, anywhere in wanted if not any(anywhere.covers(tp, 0) for tp in found)]
+
+
+def _headline(table: RecoveredTable) -> Text:
+    style = {Recovery.DONE: "green", Recovery.PLANNED: "cyan"}.get(table.recovery, "bold red")
+    title = Text(table.table, style="bold").append(f"  {_outcome(table)}", style=style)
+    if table.generation:
+        title.append(f"  epoch {table.epoch}, {table.generation.split('.')[0]}", style="not bold")
+    return title
+
+
+def _outcome(table: RecoveredTable) -> str:
+    match table.recovery:
+        case Recovery.DONE:
+            return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
+        case Recovery.PLANNED:
+            return "would be recovered" if table.error is None else "would STOP"
+        case Recovery.STOPPED:
+            return "STOP: a person must decide"
+        case Recovery.OWNED:
+            return "owned by a live run, nothing touched"
+        case Recovery.FAILED:
+            return "failed"
+        case _:
+            assert_never(table.recovery)
+
+
+def _details(table: RecoveredTable, hive: bool) -> list[str]:
+    lines = _rebuilt(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
+    if table.pending is not None:
+        staged, there = table.pending.staged, table.pending.already_there
+        lines.append(
+            f"pending: epoch {table.rolled_forward}, {counted(staged, 'file')} to rename, {there} already there"
+        )
+    elif table.rolled_forward is not None:
+        moves = table.moves
+        given_up = f", {moves.given_up} given up" if moves.given_up else ""
+        lines += [
+            f"rolled forward: epoch {table.rolled_forward}, {counted(moves.created, 'file')} = {moves.renamed} renamed"
+            f" + {moves.already_moved} already there{given_up}",
+            f"0 missing, {moves.retried} failed and tried again",
+        ]
+    elif table.error is None:
+        lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
+    if table.unregistered and not hive:
+        lines.append(yours_to_register(table.unregistered))
+    elif table.registered or table.unregistered:
+        registered = (
+            f"{counted(table.registered, 'partition')} registered, "
+            if table.recovery is Recovery.DONE
+            else ""
+        )
+        lines.append(f"Hive: {registered}{table.unregistered} still owed")
+    if table.swept:
+        lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
+    if table.relocated is not None:
+        lines += [
+            f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",
+            "before the next run: for each partition in Hive that will get more records, copy its files to the new"
+            f" location and ALTER TABLE {table.table} PARTITION (..) SET LOCATION; else its new rows are hidden"
+            " (hive.misplaced)",
+        ]
+    lines += [f"given up or fetched again: {path}" for path in table.repaired]
+    lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
+    lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
+    lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
+    return lines
+
+
+def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
+    ledger = rebuilt.ledger
+    lines = [
+        f"ledger {ledger.final.ledger_id} {'would be ' if planned else ''}rebuilt from {counted(rebuilt.files, 'file')}"
+    ]
+    if ledger.pending is not None:
+        lines.append(f"{len(ledger.pending.files):,} of them are an epoch that was half made visible")
+    if ledger.left_staged:
+        lines.append(
+            f"{ledger.left_staged:,} staged files are of no committed epoch: their offsets are read again"
+        )
+    if rebuilt.foreign:
+        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers are left alone")
+    lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
+    return lines
+
+
+def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
+    if not result.tables:
+        return Text(f"service {service}: nothing to recover, there is no ledger yet")
+    bad = sum(table.error is not None for table in result.tables)
+    count = counted(len(result.tables), "table")
+    done = "looked at, nothing touched" if order.plan_only else "recovered"
+    if not bad:
+        return Text(f"service {service}: {count} {done}", style="bold green")
+    return Text(
+        f"service {service}: {bad} of {count} {'needs' if bad == 1 else 'need'} attention (exit code {result.exit_code})",
+        style="bold red",
+    )

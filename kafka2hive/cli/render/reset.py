@@ -1,0 +1,53 @@
+"""What `reset` shows a person."""
+
+from rich.text import Text
+
+from kafka2hive.cli.render.positions_text import resume_lines
+from kafka2hive.cli.screen import Screen, render
+from kafka2hive.ledger.repair.reset import ResetRecord
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult
+
+
+def render_reset(
+    service: str, order: ResetOrder, result: ResetResult, screen: Screen, *, hive: bool = True
+) -> str:
+    """The table, what is put away and where, and what follows for the rows. `hive`: the map names one."""
+    plan = result.plan
+    if plan.record is None:
+        line = f"{order.table} has no ledger: there is nothing to start over"
+        return render(screen, [Text(line, style="yellow")])
+    title = Text(order.table, style="bold").append(
+        "  started over" if result.done else "  would be started over",
+        style="green" if result.done else "cyan",
+    )
+    if plan.begun is Begun.UNFINISHED:
+        title.append(f"  (a reset of {plan.record.at} goes on)", style="not bold")
+    lines = _lines(service, plan, plan.record, result.done, hive)
+    if result.left_pending is not None:
+        lines += str(result.left_pending).splitlines()
+        lines.append("the files of that epoch that are not visible went away with the staging directory")
+    return render(screen, [title, *(Text("  " + line) for line in lines)])
+
+
+def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive: bool) -> list[str]:
+    positions = [Position(TopicPartition(topic, number), end, end) for topic, number, end in record.positions]
+    verb, dropped = ("is in", "dropped") if done else ("goes to", "would be dropped")
+    lines = [f"the ledger (epoch {record.epoch}) {verb} {plan.ledger}"]
+    lines += [f"position {dropped}: {line}" for line in resume_lines(positions)]
+    if plan.data:
+        lines += [f"visible files {'are in' if done else 'go to'} {place}" for place in plan.data]
+        whose = "Hive keeps its partitions" if hive else "partitions that you registered in Hive stay there"
+        lines.append(f"{whose}; they are empty until they are dumped again, or dropped in Hive")
+    else:
+        lines.append(f"visible files stay in {record.location}")
+        lines.append(
+            "ROWS ARE DOUBLED where the next run reads offsets again that those files hold (the map's `start`)"
+        )
+    for move in plan.group_moves:
+        past = "was" if done else "would be"
+        lines.append(
+            f"group {plan.group}: {move.topic_partition} {past} set back from {move.before} to {move.after}"
+        )
+    lines.append(f"the next run of service {service} begins {record.table} at the map's `start`")
+    return lines

@@ -1,0 +1,63 @@
+"""What `verify` and `where` show a person."""
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.model.quantities import counted, size
+from kafka2hive.service.audit.verify import VerifyResult
+from kafka2hive.service.where import WhereResult
+
+_SHOWN = 50  # findings per table; all of them: --json
+
+
+def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
+    """One line per table, then every finding with its place."""
+    parts: list[RenderableType] = []
+    if result.tables:
+        overview = grid(
+            "table",
+            "epochs",
+            "files",
+            "rows",
+            "bytes",
+            "findings",
+            right=("epochs", "files", "rows", "bytes", "findings"),
+        )
+        for table in result.tables:
+            found = Text(str(len(table.findings)), style="red" if table.findings else "green")
+            overview.add_row(
+                table.table,
+                f"{table.epochs:,}",
+                f"{table.files:,}",
+                f"{table.rows:,}",
+                size(table.bytes),
+                found,
+            )
+        parts.append(overview)
+    for table in result.tables:
+        parts += [Text(f"{f.code}  {f.where}: {f.message}", style="red") for f in table.findings[:_SHOWN]]
+        if len(table.findings) > _SHOWN:
+            parts.append(f"{table.table}: {len(table.findings) - _SHOWN} more findings (all: --json)")
+        parts += [Text(f"{table.table}: accepted: {what}", style="yellow") for what in table.accepted]
+        parts += [Text(f"{table.table}: no answer of {what}", style="yellow") for what in table.no_answer]
+        parts += [Text(f"{table.table}: not checked: {what}", style="yellow") for what in table.not_checked]
+        parts += [Text(f"{table.table}: {what}", style="yellow") for what in table.notes]
+    parts += [Text(f"{name}: {error}", style="red") for name, error in result.errors]
+    if not result.tables and not result.errors:
+        parts.append(f"service {service}: no ledger yet")
+    return render(screen, parts)
+
+
+def render_where(place: str, result: WhereResult, screen: Screen) -> str:
+    """Each table's answer and the files in question."""
+    parts: list[RenderableType] = []
+    for found in result.found:
+        parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))
+        for file in found.files:
+            parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
+        if found.epoch is not None and not found.files:
+            parts.append(
+                "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
+            )
+    return render(screen, parts)

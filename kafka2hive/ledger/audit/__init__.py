@@ -1,0 +1,1 @@
+"""Checking a ledger's snapshots against each other. Pure."""

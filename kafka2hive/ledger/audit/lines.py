@@ -1,0 +1,187 @@
+"""Auditing what snapshots say beside offsets: headers, file lines, decisions, pending registrations. Pure.
+
+The program writes many things twice: in a file's name and in its line, in a snapshot and in the next one. An edit of
+one of them, even with a right checksum, contradicts the other. What stands once, for people only, is believed:
+`written_at`, `newest_ms` of the newest epoch, an account's bytes, how and when a decision was typed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.ledger.snapshot.codec import checksum_of
+from kafka2hive.ledger.snapshot.draft import touched
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
+from kafka2hive.model.snapshot import (
+    REBUILT,
+    AcceptedGap,
+    AcceptedLoss,
+    ForgottenRegistration,
+    Snapshot,
+)
+
+Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration
+
+_UNKNOWN = "-"
+_UNKNOWN_EPOCH = -1
+
+
+def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
+    """Snapshots in the order of their epochs."""
+    for before, after in pairwise(snapshots):
+        if after.epoch == before.epoch + 1:
+            yield from _chain(before, after)
+            yield from _header(before, after)
+            yield from _topics(before, after)
+            yield from _decisions(before, after)
+            yield from _unregistered(before, after)
+    for snapshot in snapshots:
+        if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
+            yield _epoch(snapshot, "verify.position", "a topic partition stands there twice")
+        for file in snapshot.files:
+            if wrong := _wrong_with(file, snapshot):
+                yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {wrong}")
+    named = Counter(file.final for snapshot in snapshots for file in snapshot.files)
+    for path, times in named.items():
+        if times > 1:
+            yield Finding("verify.file", path, f"is named {times} times")
+
+
+def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A snapshot names the checksum of the one before it: an edit of that one, even with a right checksum, is told."""
+    if after.previous != checksum_of(before):
+        message = f"it was written after a snapshot with {after.previous}, that of epoch {before.epoch} has {checksum_of(before)}"
+        yield _epoch(after, "verify.chain", message)
+
+
+def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A ledger has one table and one Kafka cluster, a generation one owner and service; a table moves by reading on."""
+    same = ["table"]
+    same += ["owner", "service"] if after.generation == before.generation else []
+    same += [] if after.accounts else ["location"]
+    for what in same:
+        now, then = getattr(after, what), getattr(before, what)
+        if now != then:
+            yield _epoch(after, "verify.header", f"{what} {now}, in the epoch before it {then}")
+    clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
+    if len(clusters) > 1 and before.positions:
+        yield _epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
+    if (before.newest_ms or 0) > (after.newest_ms or 0):
+        yield _epoch(
+            after, "verify.header", f"newest record at {after.newest_ms}, before at {before.newest_ms}"
+        )
+
+
+def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """A topic partition keeps topic id and leader epoch (it may grow with what is read), and begins with nothing read."""
+    explained = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
+    for now in after.positions:
+        if now.topic_partition in explained:
+            continue
+        where = f"{after.table} {now.topic_partition}"
+        old = before.position(now.topic_partition)
+        if old is None:
+            if now.start != now.end:
+                message = f"epoch {after.epoch}: [{now.start}, {now.end}) was read without a first position"
+                yield Finding("verify.position", where, message)
+            continue
+        if now.topic_id != old.topic_id and _UNKNOWN not in (now.topic_id, old.topic_id):
+            message = f"epoch {after.epoch}: topic id {now.topic_id}, before {old.topic_id}"
+            yield Finding("verify.position", where, message)
+        unread = now.start == now.end and now.leader_epoch != old.leader_epoch
+        if unread or _UNKNOWN_EPOCH < now.leader_epoch < old.leader_epoch:
+            message = f"epoch {after.epoch}: leader epoch {now.leader_epoch}, before {old.leader_epoch}"
+            yield Finding("verify.position", where, message)
+
+
+def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """What a person decided stands in every later snapshot; new decisions are of their very epoch."""
+    decisions: tuple[tuple[str, tuple[Decision, ...], tuple[Decision, ...]], ...] = (
+        ("gaps", before.gaps, after.gaps),
+        ("losses", before.losses, after.losses),
+        ("forgotten registrations", before.forgotten, after.forgotten),
+    )
+    for what, old, new in decisions:
+        if new[: len(old)] != old:
+            yield _epoch(
+                after, "verify.decision", f"its {what} are not those of the epoch before and new ones"
+            )
+        elif any(decision.epoch != after.epoch for decision in new[len(old) :]):
+            yield _epoch(after, "verify.decision", f"{what} of another epoch appear for the first time")
+
+
+def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Pending registrations are those before without the ones registered since, and all partitions of this epoch's files, but
+    none that
+    a person gave up."""
+    own, then, registered, unregistered = map(
+        frozenset, (touched(after.files), before.unregistered, after.registered, after.unregistered)
+    )
+    wanted = (then - registered | own) - {f.partition for f in after.forgotten}
+    for what, lines, different in (
+        ("unregistered", after.unregistered, unregistered),
+        ("registered", after.registered, registered),
+    ):
+        if len(lines) != len(different):
+            yield _epoch(after, "verify.registrations", f"a {what} line stands there twice")
+    for partition in sorted(wanted - unregistered):
+        why = (
+            "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
+        )
+        yield _registration(after, partition, f"{why} and does not owe it")
+    for partition in sorted(unregistered - wanted):
+        yield _registration(after, partition, "owes it, and has no reason to")
+    for partition in sorted(registered - then):
+        yield _registration(
+            after, partition, f"says that it was registered, epoch {before.epoch} did not owe it"
+        )
+
+
+def _registration(snapshot: Snapshot, partition: HivePartition, message: str) -> Finding:
+    return Finding("verify.registrations", partition.location, f"epoch {snapshot.epoch} {message}")
+
+
+def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
+    """A file's line against its own name, its partition, and the offsets of its epoch.
+
+    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now. A
+    rebuilt ledger lists the files of many epochs.
+    """
+    parsed = DataFileName.parse(base_name(file.final))
+    partition = file.hive_partition
+    if parsed is None or parsed[1] != "final":
+        return "its name is none of this program's"
+    name = parsed[0]
+    told = (name.ledger, name.generation, name.epoch, name.task)
+    if snapshot.owner == REBUILT:
+        if name.ledger != ledger_tag(snapshot.ledger_id) or name.generation >= snapshot.generation:
+            return "its name is not one of before the ledger was rebuilt"
+    elif told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
+        told_here = f"generation {snapshot.generation}, task {file.task}"
+        return f"its name tells of another ledger, generation, epoch or task than {told_here}"
+    again = any(loss.epoch == snapshot.epoch for loss in snapshot.losses)
+    staging = parent(file.staged) if again else staging_directory(snapshot.location)
+    if file.staged != join(staging, name.in_state("pending")):
+        return f"its staged address is another file's: {file.staged}"
+    if parent(file.final) != partition.location:
+        return f"it does not lie in its partition's directory {partition.location}"
+    if file.kind is FileKind.DATA:
+        home = join(snapshot.location, partition.path) if partition.path else snapshot.location
+        if partition.table != snapshot.table or partition.location != home:
+            return f"its partition is {partition.table} {partition.path} at {partition.location}"
+    elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
+        return f"its partition is {partition.table} {partition.path} at {partition.location}"
+    rebuilt = snapshot.owner == REBUILT  # of many epochs, whose tasks have the same numbers
+    read = {account.range for account in snapshot.accounts if rebuilt or account.task == file.task}
+    if rebuilt:  # of a task whose files are not all there, the offsets are a gap
+        read |= {gap.range for gap in snapshot.gaps}
+    named = set(file.ranges)
+    if not again and not (named and named <= read and len(named) == len(file.ranges)):
+        return "its offset ranges are not some that its task read"
+    return None
+
+
+def _epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
+    return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)

@@ -1,0 +1,117 @@
+"""Hygiene: rule R9 of docs/protocol.md. Never needed for right data; every answer is ignored but logged.
+
+Called only after R4 (a start rolled everything forward) and by the owner alone (W2, I5).
+"""
+
+from collections.abc import Mapping
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.reading.history import archived_epochs
+from kafka2hive.model.layout import (
+    DataFileName,
+    SnapshotState,
+    base_name,
+    is_draft_name,
+    join,
+    ledger_tag,
+    parse_snapshot_name,
+)
+from kafka2hive.storage.port import FileStatus, NotFound, StorageError
+
+
+def sweep_staging(ports: Ports, owned: OwnedLedger, staging: str) -> int:
+    """Delete staged files of this ledger below (my generation, my next epoch): orphans, by I5. Returns how many.
+
+    Other ledgers' files, later generations' and the running epoch's are left alone.
+    """
+    _only_when_final(owned)
+    mine = (owned.generation.number, owned.next_epoch)
+    tag = ledger_tag(owned.state.ledger_id)
+    orphans = []
+    for child in _children(ports, staging):
+        parsed = DataFileName.parse(child.name)
+        if parsed and parsed[0].ledger == tag and (parsed[0].generation, parsed[0].epoch) < mine:
+            orphans.append(child.path)
+    return _delete(ports, orphans, "sweep")
+
+
+def sweep_own_directory(ports: Ports, owned: OwnedLedger) -> int:
+    """Delete stale drafts and junk pendings of my generation directory. Only while no commit is under way."""
+    _only_when_final(owned)
+    junk = []
+    for child in _children(ports, owned.directory):
+        parsed = parse_snapshot_name(child.name)
+        stale_pending = parsed and parsed[1] == SnapshotState.PENDING and parsed[0] <= owned.state.epoch
+        if is_draft_name(child.name) or stale_pending:
+            junk.append(child.path)
+    return _delete(ports, junk, "sweep")
+
+
+def purge(ports: Ports, owned: OwnedLedger, keep: int) -> int:
+    """Move final snapshots older than the newest `keep` into the archive by rename. Returns how many moved.
+
+    History is kept: the audit needs it. The newest final and a pending never move. An empty final is no snapshot: a
+    commit's create and renames that were all repeated late leave one, once the real one is archived. It is deleted where
+    that one is found in the archive, and otherwise left for `verify` to tell.
+    """
+    finals: dict[int, FileStatus] = {}
+    for child in _children(ports, owned.directory):
+        parsed = parse_snapshot_name(child.name)
+        if parsed and parsed[1] == SnapshotState.FINAL:
+            finals[parsed[0]] = child
+    old = sorted(finals)[: -max(keep, 1)]
+    whole = [epoch for epoch in old if finals[epoch].length]
+    if len(whole) < len(old):
+        _delete_junk(ports, owned, {epoch: finals[epoch] for epoch in old if not finals[epoch].length})
+    archive = owned.paths.archive(owned.generation)
+    return sum(_archive(ports, finals[epoch].path, archive) for epoch in whole) if whole else 0
+
+
+def _archive(ports: Ports, path: str, archive: str) -> bool:
+    """One that cannot be moved does not hold up the others."""
+    try:
+        ports.files.mkdirs(archive)
+        ports.files.rename(path, join(archive, base_name(path)))
+    except StorageError as error:
+        log.warning("purge %s: %s", path, error)
+        return False
+    return True
+
+
+def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatus]) -> None:
+    try:
+        known = archived_epochs(ports.files, owned.paths)
+    except StorageError as error:
+        log.warning("purge %s: %s", owned.directory, error)
+        return
+    _delete(ports, [file.path for epoch, file in empty.items() if epoch in known], "sweep")
+
+
+def _only_when_final(owned: OwnedLedger) -> None:
+    """Before R4 the staged files of the pending epoch are no orphans."""
+    if owned.pending:
+        raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be swept")
+
+
+def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return ports.files.list(directory)
+    except NotFound:
+        return ()
+    except StorageError as error:
+        log.warning("list %s: %s", directory, error)
+        return ()
+
+
+def _delete(ports: Ports, paths: list[str], why: str) -> int:
+    def delete(path: str) -> bool:
+        try:
+            done = ports.files.delete(path)
+        except StorageError as error:
+            log.warning("%s %s: %s", why, path, error)
+            return False
+        log.info("%s %s: %s", why, path, "deleted" if done else "was not there")
+        return done
+
+    return sum(ports.concurrency.map(delete, paths))

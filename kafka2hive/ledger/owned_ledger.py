@@ -1,0 +1,96 @@
+"""A owned ledger: what this process knows of a table it took over. Valid until another start renames the directory."""
+
+from dataclasses import dataclass, field, replace
+
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, Unanswered
+from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
+
+
+class Ticket:
+    """Good for one commit. `pop` of a list is atomic, so two threads cannot both use it."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = [True]
+
+    def use(self) -> bool:
+        """Whether this was the first use."""
+        try:
+            return self._left.pop()
+        except IndexError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedLedger:
+    """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says.
+
+    A owned ledger is good for one commit, whatever became of it. After an unclear one a draft of this process may still
+    become `e<N>.pending` at any moment, so only a new take-over, whose paths are new, may try epoch N again.
+    """
+
+    paths: LedgerPaths
+    generation: Generation
+    state: Snapshot
+    pending: bool = False
+    ticket: Ticket = field(default_factory=Ticket, init=False, repr=False, compare=False)
+
+    def spend(self) -> None:
+        """Called once, before the first effect of a commit. Raises Kafka2HiveError: it was used before, a bug."""
+        if not self.ticket.use():
+            raise Kafka2HiveError(
+                "ledger.spent",
+                f"{self.paths.table}: epoch {self.next_epoch} of generation {self.generation.number} was tried before;"
+                " what became of it is known only after another take-over",
+                "report it: a bug; nothing was changed, the next start takes the table over afresh",
+            )
+
+    @property
+    def directory(self) -> str:
+        """The generation directory: only this process writes in it (rule W1)."""
+        return self.paths.generation(self.generation)
+
+    @property
+    def next_epoch(self) -> int:
+        return self.state.epoch + 1
+
+    def snapshot_path(self, epoch: int, state: str) -> str:
+        return join(self.directory, snapshot_name(epoch, state))
+
+    @property
+    def state_path(self) -> str:
+        state = SnapshotState.PENDING if self.pending else SnapshotState.FINAL
+        return self.snapshot_path(self.state.epoch, state)
+
+    def committed(self, snapshot: Snapshot) -> "OwnedLedger":
+        """This owned ledger after C2."""
+        return replace(self, state=snapshot, pending=True)
+
+    def finalised(self) -> "OwnedLedger":
+        """This owned ledger after R7."""
+        return replace(self, pending=False)
+
+
+def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:
+    """The question every unclear answer ends in: is the directory still mine, and what is in it?
+
+    Raises Fenced when it is gone (another start took the table over, I2), Unanswered when the NameNode gives no
+    answer to this either.
+    """
+    try:
+        return files.list(owned.directory)
+    except NotFound as error:
+        raise fenced(owned.paths, owned.generation) from error
+    except StorageError as error:
+        raise Unanswered("ledger.no_answer", f"listing {owned.directory}: {error}") from error
+
+
+def fenced(paths: LedgerPaths, mine: Generation) -> Fenced:
+    return Fenced(
+        "ledger.fenced",
+        f"{paths.generation(mine)} is gone: another run took {paths.table} over",
+        "nothing: the run that took it over goes on; start this one again only if that one was a mistake",
+    )

@@ -1,0 +1,1 @@
+"""Reading ledgers without owning them: state, history, heartbeats, conditions."""

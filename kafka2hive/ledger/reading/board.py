@@ -1,0 +1,121 @@
+"""What a live run says about its tables, for other processes to read: advice beside its heartbeat, like that one.
+
+`<ledger root>/alive/<service>/condition.<owner>.<k>` is written new, under a new name, whenever the text changes; the one
+before is deleted afterwards. A reader takes the newest that it can make sense of, of owners that beat: a file that is
+being written, or lies there after a kill, does no harm. The text's meaning is the caller's.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.reading.heartbeat import Processes, is_known_dead
+from kafka2hive.model.layout import (
+    alive_directory,
+    condition_name,
+    join,
+    parse_beat_name,
+    parse_condition_name,
+)
+from kafka2hive.storage.port import NotFound, StorageError, write_file
+
+Said = TypeVar("Said")
+
+
+class Board:
+    """What one process says for one service. Failures are logged, once until it works again, and change nothing."""
+
+    def __init__(self, ports: Ports, root: str, service: str, owner: str) -> None:
+        self._ports = ports
+        self._directory = alive_directory(root, service)
+        self._owner = owner
+        self._count = 0
+        self._shown: bytes | None = None
+        self._left: list[str] = []
+        self._failing = False
+
+    def show(self, text: bytes) -> None:
+        """Say `text` from now on; nothing is written when that is what it says already.
+
+        State before: at most one text of this owner. After: the new one. A crash in between leaves both: the newer
+        one counts. A write without a clear answer uses its name up.
+        """
+        if text == self._shown:
+            return
+        files = self._ports.files
+        path = join(self._directory, condition_name(self._owner, self._count))
+        self._count += 1
+        before = list(self._left)
+        self._left.append(path)
+        try:
+            files.mkdirs(self._directory)
+            write_file(files, path, text)
+        except StorageError as error:
+            if not self._failing:
+                log.warning("the tables' conditions are not told in %s: %s", self._directory, error)
+            self._failing = True
+            return
+        self._shown, self._failing = text, False
+        self._delete(before)
+
+    def end(self) -> None:
+        """Take back what was said, on an orderly end."""
+        self._delete(list(self._left))
+        self._shown = None
+
+    def _delete(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                self._ports.files.delete(path)
+            except StorageError as error:
+                log.debug("take back %s: %s", path, error)
+                continue
+            self._left.remove(path)
+
+
+def read_boards(
+    ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
+) -> dict[str, Said]:
+    """What each owner said last, dead ones included: the caller asks who is alive.
+
+    `understand` raises ValueError for a text that is none (half written); then the one before counts. Never fails:
+    what cannot be read is not said.
+    """
+    said: dict[str, Said] = {}
+    directory = alive_directory(root, service)
+    for owner, count in sorted(_conditions(ports, directory), reverse=True):
+        if owner in said:
+            continue
+        try:
+            said[owner] = understand(ports.files.read(join(directory, condition_name(owner, count))))
+        except (StorageError, ValueError) as error:
+            log.debug("what %s says in %s: %s", owner, directory, error)
+    return said
+
+
+def sweep_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:
+    """Delete what owners say that are dead for certain: without a heartbeat, or gone from this host. Returns how many."""
+    directory = alive_directory(root, service)
+    try:
+        beats = {p[0]: c.path for c in ports.files.list(directory) if (p := parse_beat_name(c.name))}
+    except StorageError:
+        return 0
+    swept = 0
+    for owner, count in _conditions(ports, directory):
+        if owner in beats and not is_known_dead(ports, beats[owner], processes):
+            continue
+        try:
+            swept += ports.files.delete(join(directory, condition_name(owner, count)))
+        except StorageError as error:
+            log.debug("sweep in %s: %s", directory, error)
+    return swept
+
+
+def _conditions(ports: Ports, directory: str) -> list[tuple[str, int]]:
+    try:
+        return [p for child in ports.files.list(directory) if (p := parse_condition_name(child.name))]
+    except NotFound:
+        return []
+    except StorageError as error:
+        log.debug("look at conditions in %s: %s", directory, error)
+        return []

@@ -1,0 +1,1 @@
+"""Repairs of a ledger: rebuilt, restored, moved to another location, started over."""

@@ -1,0 +1,218 @@
+"""A lost ledger from the data files' footers alone (docs/protocol.md, A lost ledger). Pure.
+
+A file at its final place proves that its epoch was committed (I4): the ranges of its task must never be read again. The
+sums in the footers prove that all of a task's rows are there. What neither proves is asked about, never guessed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from kafka2hive.ledger.repair.tasks import FoundFile, Task, committed_tasks
+from kafka2hive.ledger.snapshot.codec import checksum_of
+from kafka2hive.ledger.snapshot.draft import touched
+from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, HivePartition
+from kafka2hive.model.layout import join, parent
+from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
+
+Accepts = Callable[[OffsetRange], bool]
+"""Whether a person accepts that these offsets may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose ledger it is; `location` and `staging` full paths, `now` ISO-8601."""
+
+    ledger_id: str
+    service: str
+    table: str
+    location: str
+    staging: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """Offsets that were taken, or passed over, and whose rows are not proven to be all there."""
+
+    range: OffsetRange
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The new ledger: a final snapshot of all whole epochs, and the pending one of an epoch that was half promoted.
+
+    `unproven` is what a person has accepted. `left_staged` files are orphans; the next start sweeps them.
+    """
+
+    final: Snapshot
+    pending: Snapshot | None
+    unproven: tuple[Unproven, ...]
+    left_staged: int
+
+    @property
+    def newest(self) -> Snapshot:
+        return self.pending or self.final
+
+
+def rebuild(
+    place: Place, found: Iterable[FoundFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
+) -> Rebuilt:
+    """`used`: generation and epoch of every further name that was seen, of the archive, too; they are not used again.
+
+    Raises ManualActionRequired: nothing to rebuild from, what the files say cannot be, or offsets unproven and not accepted.
+    """
+    files = list(found)
+    finals = [f for f in files if f.final]
+    if not finals:
+        raise ManualActionRequired(
+            "rebuild.nothing",
+            f"{place.location}: no data file of ledger {place.ledger_id} has a footer to rebuild from",
+            "let `kafka2hive run` begin the table anew, in another location or with the owner marker moved away",
+        )
+    newest = max((f.footer.generation, f.footer.epoch) for f in finals)
+    tasks = committed_tasks(files, newest)
+    unproven = [*_holes(tasks), *_incomplete(tasks)]
+    refused = [item for item in unproven if not accepts(item.range)]
+    if refused:
+        told = "; ".join(f"{item.range}: {item.why}" for item in refused)
+        raise ManualActionRequired(
+            "rebuild.unproven", f"{place.table}: not proven to be all there: {told}", _remedy(refused)
+        )
+    old, half = _by_state(tasks, newest)
+    names = {(f.name.generation, f.name.epoch) for f in files} | set(used)
+    generation = max(generation for generation, _ in names) + 1
+    epoch = max(epoch for _, epoch in names) + 1
+    begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
+    base = _snapshot(place, generation, epoch, old, unproven, begun, None)
+    last = None
+    if half:
+        stands = {p.topic_partition: p.end for p in base.positions}
+        last = _snapshot(place, generation, epoch + 1, half, unproven, stands, base)
+    taken = sum(not f.final for task in tasks for f in task.every_file)
+    return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - taken)
+
+
+def _by_state(tasks: Sequence[Task], newest: tuple[int, int]) -> tuple[Sequence[Task], Sequence[Task]]:
+    """Tasks of the final snapshot and of the pending one, which has every staged file, or the next start sweeps it.
+
+    A file that is dumped again belongs to the ranges of an old task: a half visible one makes all tasks pending, and
+    the roll-forward finds most files moved.
+    """
+    staged = [task for task in tasks if not all(f.final for f in task.every_file)]
+    if not staged:
+        return tasks, ()
+    if any(task.epoch != newest for task in staged):
+        return (), tasks
+    return [t for t in tasks if t.epoch != newest], [t for t in tasks if t.epoch == newest]
+
+
+def _holes(tasks: Sequence[Task]) -> Iterator[Unproven]:
+    """Offsets before and between ranges that no file names. Raises ManualActionRequired where ranges overlap or go back."""
+    steps = [(r.topic_partition, task.epoch, r) for task in tasks for r in task.ranges]
+    for tp, group in groupby(sorted(steps), key=lambda step: step[0]):
+        at = 0
+        for _, epoch, taken in group:
+            if taken.start < at:
+                raise ManualActionRequired(
+                    "rebuild.went_back",
+                    f"epoch {epoch[1]} took {taken}, after {tp} had been read up to {at}",
+                    "the topic was made again, or its log cut off: restore the ledger from a backup",
+                )
+            if taken.start > at:
+                before = ", perhaps the table began later" if at == 0 else ""
+                yield Unproven(OffsetRange(tp, at, taken.start), f"no file names them{before}")
+            at = taken.end
+
+
+def _incomplete(tasks: Sequence[Task]) -> Iterator[Unproven]:
+    for task in tasks:
+        doubt = task.doubt()
+        if doubt is not None:
+            what = f"task {task.first.task} of epoch {task.first.epoch}: {doubt}"
+            for source in task.ranges:
+                yield Unproven(source, what)
+
+
+def _snapshot(
+    place: Place,
+    generation: int,
+    epoch: int,
+    tasks: Sequence[Task],
+    unproven: Sequence[Unproven],
+    starts: Mapping[TopicPartition, int],
+    before: Snapshot | None,
+) -> Snapshot:
+    """What the tasks did, as if in one epoch that began at `starts`; what lies before the first range stands in a gap."""
+    ends = dict(starts)
+    for r in sorted(r for task in tasks for r in task.ranges):
+        ends[r.topic_partition] = r.end
+    moved = [OffsetRange(tp, starts[tp], end) for tp, end in ends.items()]
+    gaps = [item for item in unproven if any(_within(item.range, whole) for whole in moved)]
+    files: list[DataFile] = []
+    accounts: list[RangeAccounting] = []
+    for number, task in enumerate(tasks):
+        files += [_data_file(place, file, number, task.ranges) for file in task.every_file]
+        if task.doubt() is None:
+            assert task.accounts is not None
+            pairs = zip(task.ranges, task.accounts, strict=True)
+            accounts += [RangeAccounting(number, source, account) for source, account in pairs]
+    unregistered: frozenset[HivePartition] = frozenset(before.unregistered) if before else frozenset()
+    return Snapshot(
+        ledger_id=place.ledger_id,
+        service=place.service,
+        table=place.table,
+        generation=generation,
+        owner=REBUILT,
+        epoch=epoch,
+        written_at=place.now,
+        previous=checksum_of(before) if before else NO_SNAPSHOT,
+        location=place.location,
+        files=tuple(files),
+        positions=tuple(_positions(starts, ends)),
+        accounts=tuple(accounts),
+        gaps=(
+            *(before.gaps if before else ()),
+            *(AcceptedGap(g.range, f"rebuilt: {g.why}", place.now, epoch) for g in gaps),
+        ),
+        unregistered=tuple(sorted(unregistered | touched(files))),
+    )
+
+
+def _positions(
+    starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> Iterator[Position]:
+    for tp in sorted(ends):
+        yield Position(tp, starts[tp], ends[tp])
+
+
+def _within(part: OffsetRange, whole: OffsetRange) -> bool:
+    return (
+        part.topic_partition == whole.topic_partition and whole.start <= part.start and part.end <= whole.end
+    )
+
+
+def _data_file(place: Place, file: FoundFile, number: int, ranges: tuple[OffsetRange, ...]) -> DataFile:
+    """A final file is where it is, whatever its footer says."""
+    footer, partition = file.footer, file.footer.partition
+    final = join(partition.location, file.name.in_state("final"))
+    if file.final:
+        partition = HivePartition(partition.table, partition.path, parent(file.path))
+        final = file.path
+    staged = join(place.staging, file.name.in_state("pending"))
+    return DataFile(
+        footer.kind, staged, final, partition, file.length, footer.rows, UNKNOWN_CHECKSUM, number, ranges
+    )
+
+
+def _remedy(refused: Sequence[Unproven]) -> str:
+    topics = sorted({item.range.topic_partition for item in refused})
+    options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
+    return (
+        "find the missing files and put them back; or, when these offsets held nothing to be written or may be missing,"
+        f" give {options}{' ...' if len(topics) > 5 else ''}"
+    )

@@ -1,0 +1,225 @@
+"""Starting a table over: its ledger goes into the archive by rename (docs/protocol.md, Starting a table over).
+
+The pictures in between: before `put_away` the ledger is as ever. After it the table's directory holds no generation, a
+STOP for every starter, until `end_reset` takes that directory away: then there is no ledger, as before the first init.
+"""
+
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired
+from kafka2hive.model.layout import (
+    ARCHIVE_DIRECTORY,
+    RESET_RECORD,
+    RESET_TABLE,
+    STAGING_DIRECTORY,
+    Generation,
+    LedgerPaths,
+    base_name,
+    join,
+    owner_marker,
+    parent,
+    reset_aside,
+    staging_directory,
+)
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError, write_file
+
+
+@dataclass(frozen=True, slots=True)
+class ResetRecord:
+    """What a reset puts away; written before anything moves. `id` is 32 hex digits, made for this reset.
+
+    `letters` is the directory of the table's dead letters. `positions`: (topic, number, next offset).
+    """
+
+    id: str
+    at: str
+    table: str
+    ledger_id: str
+    generation: str
+    epoch: int
+    pending: bool
+    location: str
+    letters: str
+    move_data: bool
+    positions: tuple[tuple[str, int, int], ...]
+
+
+def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
+    """Before: this owner's generation directory in the table's. After: in `<archive>/reset/<table>/<id>`, with the record.
+
+    One rename, which also fences: nobody's path into the ledger leads anywhere any more. A crash before it leaves a
+    record that means nothing. Raises Fenced, AmbiguousOutcome, TableError.
+    """
+    files, home = ports.files, owned.paths.reset(record.id)
+    target = join(home, owned.generation.name)
+    text = orjson.dumps(asdict(record), option=orjson.OPT_INDENT_2) + b"\n"
+    try:
+        files.mkdirs(home)
+        write_file(files, join(home, RESET_RECORD), text)
+    except StorageError as error:
+        raise AmbiguousOutcome(
+            "ledger.no_answer", f"writing {home}: {error}", "give the same command again"
+        ) from error
+
+    def move() -> Answer:
+        try:
+            files.rename(owned.directory, target)
+        except StorageError as error:
+            log.warning("reset %s: %s", owned.directory, error)
+            if _is_there(files, target):
+                return Answer.DONE
+            if not _is_there(files, owned.directory):
+                raise fenced(owned.paths, owned.generation) from error
+            return answer_to(error)
+        return Answer.DONE
+
+    retry(ports, "reset", owned.directory, move)
+    log.info("reset %s: its ledger is in %s", owned.paths.table, target)
+
+
+def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | None:
+    """The reset that put a generation away and did not end. Raises ManualActionRequired (its record is damaged), StorageError."""
+    for home in _children(files, paths.resets):
+        names = {child.name for child in _children(files, home.path)}
+        if any(map(Generation.parse, names)) and RESET_TABLE not in names:
+            path = join(home.path, RESET_RECORD)
+            try:
+                read = orjson.loads(files.read(path))
+                return ResetRecord(**{**read, "positions": tuple(map(tuple, read["positions"]))})
+            except (NotFound, ValueError, KeyError, TypeError) as error:
+                raise ManualActionRequired(
+                    "reset.damaged", f"{path}: {error}", "restore it from a backup; nothing was changed"
+                ) from error
+    return None
+
+
+def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
+    """The archived snapshots, the staging directory, and with `move_data` all that readers see. Returns how many moves.
+
+    By rename, each within its own directory tree. The staging directory goes first: after that no late promote finds its
+    source. A second call moves what is left. Raises ManualActionRequired (two files of one name, a ledger is there again),
+    Fenced (another
+    call has ended it), AmbiguousOutcome, TableError, StorageError.
+    """
+    refuse_ledger(ports.files, paths)
+    aside = reset_aside(record.location, record.id)
+    moves = [
+        (staging_directory(record.location), join(aside, STAGING_DIRECTORY)),
+        (paths.archives, join(paths.reset(record.id), ARCHIVE_DIRECTORY)),
+    ]
+    if record.move_data:
+        visible = [c.path for c in _children(ports.files, record.location) if c.name[0] not in "_."]
+        moves += [(path, join(aside, base_name(path))) for path in visible]
+        moves.append((record.letters, _letters_aside(record)))
+    first, *rest = moves
+    mover = _Mover(ports, join(paths.reset(record.id), RESET_TABLE))
+    return mover.move(*first) + sum(ports.concurrency.map(lambda move: mover.move(*move), rest))
+
+
+def refuse_ledger(files: FileSystem, paths: LedgerPaths) -> None:
+    """Raises ManualActionRequired: somebody put a ledger into the directory of a table whose reset has not ended."""
+    there = [c.path for c in _children(files, paths.table_directory) if Generation.parse(c.name)]
+    if there:
+        raise ManualActionRequired(
+            "reset.conflict",
+            f"{there[0]} is there, though a reset of {paths.table} put the ledger away and did not end",
+            f"find out who put it there; move it, or the directory of that reset in {paths.resets}, elsewhere",
+        )
+
+
+def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
+    """The owner marker first, then the table's directory, whose rename ends the reset: from then on `run` begins anew."""
+    refuse_ledger(ports.files, paths)
+    end = join(paths.reset(record.id), RESET_TABLE)
+    mover = _Mover(ports, end)
+    if read_marker(ports.files, record.location) == record.ledger_id:
+        marker = owner_marker(record.location)
+        mover.move(marker, join(reset_aside(record.location, record.id), base_name(marker)))
+
+    def attempt() -> Answer:
+        try:
+            if not _is_there(ports.files, end):
+                ports.files.rename(paths.table_directory, end)
+        except NotFound:
+            ports.files.mkdirs(end)  # somebody took the empty directory away
+        except StorageError as error:
+            log.warning("end reset of %s: %s", paths.table, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    retry(ports, "end reset", paths.table_directory, attempt)
+    log.info("reset %s: done", paths.table)
+
+
+def _letters_aside(record: ResetRecord) -> str:
+    return join(reset_aside(parent(record.letters), record.id), base_name(record.letters))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mover:
+    """Renames to where nothing is, until `end` is there: then another call has ended the reset."""
+
+    ports: Ports
+    end: str
+
+    def move(self, source: str, target: str) -> int:
+        """How many renames; 0 when there is nothing. What somebody made again meanwhile is joined to what was moved."""
+        files = self.ports.files
+        moved = 0
+
+        def attempt() -> Answer:
+            nonlocal moved
+            try:
+                there = files.stat(source)
+                if _is_there(files, self.end):
+                    raise Fenced("ledger.fenced", f"another call has ended the reset: {self.end} is there")
+                if _is_there(files, target):
+                    moved += self._join(there, target)
+                else:
+                    files.mkdirs(parent(target))
+                    files.rename(source, target)
+                    moved += 1
+            except NotFound:
+                return Answer.DONE
+            except StorageError as error:
+                log.warning("move %s to %s: %s", source, target, error)
+                return answer_to(error)
+            return Answer.DONE
+
+        retry(self.ports, "move", source, attempt)
+        return moved
+
+    def _join(self, source: FileStatus, target: str) -> int:
+        if not source.is_directory:
+            raise ManualActionRequired(
+                "reset.conflict",
+                f"{source.path} is there, and so is {target}",
+                "find out who wrote it, move one of them away, and give the same command again",
+            )
+        children = self.ports.files.list(source.path)
+        moved = sum(self.move(child.path, join(target, child.name)) for child in children)
+        self.ports.files.delete(source.path)
+        return moved
+
+
+def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
+def _is_there(files: FileSystem, path: str) -> bool:
+    try:
+        files.stat(path)
+    except NotFound:
+        return False
+    except StorageError as error:
+        raise AmbiguousOutcome("ledger.no_answer", f"looking at {path}: {error}") from error
+    return True

@@ -1,0 +1,61 @@
+"""What became of the offsets of a range. The identities are checked, never assumed."""
+
+from dataclasses import astuple, dataclass
+
+from kafka2hive.model.offsets import OffsetRange
+
+
+class AccountingMismatch(ValueError):
+    """The numbers of a range do not add up: a bug in a task, never something to commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAccounting:
+    """Records of one range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
+
+    `absent` are offsets without a record for the reader (compacted, transaction markers, aborted), counted where the
+    next record, or the end of the log, came behind them; `bytes` is the size of the values read.
+    """
+
+    read: int = 0
+    written: int = 0
+    filtered: int = 0
+    tombstones: int = 0
+    dead_lettered: int = 0
+    absent: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
+        return OffsetAccounting(
+            self.read + other.read,
+            self.written + other.written,
+            self.filtered + other.filtered,
+            self.tombstones + other.tombstones,
+            self.dead_lettered + other.dead_lettered,
+            self.absent + other.absent,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAccounting:
+    """The account of one range as one task saw it."""
+
+    task: int
+    range: OffsetRange
+    account: OffsetAccounting
+
+    def check(self) -> None:
+        """Raises AccountMismatch unless no count is negative and both identities hold, so none is beyond the range."""
+        a = self.account
+        if min(astuple(a)) < 0:
+            raise AccountingMismatch(f"{self.range}: a count below zero in {a}")
+        if len(self.range) != a.read + a.absent:
+            raise AccountingMismatch(
+                f"{self.range}: {len(self.range)} offsets, but {a.read} read + {a.absent} absent"
+            )
+        if a.read != a.written + a.filtered + a.tombstones + a.dead_lettered:
+            raise AccountingMismatch(
+                f"{self.range}: {a.read} read, but {a.written} written + {a.filtered} filtered"
+                f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
+            )

@@ -1,0 +1,1 @@
+"""The fast way for records of one shape: their bytes as a matrix."""

@@ -1,0 +1,1 @@
+"""Fetching exact offset ranges from Kafka."""

@@ -1,0 +1,272 @@
+"""Read planned ranges from Kafka: every record of `[start, end)` once, in offset order per range, nothing else.
+
+All ranges that a consumer can read at once are assigned together (`waves`), so a task of many small ranges waits
+for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
+(`enable.partition.eof`) when compaction, aborted transactions or their markers leave no record before `end`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.fetch.consumer import GONE
+from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, Delivery, Key
+from kafka2hive.pipeline.values import TableFailure
+
+CHUNK_RECORDS = 30_000  # fewer: the decoder's cost per batch shows; more: batches leave the processor's cache
+CHUNK_BYTES = 16 * 1024 * 1024
+_HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
+_POLL_SECONDS = 0.05
+_PATIENCE_SECONDS = 10.0  # with what may pass: a new leader, stale metadata
+
+
+_PASSING = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One range for one table."""
+
+    table: str
+    range: OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """All of a table's ranges of this fetch have been read to their ends; its last chunk came before."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableUnreadable:
+    """A range of the table cannot be read; no more chunks of the table come."""
+
+    table: str
+    failure: TableFailure
+
+
+Event = Chunk | TableRead | TableUnreadable
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A range being read; `position` is the lowest offset that may come next; `doubt` what seems wrong, since when."""
+
+    table: str
+    range: OffsetRange
+    position: int
+    doubt: tuple[float, TableFailure] | None = None
+
+
+@dataclass(slots=True)
+class _Held:
+    """Messages of a table that wait for a chunk to fill."""
+
+    segments: list[Segment] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    bytes: int = 0
+
+
+def waves(wanted: Sequence[Wanted]) -> list[list[Wanted]]:
+    """What can be assigned at once: a consumer reads a topic partition from one place only. Empty ranges are left out."""
+    result: list[list[Wanted]] = []
+    used: list[set[TopicPartition]] = []
+    for item in wanted:
+        if not len(item.range):
+            continue
+        at = next((n for n, seen in enumerate(used) if item.range.topic_partition not in seen), len(used))
+        if at == len(used):
+            result.append([])
+            used.append(set())
+        result[at].append(item)
+        used[at].add(item.range.topic_partition)
+    return result
+
+
+class Fetch:
+    """One wave, being read. Iterate over it for events; `drop` a table whose records are of no use any more."""
+
+    def __init__(
+        self,
+        consumer: CountedConsumer,
+        wave: Sequence[Wanted],
+        stall_seconds: float,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`alive` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
+        self._consumer = consumer
+        self._stall_seconds = stall_seconds
+        self._alive = alive
+        self._readings = {
+            (w.range.topic_partition.topic, w.range.topic_partition.number): _Reading(
+                w.table, w.range, w.range.start
+            )
+            for w in wave
+        }
+        self._open: dict[str, int] = {}
+        for item in wave:
+            self._open[item.table] = self._open.get(item.table, 0) + 1
+        self._held: dict[str, _Held] = {table: _Held() for table in self._open}
+        self._mean_bytes = 4096.0
+
+    def drop(self, table: str) -> None:
+        """Read no more of this table."""
+        ended = [key for key, reading in self._readings.items() if reading.table == table]
+        for key in ended:
+            del self._readings[key]
+        self._open.pop(table, None)
+        self._held.pop(table, None)
+        self._release(ended)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record nobody asked for."""
+        self._consumer.assign(
+            [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
+        )
+        last = time.monotonic()
+        while self._readings:
+            delivery = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            self._alive()
+            now = time.monotonic()
+            if not delivery:
+                stalled = now - last > self._stall_seconds
+                doubted = self._judge_doubts(
+                    now, 0.0 if stalled else min(_PATIENCE_SECONDS, self._stall_seconds / 2)
+                )
+                yield from doubted
+                if stalled and doubted:
+                    last = time.monotonic()  # the others get their time
+                elif stalled:
+                    raise self._stall()
+                continue
+            yield from self._sort(delivery, now)
+            last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
+        self._consumer.unassign()
+
+    def _batch(self) -> int:
+        """How many messages to ask for: never more than can come, or the client waits for the rest in vain."""
+        left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
+        return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
+
+    def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
+        for run in delivery.runs:
+            yield from self._take(run.key, run.messages)
+        for event in delivery.events:
+            yield from self._hear(event, now)
+
+    def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
+        reading = self._readings.get(key)
+        if reading is None:
+            return  # beyond the end of a range that is read, or of a table that was dropped
+        end, last = reading.range.end, run[-1].offset()
+        reading.position = last + 1
+        reading.doubt = None
+        if last >= end:
+            run = [message for message in run if message.offset() < end]
+        if run:
+            size = sum(map(len, run))
+            self._mean_bytes = max(1.0, size / len(run))
+            epoch = run[-1].leader_epoch()
+            held = self._held[reading.table]
+            held.segments.append(Segment(reading.range, len(run), size, -1 if epoch is None else epoch))
+            held.messages.extend(run)
+            held.bytes += size
+            if len(held.messages) >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
+                yield from self._emit(reading.table)
+            elif sum(h.bytes for h in self._held.values()) >= _HELD_BYTES:
+                yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
+        if reading.position >= end and key in self._readings:
+            yield from self._end(key)
+
+    def _end(self, key: Key) -> Iterator[Event]:
+        table = self._readings.pop(key).table
+        self._release([key])
+        self._open[table] -= 1
+        if self._open[table] == 0:
+            yield from self._emit(table)
+            if table in self._open:
+                del self._open[table], self._held[table]
+                yield TableRead(table)
+
+    def _emit(self, table: str) -> Iterator[Event]:
+        held = self._held[table]
+        self._held[table] = _Held()
+        if held.messages:
+            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
+
+    def _release(self, keys: Sequence[Key]) -> None:
+        if keys and self._readings:  # the last ones are given up by `unassign`
+            self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
+
+    def _hear(self, message: Any, now: float) -> Iterator[Event]:
+        """Judge one error or event of the client."""
+        error = message.error()
+        if message.topic() is None or error.code() in _PASSING:
+            self._consumer.last_error = str(error)
+            return
+        key = (message.topic(), message.partition())
+        reading = self._readings.get(key)
+        if reading is None:
+            return
+        if error.code() == KafkaError._PARTITION_EOF:
+            if message.offset() >= reading.range.end:
+                yield from self._end(key)
+            else:
+                text = f"{reading.range}: the log ends at {message.offset()}; truncated, or a transaction is still open"
+                reading.doubt = now, TableFailure("kafka.beyond_log_end", text)
+            return
+        self.drop(reading.table)
+        yield TableUnreadable(reading.table, _failure(reading, error))
+
+    def _judge_doubts(self, now: float, retry_policy: float) -> list[Event]:
+        """What has seemed wrong for longer than `patience` seconds is wrong."""
+        judged: list[Event] = []
+        for (topic, number), reading in list(self._readings.items()):
+            complaint = self._consumer.complaints.get(f"{topic} [{number}]")
+            if reading.doubt is None and complaint is not None:
+                reading.doubt = now, _failure(reading, complaint)
+            if reading.doubt is None or reading.table not in self._open:
+                continue
+            since, failure = reading.doubt
+            if now - since >= retry_policy:
+                self.drop(reading.table)
+                judged.append(TableUnreadable(reading.table, failure))
+        return judged
+
+    def _stall(self) -> ServiceUnavailable:
+        wanted = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+        return ServiceUnavailable(
+            "kafka.stalled",
+            f"no record for {self._stall_seconds:.0f} s; still wanted: {wanted};"
+            f" last word of the client: {self._consumer.last_error or 'none'}",
+            "look at the brokers that lead these topic partitions",
+        )
+
+
+def _failure(reading: _Reading, error: KafkaError) -> TableFailure:
+    where = f"{reading.range}, at offset {reading.position}: {error.str()}"
+    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        return TableFailure("kafka.offset_out_of_range", where)
+    if error.code() in GONE:
+        return TableFailure("kafka.unknown_topic_partition", where)
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return TableFailure("kafka.denied", where)
+    return TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)

@@ -1,0 +1,90 @@
+"""What all writers of a task share: the bounds on buffered memory and on open files."""
+
+from collections import OrderedDict
+from typing import Protocol
+
+import pyarrow as pa
+
+from kafka2hive.pipeline.task.write.closing import Closer
+from kafka2hive.pipeline.task.write.held_bytes import HeldBytes
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.port import Clock, StorageError
+
+WRITE_ERRORS = (StorageError, pa.ArrowException)
+"""Errors of writing that belong to the one table that is written."""
+
+
+class Relievable(Protocol):
+    """A writer as the limits see it."""
+
+    @property
+    def buffered_bytes(self) -> int: ...
+
+    def relieve(self) -> None:
+        """Write the largest buffer to its file: `buffered_bytes` is smaller afterwards."""
+        ...
+
+    def end_file(self, bucket: int) -> None:
+        """Finish a bucket's open file; a later row of that bucket opens a new one."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """Give everything up, and raise `error` at the writer's next call: it came up while serving another table."""
+        ...
+
+
+class TaskLimits:
+    """`memory_bytes` bounds the Arrow data buffered by all writers and the encoded bytes held by their files together,
+    `open_files` their open files."""
+
+    def __init__(
+        self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None
+    ) -> None:
+        """`clock` times the tries of files (the real one where none is given)."""
+        self.memory_bytes = memory_bytes
+        self.held = HeldBytes(memory_bytes // 8)
+        self.clock = clock or SystemClock()
+        self.file_bytes = file_bytes
+        self.closer = Closer()
+        self._open_files = max(1, open_files)
+        self._writers: list[Relievable] = []
+        self._open: OrderedDict[tuple[int, int], Relievable] = OrderedDict()
+
+    def join(self, writer: Relievable) -> None:
+        self._writers.append(writer)
+
+    def leave(self, writer: Relievable) -> None:
+        """Forget a writer that is finished or has failed; a second call does nothing."""
+        if writer in self._writers:
+            self._writers.remove(writer)
+        for key in [key for key, owner in self._open.items() if owner is writer]:
+            del self._open[key]
+
+    def settle(self) -> None:
+        """Flush the largest buffers until the sum is within the bound."""
+        while sum(writer.buffered_bytes for writer in self._writers) > self.memory_bytes - self.held.total:
+            largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
+            try:
+                largest.relieve()
+            except WRITE_ERRORS as error:
+                largest.fail(error)
+
+    def opening(self, writer: Relievable, bucket: int) -> None:
+        """A file of this bucket is about to be opened: finish the least recently used ones beyond the bound."""
+        while len(self._open) >= self._open_files:
+            (_, oldest_bucket), owner = self._open.popitem(last=False)
+            try:
+                owner.end_file(oldest_bucket)
+            except WRITE_ERRORS as error:
+                if owner is writer:
+                    raise
+                owner.fail(error)
+        self._open[id(writer), bucket] = writer
+
+    def used(self, writer: Relievable, bucket: int) -> None:
+        """The bucket's file was written to."""
+        self._open.move_to_end((id(writer), bucket))
+
+    def ended(self, writer: Relievable, bucket: int) -> None:
+        """The bucket's file is finished; a second call does nothing."""
+        self._open.pop((id(writer), bucket), None)

@@ -1,0 +1,132 @@
+"""One Parquet file on its way into a table's staging directory: rows become bytes here, upload.py brings them there.
+
+Any error that is raised: the file is given up (`abandon`), nobody may count on it (docs/protocol.md, rule T).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.model.layout import DataFileName
+from kafka2hive.pipeline.task.write.upload import Upload, UploadPlace
+
+EXTENSION = "parquet"
+_SINK_BUFFER_BYTES = 64 * 1024  # per open file
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A whole file: `path` is its `.pending` name in full, `checksum` is `crc32:<8 hex digits>`.
+
+    `rows` are those that Parquet counted in the footer: a second opinion on what was given to it.
+    """
+
+    name: DataFileName
+    path: str
+    length: int
+    rows: int
+    checksum: str
+
+
+class _Sink:
+    """The file object Arrow writes to. After `mute` it swallows everything, so that Arrow's clean-up cannot fail."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
+        self._muted = False
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        if not self._muted:
+            self._upload.write(data)
+        return len(data)
+
+    def mute(self) -> None:
+        self._muted = True
+
+    def flush(self) -> None:
+        """Durability is the business of FileWriter.close."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+class StagedFile:
+    """States: open (`write`), ended (`end`: the footer is written), published (`publish`) or abandoned."""
+
+    def __init__(
+        self,
+        place: UploadPlace,
+        new_name: Callable[[], DataFileName],
+        schema: pa.Schema,
+        options: WriterOptions,
+    ) -> None:
+        """`new_name` gives a name that was never used at every call."""
+        self._upload = Upload(place, new_name)
+        self._sink = _Sink(self._upload)
+        self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
+        self._footers: list[pq.FileMetaData] = []
+        self._parquet = pq.ParquetWriter(
+            self._stream,
+            schema,
+            compression=options.compression.upper(),
+            compression_level=options.level,
+            metadata_collector=self._footers,
+            store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
+        )
+        self._options = options
+        self._ended = False
+        self.rows = 0
+        self.rows_in_footer = 0
+
+    @property
+    def length(self) -> int:
+        """Bytes of the row groups written so far."""
+        return int(self._stream.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """One row group, or several where there are far more rows than belong into one."""
+        most = self._options.row_group_rows
+        self._parquet.write_table(rows, row_group_size=most if len(rows) > 1.5 * most else max(1, len(rows)))
+        self.rows += len(rows)
+
+    def end(self, metadata: Mapping[str, str]) -> None:
+        """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
+        self._parquet.add_key_value_metadata(dict(metadata))
+        self._release()
+
+    def _release(self) -> None:
+        """Let go of Arrow's buffers: a task may hold thousands of ended files."""
+        self._ended = True
+        self._parquet.close()
+        self._stream.close()
+        self.rows_in_footer = sum(int(footer.num_rows) for footer in self._footers)
+        del self._parquet, self._stream, self._footers
+
+    def publish(self) -> Staged:
+        """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
+        done = self._upload.publish()
+        return Staged(done.name, done.path, done.length, self.rows_in_footer, done.checksum)
+
+    def make_no_further_try(self) -> None:
+        """While `publish` runs in another thread: its next failure is its last."""
+        self._upload.make_no_further_try()
+
+    def abandon(self) -> None:
+        """Give the file up in whatever state it is; never raises."""
+        self._sink.mute()
+        if not self._ended:
+            self._release()
+        self._upload.abandon()

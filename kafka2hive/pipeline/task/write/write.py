@@ -1,0 +1,272 @@
+"""Rows of one table into files by bucket: real row groups, bounded memory, bounded open files.
+
+Rows wait first in a pool as they come, then, sorted apart, in their bucket's buffer, then in a row group. The pool
+makes out-of-order streams cheap: a batch that touches a thousand buckets is taken apart once per pool, not per batch,
+and a bucket never holds on to a batch for the sake of a few rows of it.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.write.limits import WRITE_ERRORS, TaskLimits
+from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
+from kafka2hive.pipeline.task.write.staged_file import EXTENSION, Staged, StagedFile
+from kafka2hive.pipeline.task.write.upload import UploadPlace
+from kafka2hive.storage.port import FileSystem
+
+_POOL_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where one writer's files go and what stands in their names and footers.
+
+    `table` is the table whose ledger commits the files; `hive_table` and `location` are those of the table that will
+    hold them (another one for dead letters); `staging` is always `table`'s. `attempt`: see Footer.
+    """
+
+    kind: FileKind
+    table: str
+    hive_table: str
+    location: str
+    staging: str
+    ledger_id: str
+    generation: int
+    epoch: int
+    task: int
+    ranges: tuple[OffsetRange, ...]
+    attempt: str = ""
+    planned_at_ms: int = 0
+
+    def hive_partition(self, path: str) -> HivePartition:
+        return HivePartition(self.hive_table, path, join(self.location, path) if path else self.location)
+
+    def new_name(self, path: str) -> DataFileName:
+        """Used once, ever."""
+        slug, ledger = bucket_slug(path), ledger_tag(self.ledger_id)
+        return DataFileName(slug, self.task, ledger, self.generation, self.epoch, uuid4().hex, EXTENSION)
+
+    def footer(self, path: str, rows: int, accounts: tuple[OffsetAccounting, ...] | None) -> Footer:
+        return Footer(
+            self.kind,
+            self.ledger_id,
+            self.table,
+            self.generation,
+            self.epoch,
+            self.task,
+            self.attempt,
+            self.planned_at_ms,
+            self.ranges,
+            rows,
+            self.hive_partition(path),
+            accounts,
+        )
+
+    def data_file(self, path: str, staged: Staged) -> DataFile:
+        partition = self.hive_partition(path)
+        final = join(partition.location, staged.name.in_state("final"))
+        return DataFile(
+            self.kind,
+            staged.path,
+            final,
+            partition,
+            staged.length,
+            staged.rows,
+            staged.checksum,
+            self.task,
+            self.ranges,
+        )
+
+
+@dataclass(slots=True)
+class _Bucket:
+    path: str
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+    file: StagedFile | None = None
+
+
+class TableWriter:
+    """Writes one kind of files of one table. `add` rows, then `finish`, then `results`; or `abandon` at any time.
+
+    A file that is ended before `finish` waits without its footer until another one is ended, so that `finish` always
+    has one left to say what became of all records: one file more than the bound on open ones.
+
+    Every method but `abandon` raises StorageError or pa.ArrowException when a file cannot be written; the caller then
+    abandons: the writer is of no more use.
+    """
+
+    def __init__(
+        self,
+        destination: Destination,
+        files: FileSystem,
+        schema: pa.Schema,
+        options: WriterOptions,
+        limits: TaskLimits,
+        progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._destination = destination
+        self._place = UploadPlace(files, destination.staging, limits.held, limits.clock, progress)
+        self._schema = schema
+        self._options = options
+        self._limits = limits
+        self._pool: list[pa.RecordBatch] = []
+        self._pool_ids: list[BucketIds] = []
+        self._pool_bytes = 0
+        self._pool_limit = min(_POOL_BYTES, max(1, limits.memory_bytes // 8))
+        self._paths: Sequence[str] = ()
+        self._buckets: dict[int, _Bucket] = {}
+        self._closings: list[tuple[Future[DataFile], StagedFile]] = []
+        self._last_ended: tuple[str, StagedFile] | None = None
+        self._accounts: tuple[OffsetAccounting, ...] | None = None
+        self._failure: Exception | None = None
+        self.buffered_bytes = 0
+        self.rows = 0
+        limits.join(self)
+
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        """`ids`: index into `paths` per row; `paths` may grow between calls, never change."""
+        self._raise_failure()
+        if not len(rows):
+            return
+        self._paths = paths
+        size = rows.nbytes
+        self._pool.append(rows)
+        self._pool_ids.append(ids)
+        self._pool_bytes += size
+        self.buffered_bytes += size
+        self.rows += len(rows)
+        if self._pool_bytes >= self._pool_limit:
+            self._drain()
+        self._limits.settle()
+        self._raise_failure()
+
+    def relieve(self) -> None:
+        self._drain()
+        if self._buckets:
+            self._flush(max(self._buckets, key=lambda number: self._buckets[number].bytes))
+
+    def end_file(self, bucket: int) -> None:
+        """No more rows go into the bucket's file; the one that was ended before it is closed."""
+        held = self._buckets[bucket]
+        file, held.file = held.file, None
+        self._limits.ended(self, bucket)
+        if file is not None:
+            self._keep_back((held.path, file))
+
+    def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
+        """Instead of the file ended before: write its footer, let a thread close, sync and rename it."""
+        before, self._last_ended = self._last_ended, ended
+        if before is None:
+            return
+        path, file = before
+        try:
+            file.end(self._destination.footer(path, file.rows, self._accounts).metadata())
+        except WRITE_ERRORS:
+            file.abandon()
+            raise
+        publish = functools.partial(_publish, self._destination, path, file)
+        self._closings.append((self._limits.closer.submit(publish), file))
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
+        """Write all that waits and begin to close all files; the footers of those still open get `accounts`."""
+        self._raise_failure()
+        self._accounts = accounts
+        self._drain()
+        for number in list(self._buckets):
+            self._flush(number)
+            self.end_file(number)
+        self._keep_back(None)
+        self._limits.leave(self)
+
+    def results(self) -> list[DataFile]:
+        """After `finish`: wait for the closings."""
+        self._raise_failure()
+        files = [closing.result() for closing, _ in self._closings]
+        written = sum(file.rows for file in files)  # as Parquet counted them
+        if written != self.rows:
+            raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
+        return files
+
+    def abandon(self) -> None:
+        """Give up all files, also those that are closed already: nobody lists them. Does not wait, never raises."""
+        self._limits.leave(self)
+        for closing, file in self._closings:
+            if closing.cancel():
+                file.abandon()
+            else:
+                file.make_no_further_try()
+        for held in self._buckets.values():
+            if held.file is not None:
+                held.file.abandon()
+        if self._last_ended is not None:
+            self._last_ended[1].abandon()
+        self._last_ended = None
+        self._buckets, self._pool, self._pool_ids, self._closings = {}, [], [], []
+        self.buffered_bytes = self._pool_bytes = 0
+
+    def fail(self, error: Exception) -> None:
+        self.abandon()
+        self._failure = error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _drain(self) -> None:
+        """From the pool into the buckets."""
+        if not self._pool:
+            return
+        batches, ids = self._pool, self._pool_ids
+        self._pool, self._pool_ids = [], []
+        self.buffered_bytes -= self._pool_bytes
+        self._pool_bytes = 0
+        for number, rows in split_by_bucket(batches, ids):
+            self._hold(number, rows)
+
+    def _hold(self, number: int, batches: list[pa.RecordBatch]) -> None:
+        held = self._buckets.get(number)
+        if held is None:
+            held = self._buckets[number] = _Bucket(self._paths[number])
+        size = sum(batch.nbytes for batch in batches)
+        held.batches.extend(batches)
+        held.rows += sum(map(len, batches))
+        held.bytes += size
+        self.buffered_bytes += size
+        if held.rows >= self._options.row_group_rows or held.bytes >= self._options.row_group_bytes:
+            self._flush(number)
+
+    def _flush(self, number: int) -> None:
+        """From a bucket's buffer into a row group; a file that has reached its size is ended."""
+        held = self._buckets[number]
+        if not held.rows:
+            return
+        rows = pa.Table.from_batches(held.batches, self._schema)
+        self.buffered_bytes -= held.bytes
+        held.batches, held.rows, held.bytes = [], 0, 0
+        if held.file is None:
+            self._limits.opening(self, number)
+            new_name = functools.partial(self._destination.new_name, held.path)
+            held.file = StagedFile(self._place, new_name, self._schema, self._options)
+        else:
+            self._limits.used(self, number)
+        held.file.write(rows)
+        if held.file.length >= self._limits.file_bytes:
+            self.end_file(number)
+
+
+def _publish(destination: Destination, path: str, file: StagedFile) -> DataFile:
+    return destination.data_file(path, file.publish())

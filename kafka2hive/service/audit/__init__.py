@@ -1,0 +1,1 @@
+"""What verify checks: files, ledgers, registrations, and rows against Kafka or another table."""

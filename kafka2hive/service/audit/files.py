@@ -1,0 +1,201 @@
+"""Auditing a table's files: every one a snapshot names is there and whole, and nothing else lies among them."""
+
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+
+from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
+from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
+from kafka2hive.model.quantities import counted
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
+
+
+def audit_presence(
+    files: FileSystem,
+    concurrency: Concurrency,
+    finals: Sequence[Snapshot],
+    pending: Snapshot | None,
+    lost: frozenset[str],
+    newest_now: Callable[[], int],
+) -> tuple[Finding, ...]:
+    """Compare names and lengths: one listing per directory of the table. Raises StorageError.
+
+    Files of this ledger that no snapshot names are findings too; other ledgers' and other programs' files are not ours
+    to judge. A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
+    and a file above it was never committed.
+    """
+    snapshots = (*finals, pending) if pending else tuple(finals)
+    wanted = {f.final: f for snapshot in finals for f in snapshot.files if f.final not in lost}
+    named = {file.final for snapshot in snapshots for file in snapshot.files}
+    homes = {s.location for s in snapshots} | {
+        _dead_letters_home(f.hive_partition)
+        for s in snapshots
+        for f in s.files
+        if f.kind is FileKind.DEAD_LETTER
+    }
+    there = _lengths(files, concurrency, homes, {parent(path) for path in named})
+    found = [*_missing(wanted.values(), there), *_strangers(snapshots, named, there, newest_now)]
+    return tuple(found)
+
+
+def audit_contents(
+    files: FileSystem,
+    concurrency: Concurrency,
+    snapshots: Sequence[Snapshot],
+    lost: frozenset[str],
+    advance: Callable[[int, int], None],
+) -> tuple[Finding, ...]:
+    """Read every file back: checksum, and the row count its own footer gives. Raises StorageError.
+
+    `advance` hears of each file: 1 and its rows, from several threads.
+    """
+
+    def look(file: DataFile) -> list[Finding]:
+        found = read_back(files, file, file.final)
+        advance(1, file.rows)
+        return found
+
+    wanted = [file for snapshot in snapshots for file in snapshot.files if file.final not in lost]
+    return tuple(f for found in concurrency.map(look, wanted) for f in found)
+
+
+def audit_pending(
+    files: FileSystem, concurrency: Concurrency, pending: Snapshot, lost: frozenset[str], contents: bool
+) -> tuple[Finding, ...]:
+    """The files of a committed epoch that is not finished, each where it lies now. Raises StorageError.
+
+    Staged first, then final: the other order takes a move in between for a loss.
+    """
+
+    def audit(file: DataFile) -> list[Finding]:
+        places = [(path, length_at(files, path)) for path in (file.staged, file.final)]
+        if [file.length] == [size for _, size in places if size is not None][-1:]:
+            return read_back(files, file, *(path for path, _ in places)) if contents else []
+        for path, size in places:
+            if size not in (None, file.length):
+                return [
+                    Finding("verify.length", path, f"{_other_length(file, size)}; to become {file.final}")
+                ]
+        return [Finding("verify.missing", file.final, f"neither there nor staged; {_what(file)}")]
+
+    wanted = [file for file in pending.files if file.final not in lost]
+    return tuple(f for found in concurrency.map(audit, wanted) for f in found)
+
+
+def _dead_letters_home(partition: HivePartition) -> str:
+    """The directory of one source table within the dead-letter table."""
+    source, _, below = partition.path.partition("/")
+    return partition.location.removesuffix(f"/{below}") if source else partition.location
+
+
+def _lengths(
+    files: FileSystem, concurrency: Concurrency, tables: set[str], directories: set[str]
+) -> dict[str, int]:
+    """Length by path of all that readers may see below `tables`, and in `directories`."""
+    there: dict[str, int] = {}
+    ahead, looked_at = tables | directories, set[str]()
+    while ahead:
+        looked_at |= ahead
+        deeper = set()
+        for child in (
+            c for listed in concurrency.map(lambda d: _children(files, d), sorted(ahead)) for c in listed
+        ):
+            if not child.is_directory:
+                there[child.path] = child.length
+            elif child.name[0] not in "_." and any(child.path.startswith(f"{table}/") for table in tables):
+                deeper.add(child.path)
+        ahead = deeper - looked_at
+    return there
+
+
+def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
+def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[Finding]:
+    for file in wanted:
+        length = there.get(file.final)
+        if length is None:
+            yield Finding("verify.missing", file.final, f"is not there; {_what(file)}")
+        elif length != file.length:
+            yield Finding(
+                "verify.length",
+                file.final,
+                _other_length(file, length),
+            )
+
+
+def _strangers(
+    snapshots: Sequence[Snapshot],
+    named: Collection[str],
+    there: Mapping[str, int],
+    newest_now: Callable[[], int],
+) -> Iterator[Finding]:
+    """What is visible was committed before: no epoch above the newest one now can have published it."""
+    tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
+    newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
+    now: int | None = None
+    for path in sorted(there.keys() - named):
+        parsed = DataFileName.parse(base_name(path))
+        if not parsed or parsed[0].ledger not in tags:
+            continue
+        if newest < parsed[0].epoch:
+            now = newest_now() if now is None else now
+            if parsed[0].epoch <= now:
+                continue  # published by a live run after the history was read
+        yield Finding(
+            "verify.untracked", path, "no snapshot names this file of the ledger: readers see its rows"
+        )
+
+
+def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
+    """Checksum and rows of a file, which lies at the first of `places` where there is one. Raises StorageError."""
+    for path in places:
+        try:
+            data = files.read(path)
+            break
+        except NotFound:
+            continue
+    else:
+        return []  # audit_presence says it
+    damage = whole_file(file, path, data)
+    return [] if damage is None else [damage]
+
+
+def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
+    """What is wrong with a file's bytes: unreadable, other bytes than committed, or another number of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    checksum = f"crc32:{zlib.crc32(data):08x}"
+    changed = file.checksum != UNKNOWN_CHECKSUM and checksum != file.checksum
+    try:
+        rows = pq.read_metadata(BytesIO(data)).num_rows
+    except (pa.ArrowException, OSError) as error:
+        if changed:
+            return _other_bytes(file, path, checksum)
+        return Finding("verify.unreadable", path, f"{error}; {_what(file)}")
+    if changed:
+        return _other_bytes(file, path, checksum)
+    if rows != file.rows:
+        return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, committed were {file.rows}")
+    return None
+
+
+def _other_bytes(file: DataFile, path: str, checksum: str) -> Finding:
+    text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
+    return Finding("verify.checksum", path, text)
+
+
+def _other_length(file: DataFile, length: int | None) -> str:
+    return f"has {length} bytes, committed were {file.length}; {_what(file)}"
+
+
+def _what(file: DataFile) -> str:
+    kind = "rows" if file.kind is FileKind.DATA else "dead letters"
+    return f"{file.rows} {kind} of {', '.join(map(str, file.ranges))}"

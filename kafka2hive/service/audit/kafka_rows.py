@@ -1,0 +1,304 @@
+"""`verify --deep`: reads the rows back and compares them with Kafka's records, fetched and decoded again.
+
+Works through what one task of one epoch read at a time, so memory is bounded by that task's files and about 80 bytes
+for each of its rows. Only reads, and only finished epochs: a live run goes on beside it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from kafka2hive.config.values import BucketTime, MetadataColumn
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.quantities import counted
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
+from kafka2hive.service.audit.files import whole_file
+from kafka2hive.service.audit.findings import multiset_findings, place_findings, without_absent
+from kafka2hive.service.audit.rows.compare import PlaceDifferences, as_multisets, by_place
+from kafka2hive.service.audit.rows.file_rows import (
+    UNREADABLE,
+    file_schema,
+    filled_columns,
+    is_readable,
+    read_rows,
+)
+from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, Replay, letter_columns, replay
+from kafka2hive.service.audit.rows.row_hash import comparable
+from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Rows, Span
+from kafka2hive.service.audit.units import Logs, Unit, Unreadable, pieces, still_there, summed, units_of
+from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
+
+PIECE_OFFSETS = 4_000_000
+STALL_SECONDS = 60.0
+
+Advance = Callable[[int, int], None]
+"""Told how many further files and rows are done."""
+
+
+@dataclass(slots=True)
+class DeepAudit:
+    """What was found: `not_checked` is what cannot be compared, `no_answer` what a service did not answer.
+
+    `notes` is what may be meant as it is.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
+    no_answer: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A unit's rows by kind; `absent` counts the rows of files that are not there, by bucket number."""
+
+    data: Rows = field(default_factory=Rows)
+    letters: Rows = field(default_factory=Rows)
+    absent: Counter[int] = field(default_factory=Counter)
+
+
+class Deep:
+    """The comparison of one table with Kafka."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        concurrency: Concurrency,
+        settings: TaskSettings,
+        table: str,
+        advance: Advance,
+    ) -> None:
+        self._files = files
+        self._concurrency = concurrency
+        self._settings = replace(settings, stall_seconds=STALL_SECONDS)
+        self._table = settings.tables[table]
+        self._advance = advance
+        self._schema = written_schema(self._table)
+        self._place = place_columns(self._table)
+        self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
+        self._audit = DeepAudit()
+        self._gone: list[Unreadable] = []
+        self._compacted = 0
+        self._uncompared: Counter[str] = Counter()
+        self._filled: set[str] = set()
+        self._rows = 0
+
+    def audit(self, finals: Sequence[Snapshot], kafka: KafkaAdmin) -> DeepAudit:
+        """Raises StorageError. A Kafka that does not answer is told in `no_answer`."""
+        units, unassigned = units_of(finals)
+        try:
+            logs = _logs(units, kafka)
+            for unit in units:
+                self._unit(unit, logs)
+                self._advance(len(unit.files), unit.rows)
+        except ServiceUnavailable as error:
+            self._audit.no_answer.append(f"Kafka: {error.message}")
+        self._tell_what_was_left_out(unassigned)
+        return self._audit
+
+    def _unit(self, unit: Unit, logs: Logs) -> None:
+        there, gone = still_there(unit, logs)
+        self._gone += gone
+        contents = self._concurrency.map(self._read, unit.files)
+        self._note_filled(unit, contents)
+        columns = self._common_columns(unit, contents)
+        place = self._place if self._place and self._place.tells_apart(unit.ranges) else None
+        # rows that know no place cannot be told apart by piece
+        parts = list(pieces(there, PIECE_OFFSETS)) if place else [tuple(there)] if there else []
+        for part in parts:
+            self._piece(unit, contents, part, columns, place)
+
+    def _piece(
+        self,
+        unit: Unit,
+        contents: Sequence[bytes | None],
+        ranges: tuple[OffsetRange, ...],
+        columns: dict[str, str],
+        place: PlaceColumns | None,
+    ) -> None:
+        span, paths = Span(ranges), Paths()
+        expected = Replay(span, columns, place, paths)
+        task = TableTask(self._table.table, "", 0, unit.epoch, 0, ranges)
+        manifest = replay(task, self._settings, self._files, expected)
+        if manifest.failure is not None:
+            self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]
+            return
+        loaded = self._load(unit, contents, span, columns, place, paths)
+        whole = set(ranges) == set(unit.ranges)
+        if whole:  # in a part, rows outside may be of another part
+            self._tell_strangers(unit, loaded, place is not None)
+        # a record that was read and has gone since (compaction) leaves its row behind
+        gone = sum(_gone(unit, a.range, a.account.read) for a in manifest.accounts)
+        letters = by_place(span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False)
+        gone -= self._tell_places(
+            unit, span, paths, letters, Counter({LETTERS: loaded.absent[LETTERS]}), gone, "dead letter"
+        )
+        rows_absent = Counter({b: n for b, n in loaded.absent.items() if b != LETTERS})
+        if place is not None:
+            rows = by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
+            self._tell_places(unit, span, paths, rows, rows_absent, gone, "row")
+            return
+        differences = as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
+        extra = sum(d.extra for d in differences)
+        explained = not whole or extra <= gone  # a part: rows of what has aged out cannot be told from others
+        self._compacted += extra if whole and explained else 0
+        if not self._by_bucket:
+            rows_absent = Counter({0: rows_absent.total()})
+        left = [replace(d, lost=0) if d.lost <= rows_absent[d.bucket] else d for d in differences]
+        where = f"{self._table.table} epoch {unit.epoch}, {', '.join(map(str, ranges))}"
+        names = paths.names if self._by_bucket else []
+        self._audit.findings += multiset_findings(where, left, names, extra=not explained)
+
+    def _tell_places(
+        self,
+        unit: Unit,
+        span: Span,
+        paths: Paths,
+        found: PlaceDifferences,
+        absent: Counter[int],
+        gone: int,
+        what: str,
+    ) -> int:
+        """Tell the differences; gives how many rows beyond Kafka's records compaction explains."""
+        by_bucket = self._by_bucket or what == "dead letter"
+        lost = without_absent(found.lost, found.expected_buckets, absent, by_bucket)
+        explained = len(found.extra) if len(found.extra) <= gone else 0
+        self._compacted += explained
+        left = replace(found, lost=lost, extra=found.extra[:0] if explained else found.extra)
+        self._audit.findings += place_findings(span, left, unit.files, paths.names, what)
+        return explained
+
+    def _tell_strangers(self, unit: Unit, loaded: _Loaded, placed: bool) -> None:
+        """Rows that say they come from offsets that their own file does not name."""
+        for rows in (loaded.letters, *([loaded.data] if placed else [])):
+            whole = rows.whole()
+            outside = Counter(whole.files[whole.places == OUTSIDE].tolist())
+            for number, count in sorted(outside.items()):
+                file = unit.files[number]
+                text = f"{counted(count, 'row')} say they are of other offsets than {', '.join(map(str, file.ranges))}"
+                self._audit.findings.append(Finding("verify.extra", file.final, text))
+
+    def _load(
+        self,
+        unit: Unit,
+        contents: Sequence[bytes | None],
+        span: Span,
+        columns: dict[str, str],
+        place: PlaceColumns | None,
+        paths: Paths,
+    ) -> _Loaded:
+        loaded = _Loaded()
+        for number, (file, data) in enumerate(zip(unit.files, contents, strict=True)):
+            letter = file.kind is FileKind.DEAD_LETTER
+            bucket = LETTERS if letter else paths.number(file.hive_partition.path)
+            if data is None:
+                loaded.absent[bucket] += file.rows
+                continue
+            try:
+                if letter:
+                    rows = read_rows(data, letter_columns(), LETTER_PLACE, span, bucket, number)
+                else:
+                    rows = read_rows(data, columns, place, span, bucket, number)
+            except UNREADABLE as error:
+                self._audit.findings.append(Finding("verify.unreadable", file.final, str(error)))
+                loaded.absent[bucket] += file.rows
+            else:
+                (loaded.letters if letter else loaded.data).extend(rows)
+        return loaded
+
+    def _read(self, file: DataFile) -> bytes | None:
+        """A file's bytes; None when it is not there (audit_presence says it, or a person gave it up) or damaged."""
+        try:
+            data = self._files.read(file.final)
+        except NotFound:
+            return None
+        damage = whole_file(file, file.final, data)
+        if damage is None:
+            return data
+        self._audit.findings.append(damage)
+        return data if is_readable(data) else None
+
+    def _note_filled(self, unit: Unit, contents: Sequence[bytes | None]) -> None:
+        for file, data in zip(unit.files, contents, strict=True):
+            if data is not None and file.kind is FileKind.DATA:
+                self._filled |= filled_columns(data)
+                self._rows += file.rows
+
+    def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:
+        """The columns that the map and all of the unit's files have, of types that compare."""
+        shared = {name: name for name in self._schema.names}
+        for file, data in zip(unit.files, contents, strict=True):
+            if data is None or file.kind is not FileKind.DATA:
+                continue
+            for name, why in column_differences(self._schema, file_schema(data)):
+                self._uncompared[why] += 1
+                shared.pop(name, None)
+        return shared
+
+    def _tell_what_was_left_out(self, unassigned: Sequence[DataFile]) -> None:
+        from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
+        empty = [name for name in from_value if name not in self._filled] if self._rows else []
+        self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
+        told = self._audit.not_checked
+        told += summed(self._gone)
+        if self._compacted:
+            told.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
+        if unassigned:
+            rows = sum(file.rows for file in unassigned)
+            told.append(
+                f"{counted(rows, 'row')} in {counted(len(unassigned), 'file')} of offsets that were accepted as a gap"
+            )
+        told += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
+        if not self._by_bucket:
+            told.append("buckets: they are of the time of processing, which no record tells")
+
+
+def place_columns(table: TableSettings) -> PlaceColumns | None:
+    """The columns of a table's files that say where a row came from; None without offsets."""
+    written = set(written_schema(table).names)
+    names = {kind: name for kind, name in table.metadata if name in written}
+    offset = names.get(MetadataColumn.OFFSET)
+    if offset is None:
+        return None
+    return PlaceColumns(offset, names.get(MetadataColumn.TOPIC), names.get(MetadataColumn.PARTITION))
+
+
+def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, str]]:
+    """Columns that cannot be compared, each with why, to be followed by a number of files."""
+    result = []
+    for name in dict.fromkeys([*wanted.names, *found.names]):
+        if name not in found.names:
+            result.append((name, f"column {name}: not in"))
+        elif name not in wanted.names:
+            result.append((name, f"column {name}: the map does not have it, but"))
+        elif comparable(wanted.field(name).type) != comparable(found.field(name).type):
+            result.append((name, f"column {name}: of another type in"))
+    return result
+
+
+def _logs(units: Iterable[Unit], kafka: KafkaAdmin) -> Logs:
+    wanted = sorted({r.topic_partition for unit in units for r in unit.ranges})
+    topics = {tp.topic for tp in wanted}
+    cluster = kafka.cluster(topics.__contains__)
+    there = [tp for tp in wanted if tp.topic in cluster.topics]
+    earliest = kafka.earliest(there) if there else {}
+    latest = kafka.latest(there) if there else {}
+    return Logs(
+        {name: topic.id for name, topic in cluster.topics.items()},
+        {tp: mark.offset for tp, mark in earliest.items()},
+        {tp: mark.offset for tp, mark in latest.items()},
+    )
+
+
+def _gone(unit: Unit, part: OffsetRange, read_now: int) -> int:
+    """How many records of `part` were read and are not there any more; of a cut range the most it can be."""
+    then = unit.accounts.get(part)
+    return max(0, then.read - read_now) if then is not None else len(part) - read_now

@@ -1,0 +1,218 @@
+"""`verify --against db.table`: two dumps of the same topics, compared row by row over the offsets that both have.
+
+Works through one task of the audited dump at a time, beside the other dump's files that hold rows of the same offsets.
+Dead letters have no columns to compare: a record that is one in only one of the two is counted, not judged.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.quantities import counted
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.audit.findings import FindingText, place_findings
+from kafka2hive.service.audit.rows.compare import by_place
+from kafka2hive.service.audit.rows.file_rows import UNREADABLE, file_schema, read_rows
+from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, letter_columns
+from kafka2hive.service.audit.rows.row_hash import comparable
+from kafka2hive.service.audit.rows.rows import OUTSIDE, Indices, Paths, PlaceColumns, Rows, Span
+from kafka2hive.service.audit.units import Unit, pieces, units_of
+from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
+
+PIECE_OFFSETS = 4_000_000
+_KEPT_BYTES = 512 * 1024 * 1024
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One dump: its finished epochs, and the columns of its files that say where a row came from."""
+
+    table: str
+    finals: tuple[Snapshot, ...]
+    place: PlaceColumns
+
+
+class Against:
+    """Compares `ours` with `other`; `buckets`: both put a row into a bucket of the same path."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        concurrency: Concurrency,
+        ours: Side,
+        other: Side,
+        buckets: bool,
+        advance: Advance,
+    ) -> None:
+        self._files = files
+        self._concurrency = concurrency
+        self._ours = ours
+        self._other = other
+        self._buckets = buckets
+        self._advance = advance
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._findings: list[Finding] = []
+        self._letters = 0
+        self._alone = 0
+        self._uncompared: set[str] = set()
+
+    def audit(self) -> tuple[list[Finding], list[str]]:
+        """Findings, and what was not compared. Raises StorageError."""
+        units, _ = units_of(self._ours.finals)
+        others, _ = units_of(self._other.finals)
+        covered = [r for unit in others for r in unit.ranges]
+        by_partition: dict[TopicPartition, list[OffsetRange]] = {}
+        for r in covered:
+            by_partition.setdefault(r.topic_partition, []).append(r)
+        for unit in units:
+            shared = [
+                part for r in unit.ranges for part in _common(r, by_partition.get(r.topic_partition, []))
+            ]
+            self._alone += sum(map(len, unit.ranges)) - sum(map(len, shared))
+            for part in pieces(shared, PIECE_OFFSETS):
+                self._piece(unit, [o for o in others if _touch(o, part)], part)
+            self._advance(len(unit.files), unit.rows)
+        return self._findings, self._left_out(units, others)
+
+    def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:
+        span, paths = Span(ranges), Paths()
+        there = [f for other in others for f in other.files]
+        contents = dict(zip(_names([*unit.files, *there]), self._read([*unit.files, *there]), strict=True))
+        columns = self._columns(unit.files, there, contents)
+        mine, my_letters = self._rows(unit.files, contents, columns, self._ours.place, span, paths)
+        theirs, their_letters = self._rows(there, contents, columns, self._other.place, span, paths)
+        found = by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
+        lost = found.lost[~np.isin(found.lost, my_letters)]
+        extra = found.extra[~np.isin(found.extra, their_letters)]
+        self._letters += len(found.lost) - len(lost) + len(found.extra) - len(extra)
+        words = FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is")
+        left = replace(found, lost=lost, extra=extra)
+        self._findings += place_findings(span, left, unit.files, paths.names, "row", words)
+
+    def _rows(
+        self,
+        files: Sequence[DataFile],
+        contents: dict[str, bytes | None],
+        columns: dict[str, str],
+        place: PlaceColumns,
+        span: Span,
+        paths: Paths,
+    ) -> tuple[Rows, Indices]:
+        """Data rows, and the places of dead letters."""
+        rows, letters = Rows(), Rows()
+        for number, file in enumerate(files):
+            data = contents[file.final]
+            if data is None:
+                continue
+            try:
+                if file.kind is FileKind.DEAD_LETTER:
+                    letters.extend(read_rows(data, letter_columns(), LETTER_PLACE, span, LETTERS, number))
+                else:
+                    bucket = paths.number(file.hive_partition.path)
+                    rows.extend(read_rows(data, columns, place, span, bucket, number))
+            except UNREADABLE as error:
+                self._findings.append(Finding("verify.unreadable", file.final, str(error)))
+        places = letters.whole().places
+        return rows, places[places != OUTSIDE]
+
+    def _columns(
+        self, mine: Iterable[DataFile], theirs: Iterable[DataFile], contents: dict[str, bytes | None]
+    ) -> dict[str, str]:
+        """The columns that all files of both have, of types that compare; the place itself is compared anyway."""
+        sides = [_schemas(files, contents) for files in (mine, theirs)]
+        kinds: dict[str, pa.DataType] = {}
+        shared: set[str] | None = None
+        everything: set[str] = set()
+        for schema in (s for side in sides for s in side):
+            same = {f.name: comparable(f.type) for f in schema}
+            names = {name for name, kind in same.items() if kinds.setdefault(name, kind) == kind}
+            everything |= same.keys()
+            shared = names if shared is None else shared & names
+        places = {*self._ours.place.names(), *self._other.place.names()}
+        self._uncompared |= everything - (shared or set()) - places
+        return {name: name for name in sorted((shared or set()) - places)}
+
+    def _read(self, files: Sequence[DataFile]) -> list[bytes | None]:
+        """Contents; those read last are kept, for files of the other dump are asked for by several of our tasks."""
+
+        def one(file: DataFile) -> bytes | None:
+            kept = self._kept.get(file.final)
+            if kept is not None:
+                return kept
+            try:
+                return self._files.read(file.final)
+            except NotFound:
+                return None  # found by the audit of the table it belongs to
+
+        contents = self._concurrency.map(one, files)
+        for file, data in zip(files, contents, strict=True):
+            if data is not None:
+                self._kept[file.final] = data
+                self._kept.move_to_end(file.final)
+        while sum(map(len, self._kept.values())) > _KEPT_BYTES and len(self._kept) > 1:
+            self._kept.popitem(last=False)
+        return contents
+
+    def _left_out(self, units: Sequence[Unit], others: Sequence[Unit]) -> list[str]:
+        name = self._other.table
+        only_there = (
+            sum(len(r) for o in others for r in o.ranges)
+            - sum(len(r) for u in units for r in u.ranges)
+            + self._alone
+        )
+        told = []
+        if self._alone:
+            told.append(f"{counted(self._alone, 'offset')} that {name} has not read")
+        if only_there > 0:
+            told.append(f"{counted(only_there, 'offset')} that only {name} has read")
+        if self._letters:
+            told.append(
+                f"{counted(self._letters, 'record')} that are a dead letter in one of the two and a row in the other"
+            )
+        if self._uncompared:
+            told.append(f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}")
+        if not self._buckets:
+            told.append(f"buckets: {name} has others")
+        return told
+
+
+def _names(files: Iterable[DataFile]) -> list[str]:
+    return [file.final for file in files]
+
+
+def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> list[pa.Schema]:
+    found = []
+    for file in files:
+        data = contents[file.final]
+        if data is None or file.kind is not FileKind.DATA:
+            continue
+        try:
+            found.append(file_schema(data))
+        except UNREADABLE:
+            continue  # told when its rows are read
+    return found
+
+
+def _common(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """The parts of `one` that lie in any of `others`, which do not overlap."""
+    parts = []
+    for other in sorted(others):
+        start, end = max(one.start, other.start), min(one.end, other.end)
+        if start < end:
+            parts.append(OffsetRange(one.topic_partition, start, end))
+    return parts
+
+
+def _touch(unit: Unit, ranges: Iterable[OffsetRange]) -> bool:
+    mine: dict[TopicPartition, list[OffsetRange]] = {}
+    for r in unit.ranges:
+        mine.setdefault(r.topic_partition, []).append(r)
+    return any(_common(r, mine.get(r.topic_partition, [])) for r in ranges)

@@ -1,0 +1,99 @@
+"""Two sides of the same rows, compared: place by place where rows know theirs, as multisets otherwise. Pure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka2hive.service.audit.rows.row_hash import mixed
+from kafka2hive.service.audit.rows.rows import OUTSIDE, Indices, Numbers, WholeRows
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceDifferences:
+    """Places, ascending; `expected` is the side that says what should be, `actual` the one that is looked at.
+
+    `lost`: expected and not there. `extra`: there and not expected. `doubled`: there more than once. `different`:
+    another row. `misplaced`: the row in another bucket. A place stands in one of them at most, `doubled` first.
+    `expected_buckets` and `files` (of the last row there) are indexed by place, -1 where there is none.
+    """
+
+    lost: Indices
+    extra: Indices
+    doubled: Indices
+    different: Indices
+    misplaced: Indices
+    expected_buckets: Numbers
+    files: Numbers
+
+    @property
+    def none(self) -> bool:
+        return not any(map(len, (self.lost, self.extra, self.doubled, self.different, self.misplaced)))
+
+
+def by_place(length: int, expected: WholeRows, actual: WholeRows, buckets: bool = True) -> PlaceDifferences:
+    """Compare rows at places 0 to `length`; rows OUTSIDE are left out. `buckets` False: any bucket is right."""
+    wanted, found = _within(expected), _within(actual)
+    there = np.bincount(found.places, minlength=length)
+    should = np.zeros(length, np.bool_)
+    should[wanted.places] = True
+    hashes = np.zeros((2, length), np.uint64)
+    numbers = np.full((2, length), -1, np.int32)
+    for side, rows in enumerate((wanted, found)):
+        hashes[side, rows.places] = rows.hashes
+        numbers[side, rows.places] = rows.buckets
+    files = np.full(length, -1, np.int32)
+    files[found.places] = found.files
+    once = should & (there == 1)
+    other = once & (hashes[0] != hashes[1])
+    moved = once & ~other & (numbers[0] != numbers[1]) if buckets else np.zeros(length, np.bool_)
+    return PlaceDifferences(
+        np.flatnonzero(should & (there == 0)),
+        np.flatnonzero(~should & (there == 1)),
+        np.flatnonzero(there > 1),
+        np.flatnonzero(other),
+        np.flatnonzero(moved),
+        numbers[0],
+        files,
+    )
+
+
+def _within(rows: WholeRows) -> WholeRows:
+    inside = rows.places != OUTSIDE
+    if inside.all():
+        return rows
+    return WholeRows(rows.places[inside], rows.hashes[inside], rows.buckets[inside], rows.files[inside])
+
+
+@dataclass(frozen=True, slots=True)
+class BucketDifference:
+    """How many rows of one bucket are only expected (`lost`), and only there (`extra`)."""
+
+    bucket: int
+    lost: int
+    extra: int
+
+
+def as_multisets(expected: WholeRows, actual: WholeRows, buckets: bool = True) -> list[BucketDifference]:
+    """Compare rows that know no place; a row in another bucket is lost in one and extra in the other.
+
+    `buckets` False: all rows count as one bucket, 0.
+    """
+    sides = (expected, actual)
+    numbers = np.concatenate([rows.buckets if buckets else np.zeros(len(rows), np.int32) for rows in sides])
+    hashes = np.concatenate([rows.hashes for rows in sides])
+    keys = mixed(hashes + mixed(numbers.astype(np.uint64) + np.uint64(1)))
+    signs = np.concatenate([np.ones(len(expected), np.int64), np.full(len(actual), -1, np.int64)])
+    if not len(keys):
+        return []
+    order = np.argsort(keys)
+    starts = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), np.diff(keys[order]) != 0]))
+    balance = np.add.reduceat(signs[order], starts)
+    bucket_of = numbers[order][starts]
+    found = []
+    for bucket in np.unique(bucket_of[balance != 0]).tolist():
+        here = balance[bucket_of == bucket]
+        found.append(BucketDifference(bucket, int(here[here > 0].sum()), int(-here[here < 0].sum())))
+    return found

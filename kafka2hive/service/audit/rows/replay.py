@@ -1,0 +1,94 @@
+"""Kafka's records of a task's ranges once more, through the very code that dumped them, into rows to compare with."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.fetch.consumer import process_consumer
+from kafka2hive.pipeline.task.run import Task, seldom_collected
+from kafka2hive.pipeline.task.sink import RowSink
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.write import Destination
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
+from kafka2hive.storage.port import FileSystem
+
+LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is nobody's promise
+LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
+LETTER_COLUMNS = ("topic", "partition", "offset", "timestamp", "reason", "key", "value", "headers")
+"""What a dead letter has of its record; its detail and epoch are the dump's own."""
+
+
+def letter_columns() -> dict[str, str]:
+    """Shared names of the columns of dead letters: a letter never equals a row."""
+    return {f"dead letter {name}": name for name in LETTER_COLUMNS}
+
+
+class Replay:
+    """Where replayed rows go: `data` with places when `place` is given, `letters` always with places."""
+
+    def __init__(
+        self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
+    ) -> None:
+        """`columns`: those to compare, own names by shared names (see hashes_of)."""
+        self.data = Rows()
+        self.letters = Rows()
+        self._span = span
+        self._columns = columns
+        self._place = place
+        self._paths = paths
+
+    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        """For Task."""
+        if destination.kind is FileKind.DATA:
+            return _Sink(lambda rows, ids, paths: self._data(rows, ids, paths))
+        return _Sink(lambda rows, _ids, _paths: self._letters(rows))
+
+    def _data(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        places = self._span.places(self._place, rows) if self._place else None
+        numbers: Numbers = np.array([self._paths.number(path) for path in paths], np.int32)
+        self.data.add(places, hashes_of(rows, self._columns), numbers[ids])
+
+    def _letters(self, rows: pa.RecordBatch) -> None:
+        places = self._span.places(LETTER_PLACE, rows)
+        self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))
+
+
+class _Sink:
+    """See RowSink: hands rows on and keeps none."""
+
+    def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
+        self._take = take
+        self.rows = 0
+
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        if len(rows):
+            self._take(rows, ids, paths)
+            self.rows += len(rows)
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
+        """Nothing waits."""
+
+    def results(self) -> list[DataFile]:
+        return []
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+def replay(task: TableTask, settings: TaskSettings, files: FileSystem, into: Replay) -> TableManifest:
+    """Fetch, decode and bucket the task's ranges again. The manifest has accounts, or a failure, and no files.
+
+    Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`. Nothing is written.
+    """
+    watchdog = Watchdog(
+        settings.stall_seconds
+    )  # not started: a person waits here, nobody is to end the process
+    consumer = process_consumer(settings.kafka)
+    with seldom_collected():
+        (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, into.open_sink).run()
+    return manifest

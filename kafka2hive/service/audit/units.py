@@ -1,0 +1,135 @@
+"""What `verify --deep` compares at a time: what one task of one epoch read, and every file that holds rows of it. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
+from kafka2hive.model.quantities import counted
+from kafka2hive.model.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Unit:
+    """One task's share: `accounts` by range (empty ranges left out), and the files that its rows went to.
+
+    A file that was dumped again later (`recover --refetch`) belongs to the unit that wrote the lost one.
+    """
+
+    epoch: int
+    task: int
+    accounts: dict[OffsetRange, OffsetAccounting]
+    topic_ids: dict[TopicPartition, str]
+    files: list[DataFile] = field(default_factory=list)
+
+    @property
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        return tuple(self.accounts)
+
+    @property
+    def rows(self) -> int:
+        return sum(a.written + a.dead_lettered for a in self.accounts.values())
+
+
+def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
+    """All units of finished epochs, oldest first, and the files that belong to none (offsets accepted as a gap)."""
+    units: list[Unit] = []
+    newest: dict[frozenset[OffsetRange], Unit] = {}
+    unassigned: list[DataFile] = []
+    for snapshot in finals:
+        ids = {p.topic_partition: p.topic_id for p in snapshot.positions}
+        here: dict[int, Unit] = {}
+        for account in snapshot.accounts:
+            if len(account.range):
+                unit = here.setdefault(account.task, Unit(snapshot.epoch, account.task, {}, {}))
+                unit.accounts[account.range] = account.account
+                tp = account.range.topic_partition
+                unit.topic_ids[tp] = ids.get(tp, UNKNOWN_ID)
+        units += here.values()
+        newest.update({frozenset(unit.accounts): unit for unit in here.values()})
+        for file in snapshot.files:
+            wanted = frozenset(file.ranges)
+            own = here.get(file.task)
+            home = own if own and wanted == own.accounts.keys() else newest.get(wanted)
+            (unassigned if home is None else home.files).append(file)
+    return units, unassigned
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What Kafka has now: topic ids (`-`: the broker gives none), first offsets and ends; missing: it is gone."""
+
+    topic_ids: Mapping[str, str]
+    earliest: Mapping[TopicPartition, int]
+    latest: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Offsets that cannot be fetched again, and why."""
+
+    range: OffsetRange
+    why: str
+
+
+def still_there(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Unreadable]]:
+    """What of the unit's ranges Kafka still has, and what not."""
+    there: list[OffsetRange] = []
+    gone: list[Unreadable] = []
+    for r in unit.ranges:
+        tp = r.topic_partition
+        if tp not in logs.earliest or tp not in logs.latest:
+            gone.append(Unreadable(r, "not in Kafka any more"))
+            continue
+        known, now = unit.topic_ids[tp], logs.topic_ids.get(tp.topic, UNKNOWN_ID)
+        if UNKNOWN_ID not in (known, now) and known != now:
+            gone.append(Unreadable(r, "of a topic that was deleted and made again"))
+            continue
+        start = min(max(r.start, logs.earliest[tp]), r.end)
+        end = max(min(r.end, logs.latest[tp]), start)
+        for part, why in (
+            (OffsetRange(tp, r.start, start), "aged out"),
+            (OffsetRange(tp, end, r.end), "cut off"),
+        ):
+            if len(part):
+                gone.append(Unreadable(part, f"{why} of Kafka"))
+        if start < end:
+            there.append(OffsetRange(tp, start, end))
+    return there, gone
+
+
+def pieces(ranges: Iterable[OffsetRange], most: int) -> Iterator[tuple[OffsetRange, ...]]:
+    """The ranges in groups of at most `most` offsets, cut where need be."""
+    group: list[OffsetRange] = []
+    room = most
+    for r in ranges:
+        start = r.start
+        while start < r.end:
+            end = min(r.end, start + room)
+            group.append(OffsetRange(r.topic_partition, start, end))
+            room -= end - start
+            start = end
+            if not room:
+                yield tuple(group)
+                group, room = [], most
+    if group:
+        yield tuple(group)
+
+
+def summed(gone: Collection[Unreadable]) -> list[str]:
+    """One line per topic partition and reason: adjoining ranges joined, the offsets counted."""
+    lines = []
+    by_reason: dict[tuple[str, TopicPartition], list[OffsetRange]] = {}
+    for item in gone:
+        by_reason.setdefault((item.why, item.range.topic_partition), []).append(item.range)
+    for (why, _), ranges in sorted(by_reason.items()):
+        joined: list[OffsetRange] = []
+        for r in sorted(ranges):
+            if joined and joined[-1].end == r.start:
+                joined[-1] = OffsetRange(r.topic_partition, joined[-1].start, r.end)
+            else:
+                joined.append(r)
+        count = sum(map(len, joined))
+        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, joined))}")
+    return lines

@@ -1,1 +1,0 @@
-"""What a run notices about the columns of its tables."""

@@ -1,0 +1,229 @@
+"""`kafka2hive dead-letters`: what lies in the dead-letter table, found by the ledgers, not by listing. Only reads.
+
+One file is in memory at a time. A file that is not there (retention, a recorded loss) or cannot be read is counted and
+named; the commands go on.
+"""
+
+import datetime
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka2hive.ledger.reading.history import final_snapshots
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.where import Place
+from kafka2hive.storage.port import NotFound, StorageError
+
+_UNREADABLE = (pa.ArrowException, OSError, KeyError)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`count` dead letters of one source table, topic and reason; `place` and `detail` are those of the newest read."""
+
+    table: str
+    topic: str
+    reason: str
+    count: int
+    place: Place
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterList:
+    """`groups`: the most frequent first, at most as many as asked for; `more_groups` were left out.
+
+    `not_read`: addresses of files that are not there or cannot be read, each with the reason.
+    """
+
+    letters: int
+    files: int
+    groups: tuple[Group, ...]
+    more_groups: int = 0
+    not_read: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One dead letter, as its file holds it. `timestamp`: the record's, in UTC, None where it has none."""
+
+    table: str
+    place: Place
+    epoch: int
+    reason: str
+    detail: str
+    timestamp: datetime.datetime | None
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] | None
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLetters:
+    """`more`: there are further ones, which nobody asked for."""
+
+    letters: tuple[Letter, ...]
+    more: bool = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.DONE
+
+
+def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLetterList:
+    """Counts by source table, topic and reason. Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table)."""
+    groups: dict[tuple[str, str, str], Group] = {}
+    not_read: list[tuple[str, str]] = []
+    files = letters = 0
+    for source, file in _files(wiring, table, lambda _file: True):
+        rows = _rows(wiring, file, ["topic", "partition", "offset", "reason", "detail"], not_read)
+        if rows is None:
+            continue
+        files += 1
+        letters += len(rows)
+        for group in _grouped(source, rows):
+            key = group.table, group.topic, group.reason
+            known = groups.get(key)
+            groups[key] = group if known is None else replace(known, count=known.count + group.count)
+    found = sorted(groups.values(), key=lambda g: (-g.count, g.table, g.topic, g.reason))
+    return DeadLetterList(letters, files, tuple(found[:limit]), max(0, len(found) - limit), tuple(not_read))
+
+
+def show_dead_letters(wiring: Wiring, place: Place | None, table: str | None, limit: int) -> FoundLetters:
+    """The dead letters of one place, else the newest of a table; the newest epoch first.
+
+    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table, no dead letter there).
+    """
+    found: list[Letter] = []
+    not_read: list[tuple[str, str]] = []
+    for source, file in _files(wiring, table, lambda file: place is None or _covers(file, place)):
+        rows = _rows(wiring, file, None, not_read)
+        if rows is not None and place is not None:
+            rows = rows.filter(_is_at(rows, place))
+        if rows is not None:
+            found += _letters(source, file, rows.slice(0, limit + 1 - len(found)))
+        if len(found) > limit:
+            return FoundLetters(tuple(found[:limit]), more=True)
+    if not found:
+        gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
+        raise ConfigError(
+            "usage.no_dead_letter",
+            f"{place or table}: no dead letter of service {wiring.map.service} is there{gone}",
+            "`kafka2hive dead-letters list -c MAP` shows what there is;"
+            " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` where a record went",
+        )
+    return FoundLetters(tuple(found))
+
+
+def _files(
+    wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool]
+) -> Iterator[tuple[str, DataFile]]:
+    """Source table and file of every dead-letter file of finished epochs, the newest epoch of a table first."""
+    paths = ledger_tables(wiring)
+    _check_named(wiring, only, [p.table for p in paths])
+    for one in paths:
+        if only not in (None, one.table):
+            continue
+        try:
+            view = look(wiring.ports.files, one)
+            if view.state.service != wiring.map.service:
+                continue
+            lost = {loss.path for loss in view.state.losses}
+            for snapshot in final_snapshots(wiring.ports.files, one, view.directory):
+                for file in snapshot.files:
+                    if file.kind is FileKind.DEAD_LETTER and file.final not in lost and wanted(file):
+                        yield one.table, file
+        except NoLedger:
+            continue
+        except StorageError as error:
+            raise ServiceUnavailable("storage.unavailable", str(error), "ask again") from error
+
+
+def _check_named(wiring: Wiring, only: str | None, there: Collection[str]) -> None:
+    for _, error in unknown_tables(wiring, [only] if only is not None else [], there):
+        raise error
+
+
+def _covers(file: DataFile, place: Place) -> bool:
+    return any(
+        r.topic_partition == place.topic_partition and r.start <= place.offset < r.end for r in file.ranges
+    )
+
+
+def _rows(
+    wiring: Wiring, file: DataFile, columns: list[str] | None, not_read: list[tuple[str, str]]
+) -> pa.Table | None:
+    """A file's rows; None, and an entry in `not_read`, for one that is not there or damaged. Raises StorageError."""
+    try:
+        data = wiring.ports.files.read(file.final)
+    except NotFound:
+        not_read.append((file.final, "is not there"))
+        return None
+    try:
+        return pq.read_table(BytesIO(data), columns=columns)
+    except _UNREADABLE as error:
+        not_read.append((file.final, f"is damaged: {error}"))
+        return None
+
+
+def _grouped(table: str, rows: pa.Table) -> list[Group]:
+    """Counts of one file by topic and reason, in Arrow."""
+    aggregates = [("offset", "count"), ("partition", "first"), ("offset", "first"), ("detail", "first")]
+    counted = rows.group_by(["topic", "reason"], use_threads=False).aggregate(aggregates)
+    return [
+        Group(
+            table,
+            row["topic"],
+            row["reason"],
+            row["offset_count"],
+            Place(TopicPartition(row["topic"], row["partition_first"]), row["offset_first"]),
+            row["detail_first"] or "",
+        )
+        for row in counted.to_pylist()
+    ]
+
+
+def _is_at(rows: pa.Table, place: Place) -> pa.ChunkedArray:
+    at = place.topic_partition
+    return pc.and_(
+        pc.and_(pc.equal(rows["topic"], at.topic), pc.equal(rows["partition"], at.number)),
+        pc.equal(rows["offset"], place.offset),
+    )
+
+
+def _letters(table: str, file: DataFile, rows: pa.Table) -> list[Letter]:
+    return [
+        Letter(
+            table,
+            Place(TopicPartition(row["topic"], row["partition"]), row["offset"]),
+            row["epoch"],
+            row["reason"],
+            row["detail"] or "",
+            row["timestamp"],
+            row["key"],
+            row["value"],
+            _headers(row["headers"]),
+            file.final,
+        )
+        for row in rows.to_pylist()
+    ]
+
+
+def _headers(pairs: list[dict[str, Any]] | None) -> tuple[tuple[str, bytes | None], ...] | None:
+    return None if pairs is None else tuple((pair["key"], pair["value"]) for pair in pairs)

@@ -1,1 +1,0 @@
-"""What moves a table on purpose: to another location, or out of the way, to start it over."""

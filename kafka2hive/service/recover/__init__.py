@@ -1,0 +1,1 @@
+"""Rolling forward what earlier runs left, and the repairs an operator asks for."""

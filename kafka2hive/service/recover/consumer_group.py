@@ -1,0 +1,79 @@
+"""The consumer group after a table's positions went back on purpose: else it would tell of a ledger that is gone."""
+
+import logging
+from dataclasses import dataclass
+
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.shared.ledgers import Unreadable, other_ledgers
+from kafka2hive.service.shared.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMove:
+    """One topic partition of the group: the offset it has, and the one that the other ledgers explain."""
+
+    topic_partition: TopicPartition
+    before: int
+    after: int
+
+
+class ConsumerGroup:
+    """The service's group; with `commit_group: false` there is none, and nothing moves."""
+
+    def __init__(self, wiring: Wiring, kafka: KafkaAdmin) -> None:
+        self._wiring = wiring
+        self._kafka = kafka
+        self.name = wiring.map.kafka.group if wiring.map.kafka.commit_group else None
+
+    def moves(self, table: str, positions: dict[TopicPartition, int]) -> tuple[GroupMove, ...]:
+        """Where the group is ahead of `positions`, those of `table`, and of the other tables'. Raises ServiceUnavailable."""
+        if self.name is None or not positions:
+            return ()
+        found = self._kafka.group_offsets(self.name, sorted(positions))
+        explained = self._others(table)
+        moves = (
+            GroupMove(tp, offset, max(positions[tp], explained.get(tp, 0))) for tp, offset in found.items()
+        )
+        return tuple(sorted((m for m in moves if m.before > m.after), key=lambda m: m.topic_partition))
+
+    def set_back(self, moves: tuple[GroupMove, ...]) -> None:
+        """Raises ServiceUnavailable: not all were taken."""
+        if moves and not self._kafka.commit_group_offsets(
+            self.name or "", {move.topic_partition: move.after for move in moves}
+        ):
+            raise ServiceUnavailable(
+                "kafka.unavailable",
+                f"the offsets of group {self.name} were not set back to {moves[0].topic_partition}@{moves[0].after}",
+                "give the same command again: it goes on where it ended",
+            )
+
+    def _others(self, table: str) -> dict[TopicPartition, int]:
+        """How far the other ledgers below the root have read; one that cannot be read explains nothing."""
+        positions: dict[TopicPartition, int] = {}
+        for found in other_ledgers(self._wiring, table):
+            for position in () if isinstance(found, Unreadable) else found.positions:
+                tp = position.topic_partition
+                positions[tp] = max(position.end, positions.get(tp, 0))
+        return positions
+
+
+def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
+    """The group was ahead where the last epochs left no files: `run` would take the rebuilt ledger for an older one.
+
+    What lies beyond the rebuilt positions has no file, so it is read again. Without an answer there is a warning, and
+    `run` names the command that sets the group back.
+    """
+    try:
+        moves = group.moves(table, {p.topic_partition: p.end for p in positions})
+        group.set_back(moves)
+    except Kafka2HiveError as error:
+        log.warning("%s is rebuilt, but group %s is not set back: %s", table, group.name, error.message)
+        return
+    for move in moves:
+        log.info(
+            "group %s: %s set back from %d to %d", group.name, move.topic_partition, move.before, move.after
+        )

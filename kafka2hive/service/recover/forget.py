@@ -1,0 +1,86 @@
+"""`recover --forget-registration`: go on without telling Hive of a partition that it refuses. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import ForgottenRegistration, Snapshot
+from kafka2hive.service.shared.ledgers import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What became of pending registrations: `left` are still owed, `refused` is why Hive does not want them (None: it was only
+    away).
+
+    `refusals`: what Hive said to single partitions.
+    """
+
+    left: frozenset[HivePartition] = frozenset()
+    refused: TableError | None = None
+    refusals: Mapping[HivePartition, TableError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A Hive partition as a person names it: the Hive table and the path, `dt=2013-01-17/hr=05`."""
+
+    table: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.path}"
+
+    def names(self, partition: HivePartition) -> bool:
+        return (partition.table, partition.path) == (self.table, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What is recorded, and the payment without it; `error`: a named registration that Hive did not refuse just now."""
+
+    recorded: tuple[ForgottenRegistration, ...]
+    payment: Payment
+    error: ServiceUnavailable | None
+
+
+def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[Registration]) -> None:
+    """Every registration that was named is owed by one of the ledgers, or was given up before. Raises ConfigError."""
+    known = {p for state in states for p in (*state.unregistered, *(f.partition for f in state.forgotten))}
+    for registration in named:
+        if not any(map(registration.names, known)):
+            paths = {p.path for p in known if p.table == registration.table}
+            raise ConfigError(
+                "usage.no_such_registration",
+                f"no ledger here owes Hive the registration of {registration}: nothing was touched",
+                did_you_mean(registration.path, paths),
+            )
+
+
+def forget(owned: OwnedLedger, payment: Payment, named: Collection[Registration], now: str) -> Forgetting:
+    """Only what Hive has refused just now can be given up; what it has taken meanwhile needs not be."""
+    wanted = {p for p in payment.left if any(r.names(p) for r in named)}
+    given_up = sorted(wanted & payment.refusals.keys())
+    recorded = tuple(
+        ForgottenRegistration(
+            p, payment.refusals[p].message, owned.generation.owner or "init", now, owned.next_epoch
+        )
+        for p in given_up
+    )
+    refusals = {p: error for p, error in payment.refusals.items() if p not in given_up}
+    refused = payment.refused
+    if refused in payment.refusals.values():
+        refused = next(iter(refusals.values()), None)
+    left = Payment(payment.left - set(given_up), refused, refusals)
+    unclear = sorted(wanted - set(given_up))
+    if not unclear or refused is not None:
+        return Forgetting(recorded, left, None)
+    error = ServiceUnavailable(
+        "hive.not_refused",
+        f"{owned.paths.table}: Hive gave no answer to the registration of {unclear[0].table} {unclear[0].path};"
+        " only one that it refuses can be given up",
+        "bring HiveServer2 back, then type the command again",
+    )
+    return Forgetting(recorded, left, error)

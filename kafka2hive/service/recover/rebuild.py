@@ -1,0 +1,212 @@
+"""`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger they tell of."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from kafka2hive.kafka.acceptance import GapAcceptance, accepted
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.reading.heartbeat import live_owners
+from kafka2hive.ledger.reading.history import archived_epochs
+from kafka2hive.ledger.repair.place import put_in_place, refuse_present_ledger
+from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
+from kafka2hive.ledger.repair.tasks import FoundFile
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, OwnedByLiveRun
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.layout import (
+    DataFileName,
+    escape_partition_value,
+    join,
+    ledger_tag,
+    staging_directory,
+)
+from kafka2hive.model.quantities import counted
+from kafka2hive.service.shared.process import shown_process
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
+
+_TAIL_BYTES = 64 * 1024
+_PARQUET_END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltLedger:
+    """What was rebuilt, or would be: the ledger, how many files tell of it, and files of other ledgers left alone."""
+
+    ledger: Rebuilt
+    files: int
+    foreign: int
+
+
+def rebuild_ledger(
+    wiring: Wiring,
+    table: str,
+    acceptances: tuple[GapAcceptance, ...],
+    plan_only: bool,
+    take_over: bool,
+    kafka: Callable[[], Kafka],
+) -> RebuiltLedger:
+    """Read all footers, decide, and unless `plan_only` put the ledger into place.
+
+    Raises ManualActionRequired (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun, ConfigError,
+    ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
+    """
+    paths = wiring.paths(table)
+    files = wiring.ports.files
+    refuse_present_ledger(files, paths)
+    if not take_over:
+        _refuse_live_run(wiring, table)
+    location = _location(wiring, table, kafka)
+    letters = join(wiring.map.dead_letters.location, f"source_table={escape_partition_value(table)}")
+    # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
+    staging = _children(files, staging_directory(location))
+    pending = [s for s in staging if s.name.endswith(".pending")]
+    staged, _ = _read(wiring, table, pending, final=False)
+    there = [*_visible(wiring, location), *_visible(wiring, letters)]
+    visible, untracked = _read(wiring, table, there, final=True)
+    moved = {f.name for f in visible}
+    found = [*visible, *(f for f in staged if f.name not in moved)]
+    marked = read_marker(files, location)
+    ledger_id = marked or _only_ledger(location, found)
+    mine = [f for f in found if f.footer.ledger_id == ledger_id]
+    unknown = [path for path in untracked if _may_be_mine(path, ledger_id)]
+    if unknown:
+        raise ManualActionRequired(
+            "rebuild.untracked",
+            f"{counted(len(unknown), 'file')} in {location} do not say which offsets they hold, for example {unknown[0]}",
+            "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
+            " dumped a second time",
+        )
+    place = Place(
+        ledger_id, wiring.map.service, table, location, staging_directory(location), wiring.ports.clock.now()
+    )
+    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(staging, ledger_id)
+    result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
+    _refuse_unseen_moves(files, location, pending, there)
+    if not plan_only:
+        put_in_place(wiring.ports, paths, result)
+    return RebuiltLedger(result, len(mine), len(found) - len(mine))
+
+
+def _refuse_live_run(wiring: Wiring, table: str) -> None:
+    """A run that still beats may hold the lost ledger in its memory, and promote what it believes to be committed."""
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    found = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
+    alive = sorted(map(shown_process, found))
+    if alive:
+        raise OwnedByLiveRun(
+            "ledger.owned",
+            f"a run of service {service} is alive: {', '.join(alive)}; the ledger of {table} is not rebuilt beside it",
+            "stop that run first, or give --takeover when it is sure to write no more",
+        )
+
+
+def _refuse_unseen_moves(
+    files: FileSystem, location: str, pending: list[FileStatus], visible: list[FileStatus]
+) -> None:
+    """A staged file that is gone by now and was not visible: it came into a directory that had been listed before."""
+    there = {s.name for s in _children(files, staging_directory(location))}
+    there |= {s.name.removesuffix("final") + "pending" for s in visible}
+    gone = [s.path for s in pending if s.name not in there]
+    if gone:
+        raise AmbiguousOutcome(
+            "rebuild.moving",
+            f"{len(gone)} staged files moved while the footers were read, for example {gone[0]}",
+            "make sure that nothing writes to the table, then rebuild again; nothing was changed",
+        )
+
+
+def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
+    for rule in wiring.map.tables:
+        if rule.pattern is None and rule.table == table:
+            return rule.location
+    if any(rule.pattern is not None for rule in wiring.map.tables):
+        for routed in routed_tables(wiring, kafka().cluster(lambda _topic: False).topics):
+            if routed.name == table:
+                return routed.location
+    raise ConfigError("usage.no_such_table", f"{table} is no table of the map and has no ledger")
+
+
+def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:
+    """Every file below that readers see, level by level, the directories of a level side by side."""
+    files, concurrency = wiring.ports.files, wiring.ports.concurrency
+    level = [location]
+    while level:
+        deeper = []
+        for children in concurrency.map(lambda directory: _children(files, directory), level):
+            for child in children:
+                if child.name[0] in "_.":
+                    continue
+                if child.is_directory:
+                    deeper.append(child.path)
+                else:
+                    yield child
+        level = deeper
+
+
+def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
+def _read(
+    wiring: Wiring, table: str, there: list[FileStatus], *, final: bool
+) -> tuple[list[FoundFile], list[str]]:
+    """The files whose names and footers are this table's, and the paths of visible ones that say nothing of themselves."""
+    footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), there)
+    found: list[FoundFile] = []
+    untracked: list[str] = []
+    for status, footer in zip(there, footers, strict=True):
+        parsed = DataFileName.parse(status.name)
+        fits = parsed is not None and parsed[1] == ("final" if final else "pending")
+        mine = footer is not None and footer.table == table
+        if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
+            found.append(FoundFile(status.path, parsed[0], final, status.length, footer))
+        elif final:
+            untracked.append(status.path)
+    return found, untracked
+
+
+def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
+    """What a file says of itself; None when it is none of ours, damaged, or holds other rows than it says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = files.tail(status.path, _TAIL_BYTES)
+        needed = int.from_bytes(data[-_PARQUET_END:-4], "little") + _PARQUET_END
+        if len(data) < needed <= status.length:
+            data = files.tail(status.path, needed)
+        metadata = pq.read_metadata(BytesIO(data))
+    except (NotFound, pa.ArrowException, OSError):
+        return None
+    footer = Footer.parse(metadata.metadata or {})
+    return footer if footer is not None and footer.rows == metadata.num_rows else None
+
+
+def _only_ledger(location: str, found: list[FoundFile]) -> str:
+    """Without an owner marker: the one ledger whose files are there."""
+    ledgers = sorted({f.footer.ledger_id for f in found})
+    if len(ledgers) != 1:
+        raise ManualActionRequired(
+            "rebuild.nothing" if not ledgers else "rebuild.impossible",
+            f"{location} has no owner marker, and files of {len(ledgers)} ledgers",
+            "restore the ledger or the owner marker from a backup; nothing was changed",
+        )
+    return ledgers[0]
+
+
+def _used(staging: tuple[FileStatus, ...], ledger_id: str) -> set[tuple[int, int]]:
+    """Generation and epoch of all of the ledger's staged names, also of files that nobody finished."""
+    names = (parsed[0] for status in staging if (parsed := DataFileName.parse(status.name)))
+    return {(name.generation, name.epoch) for name in names if name.ledger == ledger_tag(ledger_id)}
+
+
+def _may_be_mine(path: str, ledger_id: str) -> bool:
+    """A file with another ledger's name was never this one's."""
+    parsed = DataFileName.parse(path.rpartition("/")[2])
+    return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)

@@ -1,0 +1,137 @@
+"""`recover` with the real Hive and Kafka of the map, each made only when there is something for it to do.
+
+No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes records in this very process.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.layout import Generation
+from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
+from kafka2hive.service.recover.forget import Payment
+from kafka2hive.service.recover.rebuild import rebuild_ledger
+from kafka2hive.service.recover.recover import (
+    RecoveredTable,
+    RecoverOrder,
+    RecoverResult,
+    Recovery,
+    failed,
+    recover,
+)
+from kafka2hive.service.recover.refetch import refetch_file
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.map_tables import MapTables
+from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
+
+log = logging.getLogger(__name__)
+
+
+def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
+    """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
+    if order.rebuild is not None:
+        return rebuild_and_recover(wiring, order, order.rebuild, lambda: KafkaAdmin(wiring.map.kafka))
+    outside = _Outside(wiring)
+    repairs = Repairs(wiring, lambda: KafkaAdmin(wiring.map.kafka), outside.refetch)
+    kafka = KafkaAdmin(wiring.map.kafka, PLAN_SECONDS) if order.plan_only else None
+    return recover(wiring, order, outside.register, repairs, kafka)
+
+
+def rebuild_and_recover(
+    wiring: Wiring, order: RecoverOrder, table: str, kafka: Callable[[], KafkaAdmin]
+) -> RecoverResult:
+    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told.
+
+    The consumer group is set back to it, unless the map has none.
+    """
+    paths = wiring.paths(table)
+    try:
+        rebuilt = rebuild_ledger(
+            wiring,
+            table,
+            order.accept_gap,
+            order.plan_only,
+            order.take_over,
+            kafka,
+        )
+    except Kafka2HiveError as error:
+        return RecoverResult((failed(paths, error),))
+    except StorageError as error:
+        away = ServiceUnavailable("storage.unavailable", f"{table}: {error}", "rebuild again")
+        return RecoverResult((failed(paths, away),))
+    newest = rebuilt.ledger.newest
+    if order.plan_only:
+        planned = RecoveredTable(
+            table,
+            Recovery.PLANNED,
+            generation=Generation(newest.generation).name,
+            epoch=newest.epoch,
+            rolled_forward=rebuilt.ledger.pending.epoch if rebuilt.ledger.pending else None,
+            unregistered=len(newest.unregistered),
+            gaps=newest.gaps,
+            resumes_at=newest.positions,
+            rebuilt=rebuilt,
+        )
+        return RecoverResult((planned,))
+    set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
+    rest = RecoverOrder(take_over=order.take_over, tables=(table,))
+    return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in recover_service(wiring, rest).tables))
+
+
+class _Outside:
+    """Hive, and the map's rule for each table; nothing is asked or connected before it is needed."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._metastore = HiveMetastore(wiring.map.hive) if wiring.map.hive else None
+        self._tables = MapTables(wiring, self._metastore)
+        self._catalogue = self._tables.catalogue
+
+    def register(self, unregistered: frozenset[HivePartition]) -> Payment:
+        """Register partitions now; those of a table whose schema cannot be had stay pending registrations."""
+        if self._metastore is None:
+            return Payment(unregistered)
+        payable = frozenset(
+            d for d in unregistered if d.table in self._resolvable({d.table for d in unregistered})
+        )
+        refusals: list[TableError] = []
+        by_partition: dict[HivePartition, TableError] = {}
+
+        def refused(_table: str, error: TableError, partitions: frozenset[HivePartition]) -> None:
+            refusals.append(error)
+            by_partition.update(dict.fromkeys(partitions, error))
+
+        registrar = Registrar(
+            self._metastore,
+            self._catalogue.ensure,
+            registered=lambda registered: log.info("registered %d partitions in Hive", len(registered)),
+            refused=refused,
+        )
+        left = registrar.register(payable)
+        whole_tables = [error for error in refusals if error not in by_partition.values()]
+        first = next(iter((*whole_tables, *refusals)), None)
+        return Payment(left | (unregistered - payable), first, by_partition)
+
+    def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
+        """See refetch_file."""
+        return refetch_file(owned, lost, self._tables.settings, self._wiring.ports.clock.epoch_ms())
+
+    def _resolvable(self, names: Collection[str]) -> set[str]:
+        """Those of the tables that Hive can be told about: also tables the map knows no more, they must exist."""
+        ready = set(names)
+        for name in sorted(ready & set(self._tables.by_name)):
+            try:
+                self._catalogue.resolve(self._tables.by_name[name])
+            except (ServiceUnavailable, TableError) as error:
+                log.warning("%s keeps its pending registrations: %s", name, error)
+                ready.discard(name)
+        return ready

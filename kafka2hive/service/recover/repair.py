@@ -1,0 +1,162 @@
+"""What a person decides after a STOP: give a file up, dump its records again, accept a gap. All recorded in the ledger."""
+
+from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.problems import stop
+from kafka2hive.ledger.file_state import find
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.history import find_file
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.model.errors import ConfigError, ManualActionRequired
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.service.shared.kafka_view import last_read_epochs
+from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.wiring import Wiring
+
+ACCEPT_LOSS = "accept-loss"
+REFETCH = "refetch"
+
+Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The lost files of one table that a person named, with the remedy for each address."""
+
+    files: tuple[DataFile, ...] = ()
+    remedies: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def finals(self) -> frozenset[str]:
+        return frozenset(file.final for file in self.files)
+
+
+def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
+    """The remedy for each address that a person named. Raises ConfigError when one is named for both."""
+    both = set(accept_loss) & set(refetch)
+    if both:
+        raise ConfigError("usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch")
+    return dict.fromkeys(accept_loss, ACCEPT_LOSS) | dict.fromkeys(refetch, REFETCH)
+
+
+class Repairs:
+    """`refetch` dumps one file's records again into staged files (kafka2hive.service.recover.refetch)."""
+
+    def __init__(self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch) -> None:
+        self._wiring = wiring
+        self._kafka = kafka
+        self._refetch = refetch
+
+    def refuse_unknown(
+        self, ledgers: Collection[View], paths: Collection[str], gaps: Collection[GapAcceptance]
+    ) -> None:
+        """Every file and topic partition that was named is known to one of the ledgers; else nothing may be touched.
+
+        Raises ConfigError (`usage.no_such_file`, `usage.no_such_topic`), ManualActionRequired, StorageError, ServiceUnavailable.
+        """
+        for path in sorted(set(paths)):
+            if not any(self._knows(ledger, path) for ledger in ledgers):
+                raise ConfigError(
+                    "usage.no_such_file",
+                    f"{path} is no file of any table here: nothing was touched",
+                    "give the full path of the `.final` file as the error message or `verify` shows it",
+                )
+        known = {p.topic_partition for ledger in ledgers for p in ledger.state.positions}
+        for gap in gaps:
+            self._refuse_unknown_topic(gap, known)
+
+    def _knows(self, ledger: View, path: str) -> bool:
+        return any(loss.path == path for loss in ledger.state.losses) or self._named(ledger, path) is not None
+
+    def _refuse_unknown_topic(self, gap: GapAcceptance, known: Set[TopicPartition]) -> None:
+        topics = {tp.topic for tp in known}
+        if gap.topic not in topics:
+            raise ConfigError(
+                "usage.no_such_topic",
+                f"no table here has read topic {gap.topic}: nothing was touched",
+                did_you_mean(gap.topic, topics),
+            )
+        if gap.number is None or TopicPartition(gap.topic, gap.number) in known:
+            return
+        view = self._kafka().cluster().topics.get(gap.topic)
+        if view is None or gap.number not in view.partitions:
+            raise ConfigError(
+                "usage.no_such_topic",
+                f"topic {gap.topic} has no partition {gap.number}: nothing was touched",
+                f"give one of its partitions, or {gap.topic}:* for all",
+            )
+
+    def wanted(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> Wanted:
+        """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.
+
+        Of a View the answer is advice: another owner may repair the same files meanwhile. Raises ManualActionRequired,
+        StorageError.
+        """
+        recorded = {loss.path for loss in ledger.state.losses}
+        files = []
+        for path in sorted(set(remedies) - recorded):
+            file = self._named(ledger, path)
+            if file is not None and isinstance(find(self._wiring.ports.files, file), ManualActionRequired):
+                files.append(file)
+        return Wanted(tuple(files), tuple((f.final, remedies[f.final]) for f in files))
+
+    def change(self, owned: OwnedLedger, wanted: Wanted, gaps: Collection[GapAcceptance]) -> Change:
+        """What the next snapshot records; nothing when nothing was asked. Raises ManualActionRequired, ServiceUnavailable."""
+        now = self._wiring.ports.clock.now()
+        remedies = dict(wanted.remedies)
+        losses = tuple(
+            AcceptedLoss(f.final, remedies[f.final], f.rows, now, owned.next_epoch) for f in wanted.files
+        )
+        again = tuple(
+            new for f in wanted.files if remedies[f.final] == REFETCH for new in self._refetch(owned, f)
+        )
+        return (
+            self._accept(owned, gaps, Change(files=again, losses=losses))
+            if gaps
+            else Change(again, losses=losses)
+        )
+
+    def _accept(self, owned: OwnedLedger, gaps: Collection[GapAcceptance], change: Change) -> Change:
+        """`change` with the gaps and new positions of the accepted topics that this table has read."""
+        topics = {gap.topic for gap in gaps} & {p.topic_partition.topic for p in owned.state.positions}
+        if not topics:
+            return change
+        kafka = self._kafka()
+        cluster = kafka.cluster()
+        wanted = [tp for t in topics if t in cluster.topics for tp in cluster.topics[t].topic_partitions()]
+        earliest = kafka.earliest(wanted)
+        latest = kafka.latest(wanted)
+        logs = Logs(
+            cluster, earliest, latest, last_read=last_read_epochs(kafka, owned.state, earliest, latest)
+        )
+        decision = decide(
+            owned.state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps)
+        )
+        match decision:
+            case Halt(problems):
+                raise stop(owned.paths.table, problems)
+            case FirstPositions(positions, accepted):
+                now, epoch = self._wiring.ports.clock.now(), owned.next_epoch
+                recorded = tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in accepted)
+                return replace(change, first=positions, gaps=recorded, cluster_id=cluster.cluster_id)
+            case Resume():
+                return change
+            case _:
+                assert_never(decision)
+
+    def _named(self, ledger: View | OwnedLedger, path: str) -> DataFile | None:
+        pending = [f for f in ledger.state.files if f.final == path]
+        return (
+            pending[0]
+            if pending
+            else find_file(self._wiring.ports.files, ledger.paths, ledger.directory, path)
+        )

@@ -1,0 +1,186 @@
+"""`kafka2hive reset`: starts a table over. Looks, fences, puts the old ledger and perhaps the data away, forgets the group."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka2hive.ledger.epoch import roll_forward
+from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
+from kafka2hive.ledger.take_over import NoLedger, take_over
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.layout import escape_partition_value, join, parent, reset_aside
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
+from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOrder:
+    """What is asked: `move_data` says what becomes of the visible files, `take_over` fences a live owner."""
+
+    table: str
+    move_data: bool
+    plan_only: bool = False
+    take_over: bool = False
+
+
+class Begun(Enum):
+    """What the command met."""
+
+    NEW = "new"
+    UNFINISHED = "unfinished"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPlan:
+    """What is put away. `record` None: there is no ledger. `data`: where data and dead letters go, empty when kept."""
+
+    begun: Begun
+    record: ResetRecord | None = None
+    ledger: str = ""
+    data: tuple[str, ...] = ()
+    group: str | None = None
+    group_moves: tuple[GroupMove, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResetResult:
+    """`moved` counts renames. `left_pending`: why a committed epoch was not made visible before it was put away."""
+
+    plan: ResetPlan
+    done: bool
+    moved: int = 0
+    left_pending: ManualActionRequired | None = None
+
+
+def reset(
+    wiring: Wiring, group: ConsumerGroup, order: ResetOrder, confirm: Callable[[ResetPlan], None]
+) -> ResetResult:
+    """Start the table over. `confirm` hears the plan, and raises when it is not meant.
+
+    A crash at any moment leaves the old ledger in force, or a table that every start refuses, until the same command is
+    given again and ends. Raises OwnedByLiveRun (nothing touched), ManualActionRequired, Fenced, TakeOverLost,
+    ServiceUnavailable, ...
+    """
+    heard: list[ResetPlan] = []
+
+    def confirm_once(plan: ResetPlan) -> None:
+        if not heard:
+            confirm(plan)
+            heard.append(plan)
+
+    waits = wiring.ports.retry_policy.waits()
+    while True:
+        try:
+            return _reset(wiring, group, order, confirm_once)
+        except AmbiguousOutcome as surprise:  # R0: what is there says how to go on
+            if (wait := next(waits, None)) is None:
+                raise
+            log.warning("reset %s again in %.1f s: %s", order.table, wait, surprise.message)
+            wiring.ports.clock.sleep(wait)
+        except StorageError as error:
+            raise ServiceUnavailable(
+                "storage.unavailable", f"{order.table}: {error}", "give the same command again"
+            ) from error
+
+
+def _reset(
+    wiring: Wiring, group: ConsumerGroup, order: ResetOrder, confirm: Callable[[ResetPlan], None]
+) -> ResetResult:
+    there = {paths.table for paths in ledger_tables(wiring)}
+    paths = wiring.paths(order.table)
+    unfinished = unfinished_reset(wiring.ports.files, paths)
+    if unfinished is None:
+        for _, error in unknown_tables(wiring, (order.table,), there):
+            raise error
+        me = process_of(wiring.new_owner())
+        judge = OwnershipCheck(
+            wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
+        )
+        try:
+            view = judge.judge_owner(paths, None)
+        except NoLedger:
+            return ResetResult(ResetPlan(Begun.NOTHING), done=False)
+        plan = _plan(wiring, group, _record(wiring, order, view), Begun.NEW)
+    elif unfinished.move_data != order.move_data:
+        raise ConfigError(
+            "usage.reset",
+            f"the reset of {order.table} that did not end was begun with"
+            f" {'--move-data' if unfinished.move_data else '--keep-data'}",
+            "give the same option again",
+        )
+    else:
+        plan = _plan(wiring, group, unfinished, Begun.UNFINISHED)
+    if order.plan_only:
+        return ResetResult(plan, done=False)
+    confirm(plan)
+    record = plan.record
+    assert record is not None
+    left_pending = _fence(wiring, view, record) if plan.begun is Begun.NEW else None
+    moved = put_files_away(wiring.ports, paths, record)
+    group.set_back(group.moves(order.table, _nothing_read(record)))
+    end_reset(wiring.ports, paths, record)
+    return ResetResult(plan, done=True, moved=moved, left_pending=left_pending)
+
+
+def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequired | None:
+    """Take the table over, make a committed epoch visible if that can be, and put the ledger away."""
+    ports = wiring.ports
+    owned = take_over(ports, view.paths, wiring.owners.fresh(), view.generation, wiring.owners)
+    claim_location(ports, record.location, owned.state)
+    left_pending = None
+    try:
+        owned = roll_forward(ports, owned).owned
+    except ManualActionRequired as stop:
+        left_pending = stop
+    put_away(ports, owned, record)
+    return left_pending
+
+
+def _record(wiring: Wiring, order: ResetOrder, view: View) -> ResetRecord:
+    letters = f"source_table={escape_partition_value(order.table)}"
+    positions = sorted((*_key(p.topic_partition), p.end) for p in view.state.positions)
+    return ResetRecord(
+        id=wiring.ports.new_uuid(),
+        at=wiring.ports.clock.now(),
+        table=order.table,
+        ledger_id=view.state.ledger_id,
+        generation=view.generation.name,
+        epoch=view.state.epoch,
+        pending=view.newest.pending,
+        location=view.state.location,
+        letters=join(wiring.map.dead_letters.location, letters),
+        move_data=order.move_data,
+        positions=tuple(positions),
+    )
+
+
+def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, begun: Begun) -> ResetPlan:
+    data = (reset_aside(record.location, record.id), reset_aside(parent(record.letters), record.id))
+    return ResetPlan(
+        begun,
+        record,
+        ledger=wiring.paths(record.table).reset(record.id),
+        data=data if record.move_data else (),
+        group=group.name,
+        group_moves=group.moves(record.table, _nothing_read(record)),
+    )
+
+
+def _nothing_read(record: ResetRecord) -> dict[TopicPartition, int]:
+    """The topic partitions of the ledger, as a new one stands in them."""
+    return {TopicPartition(topic, number): 0 for topic, number, _ in record.positions}
+
+
+def _key(topic_partition: TopicPartition) -> tuple[str, int]:
+    return topic_partition.topic, topic_partition.number

@@ -1,1 +1,0 @@
-"""Registrations in Hive that a person gives up, and what `verify` finds of registrations."""

@@ -1,0 +1,1 @@
+"""The running service: the epoch loop, the tables it owns, their backlogs, manifests and metrics."""

@@ -1,0 +1,130 @@
+"""What waits for each table: ledger positions against Kafka's watermarks, decided table by table."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import assert_never
+
+from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.problems import stop
+from kafka2hive.kafka.views import ClusterView, Watermark
+from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
+from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
+from kafka2hive.pipeline.plan import TableBacklog
+from kafka2hive.service.shared.table_state import Table
+
+log = logging.getLogger(__name__)
+
+Publish = Callable[[Table, Change], None]
+
+
+def ranges_to_read(
+    table: Table, logs: Logs, born_later: Collection[str], now: str, publish: Publish
+) -> tuple[OffsetRange, ...]:
+    """[position, log end) of every topic partition of a table that holds its ledger.
+
+    New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
+    and the first data must not move the start. So are topic ids that the ledger does not know (it was rebuilt, or the
+    brokers gave none before): a topic made again from now on is noticed.
+    Raises ManualActionRequired (Kafka and the ledger do not fit), what `publish` raises.
+    """
+    assert table.owned is not None
+    intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
+    decision = decide(table.owned.state, logs, intent)
+    warnings = [*decision.warnings, *changed_start(table)]
+    learned = unknown_ids(table.owned.state, table.topics, logs.cluster)
+    if isinstance(decision, FirstPositions) or (isinstance(decision, Resume) and learned):
+        publish(table, change_before_reading(decision, learned, logs, table, now))
+        decision = decide(table.owned.state, logs, intent)
+        warnings += decision.warnings
+    table.warnings["positions"] = tuple(dict.fromkeys((*decision.warnings, *changed_start(table))))
+    for warning in warnings:
+        if warning not in table.warned:
+            table.warned.add(warning)
+            log.warning("%s: %s", table.name, warning)
+    match decision:
+        case Resume(ranges):
+            return ranges
+        case Halt(problems):
+            raise stop(table.name, problems)
+        case FirstPositions():
+            return ()
+        case _:
+            assert_never(decision)
+
+
+def changed_start(table: Table) -> tuple[str, ...]:
+    """A start policy that was changed in the map after the first positions were committed: it moves none of them."""
+    assert table.owned is not None
+    state, wanted = table.owned.state, table.rule.start.text
+    if not state.positions or state.start in (UNKNOWN_START, wanted):
+        return ()
+    return (
+        f"the map's start is {wanted} now, the table began with {state.start}: topics that have positions resume at"
+        f" those; `kafka2hive reset --table {table.name}` starts the table over",
+    )
+
+
+def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
+    """What Kafka says now are the ids of those of `topics` that have a position without one."""
+    nameless = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
+    views = [cluster.topics[topic] for topic in sorted(nameless.intersection(topics, cluster.topics))]
+    return {view.name: view.id for view in views if view.id != UNKNOWN_ID}
+
+
+def change_before_reading(
+    decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
+) -> Change:
+    """The change without files that commits first positions, what a person accepted, and learned topic ids."""
+    assert table.owned is not None
+    epoch = table.owned.next_epoch
+    first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
+    began = bool(table.owned.state.positions) or not first.positions
+    return Change(
+        first=first.positions,
+        gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
+        topic_ids=topic_ids,
+        registered=table.registered,
+        cluster_id=logs.cluster.cluster_id,
+        location=table.location,
+        start=None if began else table.rule.start.text,
+    )
+
+
+def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark]) -> int:
+    """Offsets between a table's positions and the ends of their logs, as far as Kafka gave those."""
+    ends = {
+        p.topic_partition: latest[p.topic_partition].offset
+        for p in state.positions
+        if p.topic_partition in latest
+    }
+    return sum(max(ends[p.topic_partition] - p.end, 0) for p in state.positions if p.topic_partition in ends)
+
+
+def backlog(
+    table: Table,
+    ranges: Collection[OffsetRange],
+    now: float,
+    target: Mapping[TopicPartition, int] | None,
+) -> TableBacklog:
+    """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned."""
+    assert table.owned is not None
+    if target is not None:
+        ranges = [
+            OffsetRange(
+                r.topic_partition, r.start, max(r.start, min(r.end, target.get(r.topic_partition, r.start)))
+            )
+            for r in ranges
+        ]
+    table.lag_records = sum(map(len, ranges))
+    table.lag_known = True
+    return TableBacklog(
+        table=table.name,
+        ledger_id=table.owned.state.ledger_id,
+        generation=table.owned.generation.number,
+        epoch=table.owned.next_epoch,
+        ranges=tuple(ranges),
+        bytes_per_record=table.bytes_per_record,
+        seconds_since_epoch=now - table.planned_at,
+        flush=table.rule.flush,
+    )

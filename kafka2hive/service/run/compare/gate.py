@@ -1,0 +1,152 @@
+"""What a table's commits wait for in Hive: its table there must be the one of the map, before anything is committed."""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Protocol, assert_never
+
+from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
+from kafka2hive.service.run.compare.asking import Question
+from kafka2hive.service.shared.table_state import Table
+
+log = logging.getLogger(__name__)
+
+
+class Gate(Protocol):
+    """Asked before a table's ledger is made, when a table was taken over, and before each of its commits."""
+
+    def admit(self, table: Table) -> None:
+        """Raises TableError (Hive's table is another one), ServiceUnavailable (never compared, and no answer)."""
+        ...
+
+    def check(self, table: Table, change: Change) -> None:
+        """Before `change` is committed. Raises as `admit`: then nothing may be committed."""
+        ...
+
+    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
+        """What Hive was found to have of this table and of the dead letters' table in this run; asks nothing."""
+        ...
+
+    def differs(self, hive_table: str, error: TableError) -> None:
+        """Hive has refused this table since; it is asked again before the next commit."""
+        ...
+
+
+class NoHive:
+    """The map names no Hive: nothing is compared."""
+
+    def admit(self, table: Table) -> None:
+        """See Gate."""
+
+    def check(self, table: Table, change: Change) -> None:
+        """See Gate."""
+
+    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
+        """See Gate."""
+        return ()
+
+    def differs(self, hive_table: str, error: TableError) -> None:
+        """See Gate."""
+
+
+class HiveGate:
+    """`spec` gives what a Hive table must be by the map; `answer` asks Hive, `forget` drops its old answers to a table
+    (Asking).
+
+    A table that Hive has in the map's form is asked for once a run. One of which Hive gives no answer is admitted when
+    the ledger says that this very form was compared before, and Hive has not said otherwise in this run. The dead-letter
+    table is looked at with every table, but only a table whose epoch held dead letters waits for it.
+    """
+
+    def __init__(
+        self,
+        spec: Callable[[str], ComparedTable],
+        answer: Callable[[Question], Answer],
+        forget: Callable[[str], None],
+        dead_letters: str,
+    ) -> None:
+        self._spec = spec
+        self._answer = answer
+        self._forget = forget
+        self._dead_letters = dead_letters
+        self._agreed: dict[str, ComparedTable] = {}
+        self._refused: dict[str, TableError] = {}
+        self._with_letters: set[str] = set()
+        self._looked = False
+
+    def admit(self, table: Table) -> None:
+        """See Gate. Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
+        self._require(table, table.name, create=table.owned is not None)
+        if table.name in self._with_letters:
+            self._require(table, self._dead_letters, create=True)
+        elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
+            self._look_at_dead_letters()
+
+    def check(self, table: Table, change: Change) -> None:
+        """See Gate."""
+        self._require(table, table.name, create=True)
+        if any(f.hive_partition.table == self._dead_letters for f in change.files):
+            self._with_letters.add(table.name)
+            self._require(table, self._dead_letters, create=True)
+
+    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
+        """See Gate."""
+        return tuple(self._agreed[name] for name in (table.name, self._dead_letters) if name in self._agreed)
+
+    def differs(self, hive_table: str, error: TableError) -> None:
+        """See Gate."""
+        self._agreed.pop(hive_table, None)
+        self._refused[hive_table] = error
+        self._forget(hive_table)
+
+    def _require(self, table: Table, name: str, *, create: bool) -> None:
+        spec = self._spec(name)
+        if self._agreed.get(name) == spec:
+            return
+        answer = self._answer(Question(name, create))
+        match answer:
+            case Agrees(there):
+                self._refused.pop(name, None)
+                if there:
+                    self._agreed[name] = spec
+            case Differs(error):
+                self.differs(name, error)
+                raise error
+            case NoAnswer(why):
+                if name in self._refused:
+                    raise self._refused[name]
+                if spec not in _recorded(table):
+                    raise _not_compared(table, name, why)
+            case _:
+                assert_never(answer)
+
+    def _look_at_dead_letters(self) -> None:
+        """Before there are any: so that the ledger can say that it was compared, and its trouble is known early.
+
+        A missing one is not compared: somebody may make it in another form before the first dead letter.
+        """
+        name = self._dead_letters
+        answer = self._answer(Question(name, create=False))
+        if isinstance(answer, Agrees):
+            self._looked = True
+            if answer.there:
+                self._agreed[name] = self._spec(name)
+        elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
+            self._refused[name] = answer.error
+            log.error("no dead letter can be committed: %s", answer.error)
+
+
+def _recorded(table: Table) -> Collection[ComparedTable]:
+    return table.owned.state.compared if table.owned is not None else ()
+
+
+def _not_compared(table: Table, name: str, why: str) -> ServiceUnavailable:
+    of = "" if name == table.name else f" of {name}, where its dead letters go,"
+    return ServiceUnavailable(
+        "hive.not_compared",
+        f"{table.name}: Hive's table{of} was never compared with the map, and Hive gives no answer: {why}."
+        " Nothing is committed before it does",
+        "bring HiveServer2 back; the table is tried again by itself",
+    )

@@ -1,0 +1,47 @@
+"""The gate of a run with the HiveServer2 of the map behind it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafka2hive.config.values import HiveOptions, ServiceMap
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
+from kafka2hive.service.run.compare.asking import Ask, Asking, Question
+from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
+from kafka2hive.service.shared.hive_schemas import Catalogue
+
+SESSIONS = 4
+PATIENCE_SECONDS = 5.0
+
+
+def hive_gate(service_map: ServiceMap, catalogue: Catalogue) -> Gate:
+    """Asks in a few sessions of its own; nothing is connected before the first question."""
+    options = service_map.hive
+    if options is None:
+        return NoHive()
+    asking = Asking(lambda: _asker(options, catalogue), SESSIONS, PATIENCE_SECONDS)
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, service_map.dead_letters.table)
+
+
+@contextmanager
+def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
+    session = HiveSession(options)
+    try:
+        yield lambda question: ask_hive(session, catalogue, question)
+    finally:
+        session.close()
+
+
+def ask_hive(session: HiveSession, catalogue: Catalogue, question: Question) -> Answer:
+    """One table of the map, compared with Hive's."""
+    try:
+        there = catalogue.compare(session, question.table, create=question.create)
+    except (MetastoreUnavailable, ConfigError) as error:
+        return NoAnswer(str(error))
+    except MetastoreRefused as error:
+        return Differs(TableError("hive.refused", f"{question.table}: {error}"))
+    except TableError as error:
+        return Differs(error)
+    return Agrees(there)

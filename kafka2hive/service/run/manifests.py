@@ -1,0 +1,98 @@
+"""From the manifests of an epoch to a table's change: judged before the commit, pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.delivered import check_accounts
+from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
+from kafka2hive.service.run.dead_letter_share import check_dead_letters
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One table's epoch, ready to be committed. Times are record timestamps in epoch milliseconds.
+
+    `columns`: which columns its records left empty.
+    """
+
+    change: Change
+    total: OffsetAccounting
+    newest_ms: int | None
+    oldest_ms: int | None
+    columns: ColumnsSeen
+
+
+def judge_manifests(
+    table: str,
+    planned: Sequence[OffsetRange],
+    manifests: Sequence[TableManifest],
+    dead_letter_share: float,
+    registered: frozenset[HivePartition],
+    cluster_id: str,
+    location: str,
+) -> Outcome:
+    """All or nothing: every planned range delivered by the client and accounted for, every file's rows explained, few
+    dead letters. The rows of a file are those that Parquet counted when it wrote the footer.
+
+    Raises TableError (a task's failure, too many dead letters) and AccountMismatch (a bug: the run must end).
+    """
+    for manifest in manifests:
+        if manifest.failure:
+            raise TableError(manifest.failure.code, f"{table}: {manifest.failure.message}")
+        check_accounts(manifest.accounts, manifest.delivered)
+    accounts = tuple(a for m in manifests for a in m.accounts)
+    if sorted(a.range for a in accounts) != sorted(planned):
+        raise AccountingMismatch(
+            f"{table}: planned {_texts(planned)}, accounted {_texts([a.range for a in accounts])}"
+        )
+    files = tuple(f for m in manifests for f in m.files)
+    total = sum((a.account for a in accounts), OffsetAccounting())
+    _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.written)
+    dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
+    _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
+    check_dead_letters(table, planned, total, manifests, dead_letter_share)
+    newest = max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None)
+    oldest = min((m.oldest_ms for m in manifests if m.oldest_ms is not None), default=None)
+    change = Change(
+        files=files,
+        accounts=accounts,
+        leader_epochs=_leader_epochs(manifests),
+        registered=registered,
+        cluster_id=cluster_id,
+        location=location,
+        newest_ms=newest,
+    )
+    return Outcome(change, total, newest, oldest, _columns(manifests))
+
+
+def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
+    if rows != accounted:
+        raise AccountingMismatch(
+            f"{table}: {kind.value} files hold {rows} rows, the accounts say {accounted}"
+        )
+
+
+def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, int]:
+    """The newest leader epoch read of each topic partition; several tasks may have read parts of one."""
+    newest: dict[TopicPartition, int] = {}
+    for manifest in manifests:
+        for topic_partition, epoch in manifest.leader_epochs:
+            newest[topic_partition] = max(epoch, newest.get(topic_partition, -1))
+    return newest
+
+
+def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
+    """Over all tasks that decoded anything: empty is what is empty in each of them."""
+    some = [manifest.columns for manifest in manifests if manifest.columns.rows]
+    empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
+    strange = tuple(dict.fromkeys(key for seen in some for key in seen.strange)) if empty else ()
+    return ColumnsSeen(sum(seen.rows for seen in some), empty, strange)
+
+
+def _texts(ranges: Sequence[OffsetRange]) -> str:
+    return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")

@@ -1,0 +1,141 @@
+"""Who hears of an epoch: metrics and progress, Kafka's consumer group."""
+
+import logging
+import threading
+import time
+
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
+from kafka2hive.observe.progress import tell, total_line
+from kafka2hive.service.run.report import EpochReport
+from kafka2hive.service.shared.table_state import Table
+
+log = logging.getLogger(__name__)
+
+
+class EpochWatcher:
+    """Progress line and metrics of each epoch; says once how long after the start the first rows were visible."""
+
+    def __init__(self, metrics: ServiceMetrics, began: float, hive: bool) -> None:
+        """`began`: time.monotonic() at the start of this process's run; `hive`: the map names one."""
+        self._metrics = metrics
+        self._began = began
+        self._hive = hive
+        self._totals = Totals()
+
+    def __call__(self, report: EpochReport) -> None:
+        numbers = epoch_numbers(report, time.time(), self._hive)
+        self._metrics.observe_epoch(numbers)
+        tell(numbers)
+        if not self._totals.files and report.files:
+            log.info("first rows visible %.1f s after the start", time.monotonic() - self._began)
+        self._totals = self._totals.plus(numbers)
+
+    def summary(self, tables: list[Table]) -> str:
+        """What the whole run came to, on one line."""
+        return total_line(
+            self._totals,
+            seconds=time.monotonic() - self._began,
+            lag_records=sum(t.lag_records for t in tables) if all(t.lag_known for t in tables) else None,
+            unregistered=sum(len(t.open_registrations) for t in tables),
+            hive=self._hive,
+            set_aside=sum(t.aside is not None for t in tables),
+        )
+
+    def idle(self, tables: list[Table]) -> None:
+        """Lag, pending registrations and set-aside tables, also when there was no epoch."""
+        for table in tables:
+            self._metrics.observe_lag(table.name, table.lag_records, freshness(table, time.time()))
+            self._metrics.observe_unregistered(table.name, len(table.open_registrations))
+        self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
+
+
+def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
+    """The report as plain numbers; `now` in Unix seconds. Without a Hive no partition is overdue."""
+    tables = {t.name: t for t in report.tables}
+    return EpochNumbers(
+        number=report.number,
+        seconds=report.tasks_seconds + report.publish_seconds,
+        tables=tuple(
+            TableNumbers(
+                r.table,
+                r.state.epoch,
+                r.outcome.total.read,
+                r.outcome.total.bytes,
+                r.outcome.total.dead_lettered,
+                move_numbers(r.moves),
+                len(tables[r.table].open_registrations),
+                len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
+                tables[r.table].lag_records,
+                freshness(tables[r.table], now),
+            )
+            for r in report.reports
+        ),
+        phases={"tasks": report.tasks_seconds, "publish": report.publish_seconds},
+        set_aside=sum(t.aside is not None for t in report.tables),
+        lag_records=report.lag_records,
+    )
+
+
+def move_numbers(moves: MoveCounts) -> Moves:
+    return Moves(moves.created, moves.renamed, moves.already_moved, failed=moves.retried, owed=moves.given_up)
+
+
+def freshness(table: Table, now: float) -> float | None:
+    """Age in seconds of what the table shows: 0 when nothing waits, else the age of its newest record."""
+    if table.lag_records == 0:
+        return 0.0
+    state = table.last_state
+    newest = state.newest_ms if state else None
+    return None if newest is None else max(now - newest / 1000, 0.0)
+
+
+class GroupFollower:
+    """Commits the tables' positions to the consumer group, in the background, the newest only: for lag tools."""
+
+    def __init__(self, kafka: KafkaAdmin, group: str) -> None:
+        self._kafka = kafka
+        self._group = group
+        self._condition = threading.Condition()
+        self._offsets: dict[TopicPartition, int] | None = None
+        self._ending = False
+        self._thread = threading.Thread(target=self._work, name="group-offsets", daemon=True)
+        self._thread.start()
+
+    def __call__(self, report: EpochReport) -> None:
+        offsets: dict[TopicPartition, int] = {}
+        for table in report.tables:
+            for position in table.owned.state.positions if table.owned else ():
+                tp = position.topic_partition
+                offsets[tp] = min(position.end, offsets.get(tp, position.end))
+        with self._condition:
+            self._offsets = offsets
+            self._condition.notify_all()
+
+    def end(self, seconds: float, ended_by: Exception | None) -> None:
+        """Commit what is left, at most that long; nothing more when the run was fenced.
+
+        Who fenced it may have set the group back, as `reset --takeover` does.
+        """
+        with self._condition:
+            if isinstance(ended_by, Fenced | TakeOverLost):
+                self._offsets = None
+            self._ending = True
+            self._condition.notify_all()
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._offsets is not None or self._ending)
+                offsets, self._offsets = self._offsets, None
+                if offsets is None:
+                    return
+            try:
+                self._kafka.commit_group_offsets(self._group, offsets)
+            except Kafka2HiveError as error:
+                log.warning("the consumer group's offsets are not committed: %s", error.message)

@@ -1,0 +1,277 @@
+"""The tables a run holds: found by the map's routes, taken over, set aside and taken up again, each by itself."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.start import Started, StartOrder, start
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    Kafka2HiveError,
+    ManualActionRequired,
+    ServiceUnavailable,
+    TableError,
+)
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.layout import Generation, staging_directory
+from kafka2hive.model.quantities import counted
+from kafka2hive.service.run.compare.gate import Gate, NoHive
+from kafka2hive.service.shared.init_ledgers import begin_ledger
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+TIDY_EPOCHS = 20
+
+
+class OwnedTables:
+    """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
+    partitions to the registrar, `on_started` hears of each table that was taken over.
+    `gate` says whether Hive's table is the one of the map.
+    `on_progress` is called whenever one table's work has ended, well or not.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        judge: OwnershipCheck,
+        witness: LostLedgerCheck,
+        resolve: Callable[[Table], None],
+        enqueue: Callable[[frozenset[HivePartition]], None],
+        on_started: Callable[[Started], None],
+        gate: Gate = NoHive(),  # noqa: B008  it holds nothing
+    ) -> None:
+        self.tables: dict[str, Table] = {}
+        self.on_progress: Callable[[], None] = lambda: None
+        self._wiring = wiring
+        self._judge = judge
+        self._witness = witness
+        self._resolve = resolve
+        self._enqueue = enqueue
+        self._on_started = on_started
+        self._gate = gate
+        self._side_by_side = wiring.side_by_side
+        self._topics: frozenset[str] | None = None
+        self._told: set[str] = set()
+
+    def refresh(self, topics: Collection[str]) -> None:
+        """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet."""
+        if self._topics == frozenset(topics):
+            return
+        self._topics = frozenset(topics)
+        for table in routed_tables(self._wiring, topics):
+            known = self.tables.get(table.name)
+            if known is None:
+                self.tables[table.name] = table
+            else:
+                known.topics, known.missing = table.topics, table.missing
+
+    def judge_all(self) -> None:
+        """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""
+
+        def look(table: Table) -> None:
+            try:
+                self._judge.judge(table.paths, table.location)
+            except (NoLedger, ManualActionRequired, AmbiguousOutcome, TableError) as trouble:
+                log.debug("%s: %s", table.name, trouble)
+
+        self._side_by_side.map(look, self.tables.values())
+
+    def start_due_tables(self) -> None:
+        """Take over every table that is not held and not waiting, and let it commit when Hive's table is the map's.
+
+        Raises OwnedByLiveRun, TakeOverLost, Fenced.
+        """
+        now = self._now()
+        due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
+        if any(t.owned is None for t in due):
+            self._witness.new_round()
+            self._judge.look_again()  # who lives now: a later start must not fence a run that came in between
+        self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
+
+    def serving(self) -> list[Table]:
+        now = self._now()
+        return [t for t in self.tables.values() if t.serves(now)]
+
+    def side_by_side(self, work: Callable[[Table], Result], tables: Iterable[Table]) -> list[Result]:
+        return self._side_by_side.map(work, tables)
+
+    def attempt(self, table: Table, work: Callable[[], Result]) -> Result | None:
+        """Do one table's work; what fails on its own sets the table aside and gives None.
+
+        Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through: they end the run.
+        """
+        try:
+            return work()
+        except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
+            self.set_aside(table, error)
+            return None
+        finally:
+            self.on_progress()
+
+    def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
+        """`until`: what the log says instead of the wait, where nobody waits any more."""
+        known = table.aside is not None and str(table.aside.error) == str(error)
+        aside = table.set_aside(error, self._now())
+        until = until or f"for {aside.until - self._now():.0f} s"
+        if aside.needs_a_person:
+            until = "until a person decides and the run is started again"
+        level = logging.DEBUG if known else logging.ERROR
+        log.log(level, "%s is set aside %s: %s", table.name, until, error)
+
+    def refused_by_hive(self, name: str, error: TableError, partitions: Collection[HivePartition]) -> None:
+        """Hive does not take a table (no partitions named), or these partitions of it: nothing is committed meanwhile."""
+        self._gate.differs(name, error)
+        table = self.tables.get(name)
+        if table is None:
+            log.log(logging.DEBUG if str(error) in self._told else logging.ERROR, "%s", error)
+            self._told.add(str(error))
+            return
+        table.admitted = table.admitted and bool(partitions)
+        table.refused.update(dict.fromkeys(partitions, error))
+        if not table.is_waiting(self._now()):
+            self.set_aside(table, error)
+
+    def registered(self, partitions: frozenset[HivePartition]) -> None:
+        """Hive has these: a table that waited for nothing else goes on."""
+        for table in self.tables.values():
+            table.registered |= partitions & table.open_registrations
+            waited = bool(table.refused)
+            for partition in partitions & table.refused.keys():
+                del table.refused[partition]
+            if waited and not table.refused and not table.needs_a_person:
+                log.info("%s goes on: Hive takes its partitions now", table.name)
+                table.aside = None
+
+    def publish(self, table: Table, change: Change) -> MoveCounts:
+        """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
+
+        Nothing is committed where Hive's table is another one than the map's.
+        """
+        assert table.owned is not None
+        self._refuse_what_hive_refuses(table, change)
+        change = replace(change, compared=self._gate.agreed(table))
+        snapshot = draft(table.owned, self._wiring.map.service, self._wiring.ports.clock.now(), change)
+        try:
+            published = publish_epoch(self._wiring.ports, table.owned, snapshot)
+        except Kafka2HiveError:
+            table.forget()
+            raise
+        table.owned = published.owned
+        table.registered = frozenset()
+        table.aside = None
+        table.failures = 0
+        self._enqueue(table.open_registrations)
+        if snapshot.epoch % TIDY_EPOCHS == 0:
+            self._tidy(published.owned, table.location)
+        return published.moves
+
+    def _tidy(self, owned: OwnedLedger, location: str) -> None:
+        """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
+        sweep_own_directory(self._wiring.ports, owned)
+        sweep_staging(self._wiring.ports, owned, staging_directory(location))
+        purge(self._wiring.ports, owned, self._wiring.map.limits.keep_snapshots)
+
+    def newly_compared(self, table: Table) -> bool:
+        """The ledger does not say yet what was compared in this run."""
+        return table.owned is not None and not set(self._gate.agreed(table)) <= set(
+            table.owned.state.compared
+        )
+
+    def next_retry(self, tries: int, since: float) -> float | None:
+        """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none.
+
+        `since`: when the present round began. A wait that was over by then counts no more: the table had its turn.
+        """
+        waiting = [
+            t.aside.until
+            for t in self.tables.values()
+            if t.aside is not None
+            and not t.aside.needs_a_person
+            and t.aside.times < tries
+            and t.aside.until > since
+        ]
+        return min(waiting, default=None)
+
+    def set_aside_tables(self) -> list[Table]:
+        return [t for t in self.tables.values() if t.aside is not None]
+
+    def _refuse_what_hive_refuses(self, table: Table, change: Change) -> None:
+        for error in table.refused.values():
+            raise error
+        try:
+            self._gate.check(table, change)
+        except (TableError, ServiceUnavailable):
+            table.admitted = False
+            raise
+
+    def _start(self, table: Table) -> None:
+        if table.owned is None:
+            self._take_over(table)
+        self._gate.admit(table)
+        table.admitted = True
+        table.aside = None
+
+    def _take_over(self, table: Table) -> None:
+        self._resolve(table)
+        order = StartOrder(
+            table.paths,
+            judge=lambda: self._judged(table),
+            owners=self._wiring.owners,
+            location=table.location,
+            keep=self._wiring.map.limits.keep_snapshots,
+        )
+        try:
+            started = start(self._wiring.ports, order)
+        except NoLedger:
+            self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
+            begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
+            started = self._start_begun(order)
+        table.owned = started.owned
+        table.registered = frozenset()
+        self._on_started(started)
+        self._enqueue(table.open_registrations)
+        log.info(
+            "%s: generation %d, epoch %d, %s",
+            table.name,
+            started.owned.generation.number,
+            started.owned.state.epoch,
+            f"rolled {counted(started.moves.created, 'file')} forward"
+            if started.rolled_forward is not None
+            else "nothing pending",
+        )
+
+    def _judged(self, table: Table) -> Generation:
+        """What may be taken over: nobody alive owns it, and it is the newest ledger that the table had.
+
+        The consumer group is asked at a table's first start of this run: what it says later comes from this run.
+        """
+        generation = self._judge.judge(table.paths, table.location)
+        if not table.witnessed:
+            self._witness.refuse_older_ledger(table, list(self.tables.values()))
+            table.witnessed = True
+        return generation
+
+    def _start_begun(self, order: StartOrder) -> Started:
+        try:
+            return start(self._wiring.ports, order)
+        except NoLedger as error:
+            raise AmbiguousOutcome(
+                "ledger.not_made", f"{error} is not there, though it was made a moment ago"
+            ) from error
+
+    def _now(self) -> float:
+        return self._wiring.ports.clock.monotonic()

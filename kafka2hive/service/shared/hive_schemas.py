@@ -1,0 +1,161 @@
+"""What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
+
+import logging
+from dataclasses import replace
+
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
+from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
+from kafka2hive.hive.check import check_table
+from kafka2hive.hive.compared import compared_table
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.outage import Outage
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.tables import (
+    TableSpec,
+    create_table,
+    describe,
+    ensure_database,
+    partition_columns,
+)
+from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.shared.table_state import Table
+
+log = logging.getLogger(__name__)
+
+_METADATA_TYPES = {
+    MetadataColumn.TOPIC: "string",
+    MetadataColumn.PARTITION: "int",
+    MetadataColumn.OFFSET: "bigint",
+    MetadataColumn.TIMESTAMP: "timestamp",
+    MetadataColumn.KEY: "binary",
+    MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
+}
+
+
+class Catalogue:
+    """`metastore` None: the map names no Hive; then every table needs columns in the map."""
+
+    def __init__(self, service_map: ServiceMap, metastore: HiveMetastore | None) -> None:
+        self._map = service_map
+        self._metastore = metastore
+        self._wishes: dict[str, tuple[TableSpec, bool]] = {
+            service_map.dead_letters.table: (_dead_letter_wish(service_map), True)
+        }
+        self._ledgers: dict[str, str] = {}
+        self._ensured: set[str] = set()
+        self._outage = Outage()
+
+    def resolve(self, table: Table) -> None:
+        """Give the table its settings. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+        rule = table.rule
+        columns = rule.columns or self._columns_in_hive(table)
+        metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
+        partitions = partition_columns(rule.bucketing.path)
+        wish = TableSpec(
+            table.name,
+            columns + metadata,
+            partitions,
+            table.location,
+            f"dumped by {self._map.service}",
+            rule.bucketing.path,
+        )
+        self._wishes[table.name] = (wish, rule.create)
+        table.settings = TableSettings(
+            table.name,
+            rule.format,
+            columns,
+            rule.metadata,
+            rule.bucketing,
+            rule.zone,
+            rule.tombstones,
+            rule.writer,
+            table.location,
+            any_case=not rule.columns,
+        )
+
+    def ensure(self, name: str) -> None:
+        """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
+
+        Raises MetastoreUnavailable, MetastoreRefused, TableError. A name the map does not know is left as it is.
+        """
+        if name in self._ensured or self._metastore is None or name not in self._wishes:
+            return
+        self.compare(self._metastore.session, name, create=True)
+
+    def doubt(self, name: str) -> None:
+        """Hive has refused something of this table: it is asked for again."""
+        self._ensured.discard(name)
+
+    def spec(self, name: str) -> ComparedTable:
+        """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
+        return compared_table(self._wishes[name][0])
+
+    def compare(self, session: HiveSession, name: str, *, create: bool) -> bool:
+        """Hive's table against the map's; True: it is there. A missing one is made with `create`.
+
+        Raises MetastoreUnavailable, MetastoreRefused, TableError (another table; missing, and not to be made).
+        """
+        wish, may_create = self._wishes[name]
+        found = describe(session, name)
+        if found is None:
+            if not may_create:
+                raise TableError(
+                    "hive.no_table",
+                    f"{name} is not in Hive, and the map does not let kafka2hive create it",
+                    "create it, or set create: true",
+                )
+            if not create:
+                return False
+            ensure_database(session, name.partition(".")[0], wish.location)
+            create_table(session, wish, self._ledgers.get(name, "-"))
+            log.info("created Hive table %s at %s", name, wish.location)
+            found = describe(session, name)
+        if found is None:
+            raise MetastoreUnavailable(f"{name} is not in Hive, though it was made a moment ago")
+        check_table(wish, found)
+        self._ensured.add(name)
+        return True
+
+    def wish(self, name: str) -> tuple[TableSpec, bool]:
+        """What the table must be in Hive, and whether it may be made. The table is resolved, or that of the dead letters."""
+        return self._wishes[name]
+
+    def remember_ledger(self, name: str, ledger_id: str) -> None:
+        """The ledger that feeds a table, to be written into the properties of a table that is made."""
+        self._ledgers[name] = ledger_id
+
+    def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:
+        metastore = self._metastore
+        if metastore is None:
+            raise TableError(
+                "hive.no_schema",
+                f"{table.name} has no columns in the map, and the map names no Hive",
+                "add columns",
+            )
+        try:
+            found = self._outage.ask(lambda: describe(metastore.session, table.name))
+        except MetastoreUnavailable as error:
+            raise ServiceUnavailable("hive.unavailable", f"the schema of {table.name}: {error}") from error
+        except MetastoreRefused as error:
+            raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
+        if found is None:
+            raise TableError(
+                "hive.no_table",
+                f"{table.name} is not in Hive and has no columns in the map",
+                "add columns, or create it",
+            )
+        taken = {name.lower() for _, name in table.rule.metadata}
+        return tuple(column for column in found.columns if column.name.lower() not in taken)
+
+
+def _dead_letter_wish(service_map: ServiceMap) -> TableSpec:
+    dead = service_map.dead_letters
+    comment = f"records {service_map.service} could not decode or bucket"
+    return replace(
+        TableSpec(dead.table, DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, dead.location),
+        comment=comment,
+        bucket_path=DEAD_LETTER_PATH,
+    )

@@ -1,0 +1,179 @@
+"""What Kafka holds for the tables of a run, asked in few calls and remembered for a while."""
+
+import logging
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field
+
+from kafka2hive.config.values import StartKind
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, Watermark
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.storage.port import Clock
+
+log = logging.getLogger(__name__)
+
+METADATA_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class KafkaView:
+    """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable."""
+
+    kafka: Kafka
+    clock: Clock
+    _cluster: ClusterView | None = None
+    _asked_at: float = 0.0
+    _born_later: set[str] = field(default_factory=set)
+
+    def cluster(self, fresh: bool = False) -> ClusterView:
+        now = self.clock.monotonic()
+        if self._cluster is None or fresh or now - self._asked_at > METADATA_SECONDS:
+            cluster = self.kafka.cluster()
+            if self._cluster is not None:
+                self._born_later |= set(cluster.topics) - set(self._cluster.topics)
+            self._cluster, self._asked_at = cluster, now
+        return self._cluster
+
+    @property
+    def cluster_id(self) -> str:
+        """The id seen last: no question to Kafka."""
+        return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
+
+    @property
+    def born_later(self) -> Collection[str]:
+        """Topics that did not exist when this run first looked."""
+        return self._born_later
+
+    def look(self, tables: Collection[Table]) -> KafkaOffsets:
+        """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
+        cluster = self.cluster()
+        wanted = {
+            tp
+            for table in tables
+            for topic in table.topics
+            if topic in cluster.topics
+            for tp in cluster.topics[topic].topic_partitions()
+        }
+        earliest = self.kafka.earliest(wanted)
+        latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
+        last_read, unknown = self._last_read(tables, earliest, latest)
+        at_start = self._at_start(tables, cluster)
+        return KafkaOffsets(Logs(cluster, earliest, latest), at_start, last_read, unknown)
+
+    def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
+        """Where the logs that these states have a position in end now; topics that are gone are left out."""
+        there = self.cluster().topics
+        tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in there}
+        return self.kafka.latest(tps) if tps else {}
+
+    def _at_start(
+        self, tables: Collection[Table], cluster: ClusterView
+    ) -> dict[str, Mapping[TopicPartition, Watermark]]:
+        """Offsets by time, by table, for those that begin at a timestamp and have no positions yet."""
+        found: dict[str, Mapping[TopicPartition, Watermark]] = {}
+        for table in tables:
+            start = table.rule.start
+            if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None or table.owned is None:
+                continue
+            new = [
+                tp
+                for topic in table.topics
+                if topic in cluster.topics
+                for tp in cluster.topics[topic].topic_partitions()
+                if table.owned.state.position(tp) is None
+            ]
+            found[table.name] = self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {}
+        return found
+
+    def _last_read(
+        self,
+        tables: Collection[Table],
+        earliest: Mapping[TopicPartition, Watermark],
+        latest: Mapping[TopicPartition, Watermark],
+    ) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, Set[TopicPartition]]]:
+        """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
+
+        By table: the epochs that its records read last have now, and what is not known yet and left alone until it
+        is. To read on would bring the position into the new epoch, and a log that was written anew would never be
+        noticed. All tables are asked for at once, within one time limit.
+        """
+        due = {table.name: _due(table, earliest, latest) for table in tables}
+        asked = {record for records in due.values() for record in records.items()}
+        epochs: Mapping[RecordAddress, int | None] = {}
+        why = "Kafka does not give its last record"
+        try:
+            epochs = self.kafka.record_epochs(asked) if asked else {}
+        except ServiceUnavailable as error:
+            why = error.message
+        found: dict[str, dict[TopicPartition, int]] = {}
+        unknown: dict[str, Set[TopicPartition]] = {}
+        for table in tables:
+            records = due[table.name]
+            answers = {tp: epochs[tp, offset] for tp, offset in records.items() if (tp, offset) in epochs}
+            table.checked_epochs.update({tp: latest[tp].leader_epoch for tp in answers})
+            found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
+            unknown[table.name] = records.keys() - answers.keys()
+            if left := sorted(unknown[table.name]):
+                log.warning(
+                    "%s: whether %s (of %d) was written anew is not known yet, nothing is read from it: %s",
+                    table.name,
+                    left[0],
+                    len(left),
+                    why,
+                )
+        return found, unknown
+
+
+def _due(
+    table: Table, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
+) -> dict[TopicPartition, int]:
+    """Offsets of the records read last whose epoch is to be asked for: none of them since the log is in this epoch."""
+    if table.owned is None:
+        return {}
+    return {
+        p.topic_partition: p.end - 1
+        for p in moved_on(table.owned.state, earliest, latest)
+        if table.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
+    }
+
+
+def moved_on(
+    state: Snapshot, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
+) -> list[Position]:
+    """Positions whose log is in a newer leader epoch than the record read last, which is still in it.
+
+    A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
+    """
+    return [
+        p
+        for p in state.positions
+        if p.topic_partition in latest
+        and p.topic_partition in earliest
+        and p.leader_epoch != UNKNOWN_EPOCH
+        and latest[p.topic_partition].leader_epoch > p.leader_epoch
+        and earliest[p.topic_partition].offset <= p.end - 1 < latest[p.topic_partition].offset
+    ]
+
+
+def last_read_epochs(
+    kafka: Kafka,
+    state: Snapshot,
+    earliest: Mapping[TopicPartition, Watermark],
+    latest: Mapping[TopicPartition, Watermark],
+) -> dict[TopicPartition, int]:
+    """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
+    records = {(p.topic_partition, p.end - 1) for p in moved_on(state, earliest, latest)}
+    epochs = kafka.record_epochs(records)
+    if left := sorted(records - epochs.keys()):
+        topic_partition, offset = left[0]
+        raise ServiceUnavailable(
+            "kafka.unavailable",
+            f"Kafka does not give the record {topic_partition} at {offset}",
+            "look whether this topic partition has a leader, then recover again",
+        )
+    return {tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None}

@@ -1,0 +1,87 @@
+"""Which ledgers there are below the root, and what others than one say; whether a table that was named is one of them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import Denied, NotFound, StorageError
+
+
+def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
+    """Every table with a ledger below the map's ledger root, sorted by name; none when nothing ran yet.
+
+    Raises ServiceUnavailable.
+    """
+    ledgers = wiring.paths("").ledgers
+    try:
+        children = wiring.ports.files.list(ledgers)
+    except NotFound:
+        return []
+    except StorageError as error:
+        raise ServiceUnavailable(
+            "storage.unavailable",
+            f"listing {ledgers}: {error}",
+            "is the NameNode up, and the uri in the map right?",
+        ) from error
+    return [wiring.paths(c.name) for c in children if c.is_directory and not c.name.startswith("init-")]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A ledger that cannot be read, and why: what it has read nobody knows."""
+
+    table: str
+    error: ManualActionRequired | AmbiguousOutcome
+
+
+def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> Iterator[Snapshot | Unreadable]:
+    """The state of every other ledger below the root than that of `table`; those of the tables in `first` come first.
+
+    Their positions explain offsets of the consumer group, whatever service they are of: services may share a group.
+    Nothing is read before it is asked for. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
+    """
+    others = [paths for paths in ledger_tables(wiring) if paths.table != table]
+    for paths in sorted(others, key=lambda paths: paths.table not in first):
+        try:
+            yield look(wiring.ports.files, paths).state
+        except NoLedger:
+            continue
+        except ManualActionRequired as error:
+            yield Unreadable(paths.table, error)
+        except AmbiguousOutcome as error:
+            if not isinstance(error.__cause__, Denied):
+                raise
+            yield Unreadable(paths.table, error)
+
+
+def unknown_tables(
+    wiring: Wiring, named: Collection[str], there: Collection[str]
+) -> list[tuple[str, ConfigError]]:
+    """Those of the `named` tables that are neither in the map nor have a ledger (`there`): mistyped, most likely."""
+    literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
+    return [
+        (name, no_such_table(name, literal.union(there)))
+        for name in sorted(set(named) - literal - set(there))
+    ]
+
+
+def no_such_table(name: str, known: Collection[str]) -> ConfigError:
+    """`usage.no_such_table`, with the nearest of the `known` names."""
+    return ConfigError(
+        "usage.no_such_table", f"{name} is no table of the map and has no ledger", did_you_mean(name, known)
+    )
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """What to do about a name that is not known: the nearest one, else all of them (the first ten)."""
+    if near := get_close_matches(name, sorted(known), 1):
+        return f"did you mean {near[0]}?"
+    if not known:
+        return "`kafka2hive status -c MAP` shows what there is"
+    return "there is: " + ", ".join(sorted(known)[:10]) + (", ..." if len(known) > 10 else "")

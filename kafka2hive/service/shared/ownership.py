@@ -1,0 +1,94 @@
+"""Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
+
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.reading.heartbeat import Processes, live_owners
+from kafka2hive.ledger.reading.look import View, look
+from kafka2hive.ledger.repair.location import refuse_changed_location
+from kafka2hive.ledger.repair.restored import refuse_older_ledger
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
+from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.service.shared.process import process_of, shown_process
+from kafka2hive.storage.port import StorageError
+
+
+class OwnershipCheck:
+    """Decides whether a table may be taken over. Watches each owner's beats once, then remembers whether it was alive.
+
+    `me` is the process part of this run's owner names (process_of). With `take_over` live owners are fenced instead of
+    respected: those met before `end_take_over`, also when one of their tables can only be taken over later.
+    """
+
+    def __init__(self, ports: Ports, root: str, processes: Processes, me: str, take_over: bool) -> None:
+        self._ports = ports
+        self._root = root
+        self._processes = processes
+        self._me = me
+        self._take_over = take_over
+        self._to_fence: set[str] = set()
+        self._live: dict[str, str | None] = {}
+
+    def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
+        """The generation that may be taken over now.
+
+        Raises NoLedger, OwnedByLiveRun (nothing touched), ManualActionRequired (damaged, impossible, fed by another ledger, its
+        files
+        elsewhere than in `location`, older than the table's files), AmbiguousOutcome.
+        """
+        view = self.judge_owner(paths, location)
+        refuse_older_ledger(self._ports, view, location or view.state.location)
+        return view.generation
+
+    def judge_owner(self, paths: LedgerPaths, location: str | None) -> View:
+        """As `judge`, whether or not the ledger is the newest that the table had."""
+        view = look(self._ports.files, paths)
+        if location is not None:
+            refuse_changed_location(view.state, location)
+        self.check_marker(view, location or view.state.location)
+        owner = view.generation.owner
+        if owner is None or (process := process_of(owner)) == self._me:
+            return view
+        if self._take_over:
+            self._to_fence.add(process)
+        if process in self._to_fence:
+            return view
+        if (service := self._service_of_live(process)) is not None:
+            raise OwnedByLiveRun(
+                "ledger.owned",
+                f"{paths.table} is owned by a live run: {shown_process(owner)} of service {service}"
+                f" since {view.generation.started}",
+                "stop that run first, or give --takeover to fence it",
+            )
+        return view
+
+    def end_take_over(self) -> None:
+        """The start is over: who comes to own a table from now on was not meant."""
+        self._take_over = False
+
+    def look_again(self) -> None:
+        """Forget who was alive: the next question watches afresh."""
+        self._live.clear()
+
+    def _service_of_live(self, process: str) -> str | None:
+        """The service that this process beats for, whatever it is called in the ledger; None: it is dead."""
+        if process not in self._live:
+            found = live_owners(
+                self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
+            )
+            self._live[process] = next(iter(found.values()), None)
+        return self._live[process]
+
+    def check_marker(self, view: View, location: str) -> None:
+        """Raises ManualActionRequired when another ledger feeds this location, AmbiguousOutcome."""
+        try:
+            marked = read_marker(self._ports.files, location)
+        except StorageError as error:
+            raise AmbiguousOutcome(
+                "ledger.no_answer", f"reading the owner marker of {location}: {error}"
+            ) from error
+        if marked is not None and marked != view.state.ledger_id:
+            raise ManualActionRequired(
+                "marker.foreign",
+                f"{location} is fed by ledger {marked}, not by {view.state.ledger_id} of {view.paths.table}",
+                "two ledgers must never feed one table: give one of them another location",
+            )
