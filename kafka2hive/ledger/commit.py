@@ -4,7 +4,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced, list_own_directo
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.codec import encode, written
-from kafka2hive.model.errors import AmbiguousOutcome, Unanswered
+from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
 from kafka2hive.model.layout import SnapshotState, base_name, draft_name, join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import ParentMissing, StorageError, write_file
@@ -72,7 +72,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
 
 
 def _must_be_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:
-    """What is committed is what was to be committed, byte for byte. Raises Fenced, Unanswered, AmbiguousOutcome (R0).
+    """What is committed is what was to be committed, byte for byte. Raises Fenced, StateUnknown, AmbiguousOutcome (R0).
 
     Another commit of this epoch by this process would have to be under way; a new take-over rolls forward what is there.
     """
@@ -80,7 +80,7 @@ def _must_be_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -
         there = ports.files.read(pending)
     except StorageError as error:
         list_own_directory(ports.files, owned)
-        raise Unanswered("ledger.no_answer", f"reading {pending} back: {error}") from error
+        raise StateUnknown("ledger.no_answer", f"reading {pending} back: {error}") from error
     if there != data:
         raise AmbiguousOutcome(
             "ledger.other_commit", f"{pending} is there, but holds another snapshot than this one"

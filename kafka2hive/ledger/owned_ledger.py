@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.model.errors import Fenced, Kafka2HiveError, Unanswered
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, StateUnknown
 from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
@@ -77,7 +77,7 @@ class OwnedLedger:
 def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:
     """The question every unclear answer ends in: is the directory still mine, and what is in it?
 
-    Raises Fenced when it is gone (another start took the table over, I2), Unanswered when the NameNode gives no
+    Raises Fenced when it is gone (another start took the table over, I2), StateUnknown when the NameNode gives no
     answer to this either.
     """
     try:
@@ -85,7 +85,7 @@ def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatu
     except NotFound as error:
         raise fenced(owned.paths, owned.generation) from error
     except StorageError as error:
-        raise Unanswered("ledger.no_answer", f"listing {owned.directory}: {error}") from error
+        raise StateUnknown("ledger.no_answer", f"listing {owned.directory}: {error}") from error
 
 
 def fenced(paths: LedgerPaths, mine: Generation) -> Fenced:

@@ -12,7 +12,7 @@ from kafka2hive.ledger.file_state import FileState, find, judge
 from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
-from kafka2hive.model.errors import ManualActionRequired, Unanswered
+from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import parent
 from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
@@ -142,5 +142,5 @@ def _unharmed(files: FileSystem, owned: OwnedLedger, found: FileState | ManualAc
     return found
 
 
-def _no_answer(file: DataFile, error: StorageError) -> Unanswered:
-    return Unanswered("ledger.no_answer", f"looking at {file.final}: {error}")
+def _no_answer(file: DataFile, error: StorageError) -> StateUnknown:
+    return StateUnknown("ledger.no_answer", f"looking at {file.final}: {error}")

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import ClassVar, assert_never
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.errors import AmbiguousOutcome, TableError, Unanswered
+from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown, TableError
 from kafka2hive.storage.port import Denied, NoRoom, StorageError
 
 _LONGEST = 500  # characters of a refusal in a message
@@ -47,7 +47,7 @@ def _first_line(error: StorageError) -> str:
 def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
     """Call `attempt` until DONE. Raises AmbiguousOutcome (R0) after the budget, TableError when blocked too often.
 
-    Unanswered (a look without an answer) counts as AGAIN: what is tried again is the whole attempt, and a step that was
+    StateUnknown (a read without a response) counts as AGAIN: what is tried again is the whole attempt, and a step that was
     done meanwhile is found done by the next look. What else `attempt` raises (Fenced, ManualActionRequired, AmbiguousOutcome)
     passes through.
     """
@@ -56,7 +56,7 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
     while True:
         try:
             answer = attempt()
-        except Unanswered as look:
+        except StateUnknown as look:
             log.warning("%s %s: %s", step, path, look.message)
             answer = Answer.AGAIN
         match answer.kind:

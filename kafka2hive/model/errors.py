@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
 
 
 class Kafka2HiveError(Exception):
-    """Base: `code` is stable and dotted, `remedy` says what a person can do next."""
+    """Base: `code` is stable and dotted, `remedy` says what to do next."""
 
     exit_code: ExitCode = ExitCode.BUG
 
@@ -69,19 +69,19 @@ class TakeOverLost(Kafka2HiveError):
 
 
 class ManualActionRequired(Kafka2HiveError):
-    """The impossible: this table is set aside, nothing is changed, a person must decide."""
+    """The impossible: the table is set aside, nothing is changed, manual intervention is required."""
 
     exit_code = ExitCode.STOP
 
 
 class AmbiguousOutcome(Kafka2HiveError):
-    """An answer the protocol does not list (rule R0): drop all memory of the table and take it over afresh."""
+    """A response the protocol does not list (rule R0): drop all memory of the table and re-acquire its ownership."""
 
     exit_code = ExitCode.UNAVAILABLE
 
 
-class Unanswered(AmbiguousOutcome):
-    """A look got no answer. Within a step it is taken again (ledger/retry.py); anywhere else it is rule R0."""
+class StateUnknown(AmbiguousOutcome):
+    """A read got no response. Within a step it is repeated (ledger/retry.py); anywhere else rule R0 applies."""
 
 
 class TableError(Kafka2HiveError):

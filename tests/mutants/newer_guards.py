@@ -31,7 +31,7 @@ MUTANTS = (
         "kafka2hive.ledger.commit",
         (
             (
-                "        list_own_directory(ports.files, owned)\n        raise Unanswered(",
+                "        list_own_directory(ports.files, owned)\n        raise StateUnknown(",
                 "        raise AmbiguousOutcome(",
             ),
         ),

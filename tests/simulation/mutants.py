@@ -544,7 +544,7 @@ MUTANTS = (
         "a NameNode that does not answer is taken for a fence",
         OWNED_LEDGER,
         (
-            '        raise Unanswered("ledger.no_answer", f"listing {owned.directory}: {error}") from error\n',
+            '        raise StateUnknown("ledger.no_answer", f"listing {owned.directory}: {error}") from error\n',
             "        raise fenced(owned.paths, owned.generation) from error\n",
         ),
     ),
