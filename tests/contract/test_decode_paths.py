@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.pipeline.decode.exact import ExactDecoder
+from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
-from kafka2hive.pipeline.decode.wanted import Source, in_small_letters
+from kafka2hive.pipeline.decode.sources import Source, in_small_letters
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.test_decode_against_reference import INTERESTING, assert_is, mutated

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafka2hive.pipeline.decode.protocol import Decoder
-from kafka2hive.pipeline.decode.wanted import Source
+from kafka2hive.pipeline.decode.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,8 +23,7 @@ def make_decoder(
 
     `format` is `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources` and
     `any_case` are for `json`: where each column's value stands (none given: at its name), and whether the case of keys
-    does not matter. Raises
-    ValueError for another format, a zone nobody knows, or a schema the format cannot fill.
+    does not matter. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder

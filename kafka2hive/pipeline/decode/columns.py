@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
+from kafka2hive.pipeline.decode.sources import Spelling, as_it_stands
 from kafka2hive.pipeline.decode.timestamps import NAIVE, parse_timestamps
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
-from kafka2hive.pipeline.decode.wanted import Spelling, as_it_stands
 
 # From here on neighbouring whole numbers are no longer all representable.
 _WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
@@ -72,7 +72,7 @@ def convert(column: pa.Array, dtype: pa.DataType, zone: str, unit: str | None = 
     if unit is not None:
         return Converted(*of_epoch_numbers(column, dtype, unit, zone))
     if dtype in _WHOLE_LIMIT:
-        return _judge_floats(column, dtype)
+        return _check_floats(column, dtype)
     if dtype == NAIVE:
         return Converted(*parse_timestamps(column, zone))
     if dtype == pa.date32():
@@ -88,7 +88,7 @@ def convert(column: pa.Array, dtype: pa.DataType, zone: str, unit: str | None = 
     return Converted(column)
 
 
-def _judge_floats(column: pa.Array, dtype: pa.DataType) -> Converted:
+def _check_floats(column: pa.Array, dtype: pa.DataType) -> Converted:
     bounds = pc.min_max(column).as_py()
     low, high = bounds["min"], bounds["max"]
     limit = _WHOLE_LIMIT[dtype]

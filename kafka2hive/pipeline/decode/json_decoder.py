@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.arrow_reader import ArrowReader
 from kafka2hive.pipeline.decode.columns import convert, either, holds, structs_in
-from kafka2hive.pipeline.decode.exact import ExactDecoder
+from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.screens import suspects
+from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names, source_tree
 from kafka2hive.pipeline.decode.tiled.small_keys import with_small_keys
 from kafka2hive.pipeline.decode.tiled.tiling import TilingReader
 from kafka2hive.pipeline.decode.timestamps import check_zone
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
-from kafka2hive.pipeline.decode.wanted import Source, as_it_stands, in_small_letters, wanted_values
 from kafka2hive.pipeline.decode.wire import Wire, wire_of
 
 Places = npt.NDArray[np.int64]
@@ -53,12 +53,12 @@ class JsonDecoder:
         self.schema = schema
         self._zone = zone
         self._tile_from = tile_from
-        self._sources = sources or [Source((name,)) for name in schema.names]
+        self._sources = sources or own_names(schema.names)
         spelling = in_small_letters if any_case else as_it_stands
         self._any_case = any_case
         self._tiling = TilingReader(schema, zone, self._sources, spelling)
         self._exact = ExactDecoder(schema, zone, self._sources, spelling)
-        wire = wire_of(schema, self._sources, wanted_values(self._sources, spelling), spelling)
+        wire = wire_of(schema, self._sources, source_tree(self._sources, spelling), spelling)
         if any_case and wire is not None and not _is_ascii(wire.schema):
             wire = None  # small_keys knows ASCII's letters only
         self._fast = None if wire is None else (wire, ArrowReader(wire.schema))
@@ -75,7 +75,7 @@ class JsonDecoder:
             part = self._read(values, left[sound[left]], *self._fast)  # 2
             parts.append(part)
             left = np.setdiff1d(left, part[0], assume_unique=True)
-        part, rejected, reasons = self._judge(values, left)  # 3
+        part, rejected, reasons = self._decode_exactly(values, left)  # 3
         accepted, batch = _merge([part, *parts])  # 4
         return Decoded(
             rows=batch,
@@ -128,19 +128,19 @@ class JsonDecoder:
             return places, rows
         return places[~late], rows.filter(pa.array(~late))
 
-    def _judge(self, values: pa.BinaryArray, places: Places) -> tuple[Part, list[int], list[str]]:
+    def _decode_exactly(self, values: pa.BinaryArray, places: Places) -> tuple[Part, list[int], list[str]]:
         accepted: list[int] = []
         rows: list[list[Any]] = []
         rejected: list[int] = []
         reasons: list[str] = []
         for place, message in zip(places.tolist(), values.take(pa.array(places)).to_pylist(), strict=True):
-            verdict = self._exact.decode(message)
-            if isinstance(verdict, str):
+            outcome = self._exact.decode(message)
+            if isinstance(outcome, str):
                 rejected.append(place)
-                reasons.append(verdict)
+                reasons.append(outcome)
             else:
                 accepted.append(place)
-                rows.append(verdict)
+                rows.append(outcome)
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self.schema)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         return (np.array(accepted, dtype=np.int64), batch), rejected, reasons

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.columns import wire_type
-from kafka2hive.pipeline.decode.wanted import Source, Spelling, Wanted, as_it_stands
+from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, as_it_stands
 
 
 class _Unreadable(Exception):
@@ -35,7 +35,7 @@ class Wire:
 
 
 def wire_of(
-    schema: pa.Schema, sources: Sequence[Source], wanted: Wanted, spelling: Spelling = as_it_stands
+    schema: pa.Schema, sources: Sequence[Source], wanted: SourceTree, spelling: Spelling = as_it_stands
 ) -> Wire | None:
     """None where pyarrow.json cannot read it: maps, and one value that columns of different kinds take."""
     types = [
@@ -52,7 +52,7 @@ def wire_of(
         return None
 
 
-def _fields(wanted: Wanted, types: Sequence[pa.DataType]) -> list[pa.Field]:
+def _fields(wanted: SourceTree, types: Sequence[pa.DataType]) -> list[pa.Field]:
     fields = []
     for key, value in wanted.inner.items():
         kinds = [types[number] for number in value.columns]

@@ -6,7 +6,7 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
-from kafka2hive.pipeline.decode.wanted import Wanted, as_it_stands, in_small_letters, wanted_values
+from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
 from kafka2hive.pipeline.task.sources import value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
@@ -21,7 +21,7 @@ class FilledColumns:
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
-        self._wanted = wanted_values(value_sources(table), self._spelling)
+        self._wanted = source_tree(value_sources(table), self._spelling)
         self._empty = [column.name for column in table.columns] if table.format == "json" else []
         self._rows = 0
         self._looked_at = 0
@@ -45,7 +45,7 @@ class FilledColumns:
             return
         self._compare(document, self._wanted, ())
 
-    def _compare(self, value: Any, wanted: Wanted, path: tuple[str, ...]) -> None:
+    def _compare(self, value: Any, wanted: SourceTree, path: tuple[str, ...]) -> None:
         if not isinstance(value, dict):
             return
         for key, inner in value.items():

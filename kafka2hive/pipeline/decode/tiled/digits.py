@@ -7,7 +7,7 @@ register", Mula and Lemire). Loads are little-endian at any address.
 import numpy as np
 import numpy.typing as npt
 
-FindingText = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint64]
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -17,13 +17,13 @@ _ZEROS = np.uint64(0x3030303030303030)
 _EIGHT = np.int64(8)
 
 
-def words_of(padded: npt.NDArray[np.uint8]) -> FindingText:
+def words_of(padded: npt.NDArray[np.uint8]) -> Words:
     """A view: element i is bytes i .. i+7."""
     return np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
 
 
 def whole_numbers(
-    words: FindingText, begin: FindingText, start: Index, length: Index, negative: Mask
+    words: Words, begin: Words, start: Index, length: Index, negative: Mask
 ) -> tuple[Index, Mask]:
     """The numbers spelled at `start`, `length` bytes with the sign where `negative`; and whether each is one.
 
@@ -51,7 +51,7 @@ def whole_numbers(
 _POWERS = np.array([10**n for n in range(9)], dtype=np.uint64)
 
 
-def _up_to_eight(word: FindingText, count: Index) -> tuple[FindingText, Mask]:
+def _up_to_eight(word: Words, count: Index) -> tuple[Words, Mask]:
     """The first `count` (1 to 8) bytes of each word as a decimal number, and whether all of them are digits."""
     unused = ((_EIGHT - count) * 8).astype(np.uint64)
     w = (word << unused) | np.where(unused == 0, np.uint64(0), _ZEROS >> (np.uint64(64) - unused))

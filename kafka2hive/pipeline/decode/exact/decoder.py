@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
-from kafka2hive.pipeline.decode.exact_values import (
+from kafka2hive.pipeline.decode.exact.json_values import (
     Fraction,
     Members,
     Refused,
@@ -16,15 +16,16 @@ from kafka2hive.pipeline.decode.exact_values import (
     Whole,
     kind_of,
     once_each,
-    taker,
 )
+from kafka2hive.pipeline.decode.exact.takers import taker
 from kafka2hive.pipeline.decode.screens import MAX_DEPTH, deeper_than
-from kafka2hive.pipeline.decode.wanted import (
+from kafka2hive.pipeline.decode.sources import (
     Source,
+    SourceTree,
     Spelling,
-    Wanted,
     as_it_stands,
-    wanted_values,
+    own_names,
+    source_tree,
 )
 
 _BLANKS = b" \t\n\r"
@@ -47,8 +48,8 @@ class ExactDecoder:
         spelling: Spelling = as_it_stands,
     ) -> None:
         """`sources`: where the columns' values stand; none given: each at its own name."""
-        sources = sources or [Source((name,)) for name in schema.names]
-        self._wanted = wanted_values(sources, spelling)
+        sources = sources or own_names(schema.names)
+        self._wanted = source_tree(sources, spelling)
         self._spelling = spelling
         self._takers: list[Take] = [
             taker(field.type, zone, spelling, source.unit)
@@ -93,7 +94,7 @@ class ExactDecoder:
         self._fill(row, document, self._wanted, ())
         return row
 
-    def _fill(self, row: list[Any], members: Members, wanted: Wanted, path: tuple[str, ...]) -> None:
+    def _fill(self, row: list[Any], members: Members, wanted: SourceTree, path: tuple[str, ...]) -> None:
         def what(key: str) -> str:
             columns = wanted.inner[key].columns
             return f"column {self._labels[columns[0]]}" if columns else f"the key {path_text((*path, key))}"

@@ -18,12 +18,17 @@ class Source:
     unit: str | None = None
 
 
+def own_names(names: Sequence[str]) -> list[Source]:
+    """Each column at its own name."""
+    return [Source((name,)) for name in names]
+
+
 @dataclass(slots=True)
-class Wanted:
+class SourceTree:
     """One value of a message: the `columns` (by number) that take it whole, and the keys to look for within it."""
 
     columns: list[int] = field(default_factory=list)
-    inner: dict[str, "Wanted"] = field(default_factory=dict)
+    inner: dict[str, "SourceTree"] = field(default_factory=dict)
 
 
 def as_it_stands(key: str) -> str:
@@ -39,12 +44,12 @@ def in_small_letters(key: str) -> str:
     return key if small.isascii() and not key.isascii() else small
 
 
-def wanted_values(sources: Sequence[Source], spelling: Spelling) -> Wanted:
+def source_tree(sources: Sequence[Source], spelling: Spelling) -> SourceTree:
     """The tree of all columns' sources, keys as compared; the root is the message's own object."""
-    root = Wanted()
+    root = SourceTree()
     for number, source in enumerate(sources):
         node = root
         for key in source.keys:
-            node = node.inner.setdefault(spelling(key), Wanted())
+            node = node.inner.setdefault(spelling(key), SourceTree())
         node.columns.append(number)
     return root

@@ -1,0 +1,95 @@
+"""One JSON value into one column of numbers, text, bytes or booleans: cells of the acceptance table, each a few lines."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.columns import standard_base64
+from kafka2hive.pipeline.decode.exact.json_values import (
+    Fraction,
+    Refused,
+    Take,
+    Whole,
+    not_exact,
+    out_of_range,
+    wrong_kind,
+)
+
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
+
+
+def plain(dtype: pa.DataType, wanted: type) -> Take:
+    def take(value: Any, path: str) -> Any:
+        if type(value) is not wanted:
+            raise wrong_kind(dtype, value, path)
+        return value
+
+    return take
+
+
+def integer(dtype: pa.DataType) -> Take:
+    limit = 1 << (dtype.bit_width - 1)
+
+    def take(value: Any, path: str) -> int:
+        if type(value) is not Whole:
+            raise wrong_kind(dtype, value, path)
+        if len(value) > 20:
+            raise out_of_range(dtype, value, path)
+        number = int(value)
+        if not -limit <= number < limit:
+            raise out_of_range(dtype, value, path)
+        return number
+
+    return take
+
+
+def floating(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> float:
+        if type(value) not in (Whole, Fraction):
+            raise wrong_kind(dtype, value, path)
+        # Arrow parses text straight to the nearest float32; by way of a double it would be rounded twice
+        number: float = pa.array([str(value)]).cast(dtype)[0].as_py()
+        if number in (float("inf"), float("-inf")):
+            raise out_of_range(dtype, value, path)
+        if type(value) is Whole and int(number) != int(value):
+            raise not_exact(dtype, value, path)
+        return number
+
+    return take
+
+
+def decimal(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> Decimal:
+        match = _DECIMAL.fullmatch(value) if isinstance(value, str) else None
+        if match is None or not (match[2] or match[3]):
+            raise wrong_kind(dtype, value, path)
+        fraction = match[3] or ""
+        spelled = (match[2] + fraction).lstrip("0")
+        digits = spelled.rstrip("0")
+        if not digits:
+            return Decimal(0)
+        if len(match[4] or "") > 6:
+            raise (not_exact if match[4].startswith("-") else out_of_range)(dtype, value, path)
+        exponent = int(match[4] or 0) - len(fraction) + len(spelled) - len(digits)
+        if len(digits) + exponent > dtype.precision - dtype.scale:
+            raise out_of_range(dtype, value, path)
+        if -exponent > dtype.scale:
+            raise not_exact(dtype, value, path)
+        padded = digits + "0" * (exponent + dtype.scale)
+        return Decimal((int(match[1] == "-"), tuple(map(int, padded)), -dtype.scale))
+
+    return take
+
+
+def binary(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> bytes:
+        if type(value) is not str:
+            raise wrong_kind(dtype, value, path)
+        found = standard_base64(value)
+        if found is None:
+            raise Refused("json.base64", f"column {path} expects standard base64 in a string")
+        return found
+
+    return take
