@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qs
 
 from kafka2hive.config import schema
-from kafka2hive.config.check_service import hive_url
-from kafka2hive.config.event_field import event_field
-from kafka2hive.config.librdkafka import is_sensitive
-from kafka2hive.config.table_options import (
+from kafka2hive.config.checks.event_field import event_field
+from kafka2hive.config.checks.service import hive_url
+from kafka2hive.config.checks.table_options import (
     GROUP,
     bucket_time,
     columns_of,
@@ -18,6 +17,7 @@ from kafka2hive.config.table_options import (
     metadata_names,
     with_defaults,
 )
+from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.values import (
     Bucketing,
     BucketTime,

@@ -11,14 +11,15 @@ from kafka2hive.config.build import (
     location_template,
     storage_options,
 )
-from kafka2hive.config.check_names import check_names
-from kafka2hive.config.check_service import check_service, fault_of_table
-from kafka2hive.config.check_table import TableCheck
-from kafka2hive.config.document import read_document
+from kafka2hive.config.checks.checked_table import CheckedTable
+from kafka2hive.config.checks.names import check_names
+from kafka2hive.config.checks.service import check_service, fault_of_table
+from kafka2hive.config.checks.table import check_table
+from kafka2hive.config.checks.table_options import GROUP, with_defaults
 from kafka2hive.config.problems import MapInvalid, Problems
-from kafka2hive.config.references import resolve
-from kafka2hive.config.structure import Sound, check_shape, sound_parts
-from kafka2hive.config.table_options import GROUP, with_defaults
+from kafka2hive.config.reading.document import read_document
+from kafka2hive.config.reading.references import resolve
+from kafka2hive.config.reading.structure import Sound, check_shape, sound_parts
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ConfigError
 
@@ -72,7 +73,8 @@ def _check_tables(sound: Sound, has_hive: bool, problems: Problems) -> None:
     if sound.defaults is None:
         return  # what a table is cannot be said before its defaults can
     for index, table in sound.tables.items():
-        TableCheck(index, table, sound.defaults, problems).run(sound.storage, has_hive)
+        checked = CheckedTable.of(table, sound.defaults, index, problems)
+        check_table(checked, sound.storage, has_hive)
     if not (sound.storage and sound.service and sound.dead_letters and 0 in sound.tables):
         return
     storage = storage_options(sound.storage)

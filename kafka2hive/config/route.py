@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
-from kafka2hive.config.check_service import fault_of_table
-from kafka2hive.config.table_options import GROUP
+from kafka2hive.config.checks.service import fault_of_table
+from kafka2hive.config.checks.table_options import GROUP
 from kafka2hive.config.values import TableRule
 
 INTERNAL_PREFIX = "__"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
-from kafka2hive.config.units import DURATION_PATTERN, SIZE_PATTERN, parse_duration, parse_size
+from kafka2hive.config.reading.units import DURATION_PATTERN, SIZE_PATTERN, parse_duration, parse_size
 
 SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 

@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from kafka2hive.config import schema
 from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
 from kafka2hive.config.problems import Path, Problems
-from kafka2hive.config.structure import Sound, closest, known_keys
+from kafka2hive.config.reading.structure import Sound, closest, known_keys
 
 AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM")
 _HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")

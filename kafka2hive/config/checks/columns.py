@@ -1,0 +1,100 @@
+"""The columns of one table: their names, types, sources and units, and those taken from the record."""
+
+import json
+import re
+
+from kafka2hive.config.checks.checked_table import CheckedTable
+from kafka2hive.config.checks.table_options import (
+    DeclaredColumn,
+    columns_of,
+    declared_columns,
+    metadata_names,
+)
+from kafka2hive.config.json_path import path_text
+from kafka2hive.config.problems import Path
+from kafka2hive.model.errors import ConfigError
+
+_COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
+_PLAIN_TYPES = re.compile(
+    r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
+)
+
+
+def check_columns(checked: CheckedTable, has_hive: bool) -> None:
+    table = checked.table
+    lower: set[str] = set()
+    for column in declared_columns(table) if table.columns else ():
+        name, path = column.name, checked.path("columns", column.place)
+        if not _COLUMN.fullmatch(name):
+            checked.add(
+                path, f"a column's name has letters, digits and _, at most 128{_renamed(checked, column)}"
+            )
+        elif name.lower() in lower:
+            checked.add(path, "the column stands here twice (Hive ignores case)")
+        else:
+            _check_type(checked, path, column.type)
+            _check_source(checked, path, column)
+        lower.add(name.lower())
+    if table.format == "raw" and not (
+        len(columns_of(table)) == 1
+        and all(kind.lower() in ("binary", "string") for kind in columns_of(table).values())
+    ):
+        message = "a raw table has exactly one column, binary or string (default: value: binary)"
+        checked.add(checked.path("columns"), message)
+    if not columns_of(table) and (table.create or not has_hive):
+        why = "to create it" if table.create else "because there is no hive section to read them from"
+        checked.add(("tables", checked.index), f"columns are required {why}")
+
+
+def _renamed(checked: CheckedTable, column: DeclaredColumn) -> str:
+    """How a key of the JSON that is no column's name is taken into a column."""
+    own = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
+    if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(own):
+        return ""
+    kind = json.dumps(column.type) if "," in column.type else column.type
+    value = f"type: {kind}, from: {json.dumps(path_text((column.name,)), ensure_ascii=False)}"
+    is_list = isinstance(column.place, int)
+    return f"; write {f'{{name: {own}, {value}}}' if is_list else f'{own}: {{{value}}}'}"
+
+
+def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    """Where its value comes from, and the unit of its numbers."""
+    if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
+        checked.add(path, "from and unit are for format json: a raw column is the whole value")
+        return
+    try:
+        column.keys  # noqa: B018  for what it raises
+    except ValueError as error:
+        checked.add((*path, "from"), str(error))
+    if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
+        message = f"is used with a timestamp or a date, {column.name} is {column.type}"
+        checked.add((*path, "unit"), message)
+
+
+def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
+    if _PLAIN_TYPES.fullmatch(text):
+        return  # spares most maps the import of Arrow
+    from kafka2hive.model.hive_types import parse_hive_type
+
+    try:
+        parse_hive_type(text)
+    except ConfigError as error:
+        near = error.remedy.removeprefix("did you mean ").removesuffix("?")
+        if near != error.remedy:
+            checked.add(path, error.message, near)
+        else:
+            checked.add(path, f"{error.message}{'; ' if near else ''}{near}")
+
+
+def check_metadata(checked: CheckedTable) -> None:
+    columns = {name.lower() for name in columns_of(checked.table)}
+    seen: set[str] = set()
+    for position, (kind, name) in enumerate(metadata_names(checked.table.metadata)):
+        path = checked.path("metadata", kind if isinstance(checked.table.metadata, dict) else position)
+        if not _COLUMN.fullmatch(name):
+            checked.add(path, "a column's name has letters, digits and _, at most 128")
+        elif name.lower() in columns:
+            checked.add(path, f"the table has a column {name} already: give it another name, {{{kind}: ..}}")
+        elif name.lower() in seen:
+            checked.add(path, f"the name {name} stands here twice")
+        seen.add(name.lower())
