@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import Unreadable, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.service.where import Place
-from kafka2hive.storage.port import NotFound, StorageError
+from kafka2hive.storage.port import NotFound
 
 _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
@@ -137,22 +136,20 @@ def _files(
     """Source table and file of every dead-letter file of finished epochs, the newest epoch of a table first."""
     paths = ledger_tables(wiring)
     _check_named(wiring, only, [p.table for p in paths])
-    for one in paths:
-        if only not in (None, one.table):
-            continue
-        try:
-            view = look(wiring.ports.files, one)
-            if view.state.service != wiring.map.service:
-                continue
-            lost = {loss.path for loss in view.state.losses}
-            for snapshot in final_snapshots(wiring.ports.files, one, view.directory):
-                for file in snapshot.files:
-                    if file.kind is FileKind.DEAD_LETTER and file.final not in lost and wanted(file):
-                        yield one.table, file
-        except NoLedger:
-            continue
-        except StorageError as error:
-            raise ServiceUnavailable("storage.unavailable", str(error), "ask again") from error
+
+    def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
+        if view.state.service != wiring.map.service:
+            return
+        lost = {loss.path for loss in view.state.losses}
+        for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
+            for file in snapshot.files:
+                if file.kind is FileKind.DEAD_LETTER and file.final not in lost and wanted(file):
+                    yield view.paths.table, file
+
+    for found in each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table):
+        if isinstance(found, Unreadable):
+            raise found.error
+        yield found
 
 
 def _check_named(wiring: Wiring, only: str | None, there: Collection[str]) -> None:

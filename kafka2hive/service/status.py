@@ -2,22 +2,23 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.views import Watermark
 from kafka2hive.ledger.reading.board import read_boards
 from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import View, look
-from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
-from kafka2hive.service.conditions.derive import Foresight, look_at_kafka, routed_by_ledgers
+from kafka2hive.service.conditions.derive import Foresight, look_at_kafka
 from kafka2hive.service.conditions.table_state import (
     LiveRuns,
     OwnerLife,
@@ -25,10 +26,10 @@ from kafka2hive.service.conditions.table_state import (
     exit_code_of,
     state_of,
 )
-from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.tables import routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import StorageError
 
 LAST_EPOCHS = 5
 
@@ -120,37 +121,28 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
         return StatusResult((), tuple(unknown), None)
     errors = vanished_ledgers(wiring, tuple(wanted), there)
     views: list[View] = []
-    for paths in ledgers:
-        if wanted and paths.table not in wanted:
-            continue
-        try:
-            view = look(wiring.ports.files, paths)
-        except NoLedger:
-            continue
-        except Kafka2HiveError as error:
-            errors.append((paths.table, error))
-            continue
-        if wanted or view.state.service == wiring.map.service:
-            views.append(view)
-    routed = routed_by_ledgers(wiring, views)
+    asked = [paths for paths in ledgers if not wanted or paths.table in wanted]
+    for found in each_ledger(wiring, asked, lambda view: [view]):
+        if isinstance(found, Unreadable):
+            errors.append((found.table, found.error))
+        elif wanted or found.state.service == wiring.map.service:
+            views.append(found)
+    routed = routed_by_ledgers(wiring, (view.state for view in views))
     seen = look_at_kafka(kafka, views, routed)
     ends = seen.logs.latest if seen.logs else {}
     live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
     foresight = Foresight(wiring, kafka, seen, routed)
-    tables = []
-    for view in views:
-        try:
-            state = _state(view, live, view.paths.table in routed, foresight)
-            tables.append(_table(wiring, view, ends, state))
-        except Kafka2HiveError as error:
-            errors.append((view.paths.table, error))
-        except NoLedger:
-            continue
-        except StorageError as error:
-            moved = ServiceUnavailable(
-                "storage.unavailable", f"reading {view.directory}: {error}", "ask again"
-            )
-            errors.append((view.paths.table, moved))
+    tables: list[TableStatus] = []
+
+    def told(view: View) -> list[TableStatus]:
+        state = _state(view, live, view.paths.table in routed, foresight)
+        return [_table(wiring, view, ends, state)]
+
+    for shown in chain.from_iterable(attempt(v.paths.table, partial(told, v)) for v in views):
+        if isinstance(shown, Unreadable):
+            errors.append((shown.table, shown.error))
+        else:
+            tables.append(shown)
     literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
     gone = {name for name, _ in errors}
     not_begun = sorted((literal & set(wanted) if wanted else literal) - there - gone)

@@ -4,15 +4,13 @@ import re
 from dataclasses import dataclass
 
 from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.shared.ledgers import did_you_mean, ledger_tables
+from kafka2hive.service.shared.ledgers import Unreadable, did_you_mean, each_ledger, ledger_tables
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import StorageError
 
 NOT_BEGUN = "not read yet: the table has no position of it"
 
@@ -68,27 +66,27 @@ def where(wiring: Wiring, place: Place) -> WhereResult:
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
     """
-    found = []
+    found: list[FoundPlace] = []
     read: set[TopicPartition] = set()
-    for paths in ledger_tables(wiring):
-        try:
-            view = look(wiring.ports.files, paths)
-            if view.state.service != wiring.map.service:
-                continue
-            read |= {p.topic_partition for p in view.state.positions}
-            position = view.state.position(place.topic_partition)
-            if position is None:
-                continue
-            if place.offset >= position.end:
-                found.append(FoundPlace(paths.table, f"not read yet: the table stands at {position.end}"))
-                continue
-            pending = [view.state] if view.newest.pending else []
-            snapshots = [*pending, *final_snapshots(wiring.ports.files, paths, view.directory)]
-            found.append(_in_history(paths.table, snapshots, place))
-        except NoLedger:
-            continue
-        except StorageError as error:
-            raise ServiceUnavailable("storage.unavailable", str(error), "ask again") from error
+
+    def search(view: View) -> list[FoundPlace]:
+        if view.state.service != wiring.map.service:
+            return []
+        table = view.paths.table
+        read.update(p.topic_partition for p in view.state.positions)
+        position = view.state.position(place.topic_partition)
+        if position is None:
+            return []
+        if place.offset >= position.end:
+            return [FoundPlace(table, f"not read yet: the table stands at {position.end}")]
+        pending = [view.state] if view.newest.pending else []
+        snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
+        return [_in_history(table, snapshots, place)]
+
+    for answer in each_ledger(wiring, ledger_tables(wiring), search):
+        if isinstance(answer, Unreadable):
+            raise answer.error
+        found.append(answer)
     return WhereResult(tuple(found) or _not_begun(wiring, place, read))
 
 

@@ -22,7 +22,7 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.audit.verify import VerifiedTable, VerifyResult
 from kafka2hive.service.conditions.condition import Retrying, Trouble
-from kafka2hive.service.conditions.pending import PendingFiles
+from kafka2hive.service.conditions.derive import PendingFiles
 from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned

@@ -573,7 +573,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "dead letters of a table that was not asked for are shown",
         READING,
-        (("        if only not in (None, one.table):\n            continue\n", ""),),
+        ((" if only in (None, p.table)", ""),),
         LETTERS_COMMAND,
     ),
 )

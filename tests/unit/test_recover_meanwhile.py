@@ -12,7 +12,7 @@ from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
-from kafka2hive.service.conditions.pending import pending_files
+from kafka2hive.service.conditions.derive import pending_files
 from kafka2hive.service.recover.forget import Payment
 from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, recover
 from kafka2hive.service.recover.repair import Repairs

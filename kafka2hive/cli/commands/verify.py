@@ -15,7 +15,7 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.observe.log import LogFormat
 from kafka2hive.service.audit.verify import VerifyOrder, verify
-from kafka2hive.service.shared.map_tables import MapTables
+from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import wire
 from kafka2hive.service.where import Place, where
 

@@ -18,9 +18,15 @@ from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit.ledger import audit_place, vanished_ledgers
 from kafka2hive.service.audit.registrations import accepted, unregistered
-from kafka2hive.service.shared.ledgers import did_you_mean, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import (
+    Unreadable,
+    did_you_mean,
+    each_ledger,
+    ledger_tables,
+    unknown_tables,
+)
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import NotFound, StorageError
+from kafka2hive.storage.port import NotFound
 
 if TYPE_CHECKING:
     from kafka2hive.service.audit.kafka_rows import DeepAudit
@@ -121,19 +127,19 @@ def verify(
     if order.against is not None and order.against in order.tables:
         return VerifyResult((), (_with_itself(order.against),))
     errors += vanished_ledgers(wiring, order.tables, there)
-    for paths in ledgers:
-        if order.tables and paths.table not in order.tables:
-            continue
-        try:
-            history = _history(wiring, look(wiring.ports.files, paths))
-            if _is_ours(wiring, history, order) and paths.table != order.against:
-                tables.append(_verify_table(wiring, history, order, kafka, metastore, settings, progress))
-        except NoLedger:
-            continue
-        except StorageError as error:
-            errors.append((paths.table, ServiceUnavailable("storage.unavailable", str(error), "ask again")))
-        except Kafka2HiveError as error:
-            errors.append((paths.table, error))
+
+    def audited(view: View) -> list[VerifiedTable]:
+        history = _history(wiring, view)
+        if not _is_ours(wiring, history, order) or view.paths.table == order.against:
+            return []
+        return [_verify_table(wiring, history, order, kafka, metastore, settings, progress)]
+
+    asked = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
+    for found in each_ledger(wiring, asked, audited):
+        if isinstance(found, Unreadable):
+            errors.append((found.table, found.error))
+        else:
+            tables.append(found)
     if order.against is not None and not (order.tables or tables or errors):
         errors.append(_with_itself(order.against))
     return VerifyResult(tuple(tables), tuple(errors))

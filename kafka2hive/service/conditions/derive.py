@@ -6,17 +6,19 @@ Decided by the code that decides it in a run: the look before a start, the look 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from kafka2hive.config.route import RoutedTable, route
+from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Halt, Logs, TableIntent, decide
 from kafka2hive.kafka.problems import stop
+from kafka2hive.ledger.file_state import FileState, find
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.service.conditions.pending import PendingFiles, pending_files
+from kafka2hive.model.files import DataFile
 from kafka2hive.service.shared.kafka_view import last_read_epochs
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,23 @@ def look_at_kafka(
         return KafkaLook(silent=error.message)
 
 
-def routed_by_ledgers(wiring: Wiring, views: Iterable[View]) -> dict[str, RoutedTable]:
-    """The map's tables with the topics that are known without Kafka: those that ledgers have positions of."""
-    topics = {p.topic_partition.topic for view in views for p in view.state.positions}
-    return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table})).tables
+@dataclass(frozen=True, slots=True)
+class PendingFiles:
+    """Counts of a pending snapshot's files, and the first that a roll-forward would stop at."""
+
+    staged: int
+    already_there: int
+    problem: ManualActionRequired | None = None
+
+
+def pending_files(files: FileSystem, wanted: Iterable[DataFile]) -> PendingFiles:
+    """What a roll-forward would find, without doing it: the files looked at one by one. Raises StorageError."""
+    found = [find(files, file) for file in wanted]
+    return PendingFiles(
+        found.count(FileState.STAGED),
+        found.count(FileState.MOVED),
+        next((stop for stop in found if isinstance(stop, ManualActionRequired)), None),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Takes over, rolls forward, pays Hive's pending registrations, sweeps; idempotent
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -15,11 +15,10 @@ from kafka2hive.ledger.epoch import publish_epoch
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.ledger.reading.look import View, look
+from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.ledger.start import Started, StartOrder, start
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -27,14 +26,12 @@ from kafka2hive.model.errors import (
     ExitCode,
     Kafka2HiveError,
     ManualActionRequired,
-    ServiceUnavailable,
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap, Snapshot
-from kafka2hive.service.conditions.derive import Foresight, KafkaLook, look_at_kafka, routed_by_ledgers
-from kafka2hive.service.conditions.pending import PendingFiles
+from kafka2hive.service.conditions.derive import Foresight, KafkaLook, PendingFiles, look_at_kafka
 from kafka2hive.service.recover.forget import (
     Forgetting,
     Payment,
@@ -42,12 +39,12 @@ from kafka2hive.service.recover.forget import (
     forget,
     refuse_unknown_registrations,
 )
-from kafka2hive.service.recover.location import location_in_map
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.repair import Repairs, remedies
-from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.tables import location_in_map, routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -166,8 +163,9 @@ def recover(
         )
     named = (*order.tables, *order.accept_location)
     if unknown := unknown_tables(wiring, named, {paths.table for paths in ledgers}):
-        return RecoverResult(tuple(failed(wiring.paths(name), error) for name, error in unknown))
-    _refuse_unknown_places(wiring, order, ledgers, repairs)
+        return RecoverResult(tuple(failed(name, error) for name, error in unknown))
+    meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
+    _refuse_unknown_places(wiring, order, meant, repairs)
     me = process_of(wiring.new_owner())
     judge = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
@@ -175,40 +173,26 @@ def recover(
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
     planned: list[View] = []
 
-    def work(paths: LedgerPaths) -> RecoveredTable | None:
-        view = look(wiring.ports.files, paths)
-        if view.state.service != wiring.map.service and paths.table not in order.tables:
-            return None
+    def work(view: View) -> list[RecoveredTable]:
+        if view.state.service != wiring.map.service and view.paths.table not in order.tables:
+            return []
         if order.plan_only:
             planned.append(view)
-            return None
-        return _recover_table(wiring, view, order, judge, register, repairs)
+            return []
+        return [_recover_table(wiring, view, order, judge, register, repairs)]
 
-    for paths in ledgers:
-        if not order.tables or paths.table in order.tables:
-            results += _attempt(paths, partial(work, paths))
+    found = each_ledger(wiring, meant, work)
+    results += (failed(r.table, r.error) if isinstance(r, Unreadable) else r for r in found)
     seen = KafkaLook()
     if planned:
-        routed = routed_by_ledgers(wiring, planned)
+        routed = routed_by_ledgers(wiring, (view.state for view in planned))
         seen = look_at_kafka(kafka, planned, routed)
         foresight = Foresight(wiring, kafka, seen, routed, order.accept_gap, order.accept_location)
         for view in planned:
-            results += _attempt(view.paths, partial(_planned, wiring, view, foresight, order))
+            plan = partial(_planned, wiring, view, foresight, order)
+            for r in attempt(view.paths.table, plan):
+                results.append(failed(r.table, r.error) if isinstance(r, Unreadable) else r)
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
-
-
-def _attempt(paths: LedgerPaths, work: Callable[[], RecoveredTable | None]) -> list[RecoveredTable]:
-    """One table's result; what fails is the result of this table alone. None for a table that is not meant, or has gone."""
-    try:
-        result = work()
-    except NoLedger:
-        return []
-    except Kafka2HiveError as error:
-        return [failed(paths, error)]
-    except StorageError as error:
-        away = ServiceUnavailable("storage.unavailable", f"{paths.table}: {error}", "recover again")
-        return [failed(paths, away)]
-    return [] if result is None else [result]
 
 
 def _refuse_unknown_places(
@@ -222,15 +206,14 @@ def _refuse_unknown_places(
         return
     views = []
     try:
-        for paths in ledgers:
-            if order.tables and paths.table not in order.tables:
-                continue
-            view = look(wiring.ports.files, paths)
-            if order.tables or view.state.service == wiring.map.service:
-                views.append(view)
+        for found in each_ledger(wiring, ledgers, lambda view: [view]):
+            if isinstance(found, Unreadable):
+                raise found.error
+            if order.tables or found.state.service == wiring.map.service:
+                views.append(found)
         repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
         refuse_unknown_registrations((view.state for view in views), order.forget)
-    except (NoLedger, ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
+    except (ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
         log.debug("whether what was named exists cannot be said: %s", trouble)
 
 
@@ -243,7 +226,7 @@ def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> lis
         try:
             refuse_vanished_ledger(wiring.ports.files, literal[name].location, paths.table_directory)
         except Kafka2HiveError as error:
-            results.append(failed(paths, error))
+            results.append(failed(name, error))
     return results
 
 
@@ -263,11 +246,13 @@ def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocat
     return None if same_location(location, state.location) else Relocation(state.location, location)
 
 
-def _planned(wiring: Wiring, view: View, foresight: Foresight, order: RecoverOrder) -> RecoveredTable:
+def _planned(
+    wiring: Wiring, view: View, foresight: Foresight, order: RecoverOrder
+) -> Iterator[RecoveredTable]:
     """`--plan`: only reads."""
     ahead = foresight.of(view)
     accepted = view.paths.table in order.accept_location
-    return RecoveredTable(
+    yield RecoveredTable(
         view.paths.table,
         Recovery.PLANNED,
         generation=view.generation.name,
@@ -355,6 +340,6 @@ def _done(
     )
 
 
-def failed(paths: LedgerPaths, error: Kafka2HiveError) -> RecoveredTable:
+def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
-    return RecoveredTable(paths.table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
+    return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)

@@ -10,12 +10,12 @@ from dataclasses import replace
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import Payment
-from kafka2hive.service.recover.rebuild import rebuild_ledger
+from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.recover import (
     RecoveredTable,
     RecoverOrder,
@@ -26,10 +26,10 @@ from kafka2hive.service.recover.recover import (
 )
 from kafka2hive.service.recover.refetch import refetch_file
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.shared.map_tables import MapTables
+from kafka2hive.service.shared.ledgers import Unreadable, attempt
 from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import StorageError
 
 PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
 
@@ -53,21 +53,15 @@ def rebuild_and_recover(
 
     The consumer group is set back to it, unless the map has none.
     """
-    paths = wiring.paths(table)
-    try:
-        rebuilt = rebuild_ledger(
-            wiring,
-            table,
-            order.accept_gap,
-            order.plan_only,
-            order.take_over,
-            kafka,
-        )
-    except Kafka2HiveError as error:
-        return RecoverResult((failed(paths, error),))
-    except StorageError as error:
-        away = ServiceUnavailable("storage.unavailable", f"{table}: {error}", "rebuild again")
-        return RecoverResult((failed(paths, away),))
+
+    def rebuild() -> list[RebuiltLedger]:
+        return [
+            rebuild_ledger(wiring, table, order.accept_gap, order.plan_only, order.take_over, kafka),
+        ]
+
+    (rebuilt,) = attempt(table, rebuild)
+    if isinstance(rebuilt, Unreadable):
+        return RecoverResult((failed(table, rebuilt.error),))
     newest = rebuilt.ledger.newest
     if order.plan_only:
         planned = RecoveredTable(

@@ -1,16 +1,20 @@
 """Which ledgers there are below the root, and what others than one say; whether a table that was named is one of them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
+from typing import TypeVar
 
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import Denied, NotFound, StorageError
+
+T = TypeVar("T")
 
 
 def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
@@ -34,10 +38,37 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A ledger that cannot be read, and why: what it has read nobody knows."""
+    """A ledger that cannot be read, or a table that nothing can be said of, and why."""
 
     table: str
-    error: ManualActionRequired | AmbiguousOutcome
+    error: Kafka2HiveError
+
+
+def each_ledger(
+    wiring: Wiring, ledgers: Iterable[LedgerPaths], work: Callable[[View], Iterable[T]]
+) -> Iterator[T | Unreadable]:
+    """Look at one ledger after the other and give what `work` makes of it; nothing is read before it is asked for.
+
+    An error is the result of that ledger alone; one that is gone by now is left out.
+    """
+
+    def one(paths: LedgerPaths) -> Iterator[T | Unreadable]:
+        return attempt(paths.table, lambda: work(look(wiring.ports.files, paths)))
+
+    return chain.from_iterable(map(one, ledgers))
+
+
+def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreadable]:
+    """The results of `work`; what it raises is a result of this table, and NoLedger is none."""
+    try:
+        yield from work()
+    except NoLedger:
+        return
+    except StorageError as error:
+        message = f"{table}: {error}"
+        yield Unreadable(table, ServiceUnavailable("storage.unavailable", message, "give the command again"))
+    except Kafka2HiveError as error:
+        yield Unreadable(table, error)
 
 
 def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> Iterator[Snapshot | Unreadable]:
@@ -47,17 +78,13 @@ def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> It
     Nothing is read before it is asked for. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
     """
     others = [paths for paths in ledger_tables(wiring) if paths.table != table]
-    for paths in sorted(others, key=lambda paths: paths.table not in first):
-        try:
-            yield look(wiring.ports.files, paths).state
-        except NoLedger:
-            continue
-        except ManualActionRequired as error:
-            yield Unreadable(paths.table, error)
-        except AmbiguousOutcome as error:
-            if not isinstance(error.__cause__, Denied):
-                raise
-            yield Unreadable(paths.table, error)
+    others.sort(key=lambda paths: paths.table not in first)
+    for found in each_ledger(wiring, others, lambda view: [view.state]):
+        if isinstance(found, Unreadable):
+            denied = isinstance(found.error.__cause__, Denied)
+            if not (denied or isinstance(found.error, ManualActionRequired)):
+                raise found.error
+        yield found
 
 
 def unknown_tables(

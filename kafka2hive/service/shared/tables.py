@@ -1,10 +1,18 @@
-"""The map's rules and Kafka's topics as tables of the run."""
+"""The map's rules and Kafka's topics as tables."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import cached_property
 
-from kafka2hive.config.route import route
+from kafka2hive.config.route import RoutedTable, Routing, route
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.values import TaskSettings
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.ledgers import Unreadable, each_ledger, ledger_tables
 from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.task_settings import task_settings
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -12,7 +20,7 @@ log = logging.getLogger(__name__)
 
 def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
     """One Table per concrete table, in the order of the map; conflicts are logged, nothing flows there."""
-    routing = route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}))
+    routing = _routing(wiring, topics)
     for conflict in routing.conflicts:
         log.error("topic %s goes nowhere (map line %d): %s", conflict.topic, conflict.line, conflict.message)
     for name, routed in routing.tables.items():
@@ -22,3 +30,52 @@ def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
         Table(routed.rule, wiring.paths(name), routed.topics, routed.rule.location, missing=routed.missing)
         for name, routed in routing.tables.items()
     ]
+
+
+def routed_by_ledgers(wiring: Wiring, states: Iterable[Snapshot]) -> dict[str, RoutedTable]:
+    """The map's tables with the topics that are known without Kafka: those that these ledgers have positions of."""
+    return _routing(wiring, {p.topic_partition.topic for state in states for p in state.positions}).tables
+
+
+def location_in_map(wiring: Wiring, state: Snapshot) -> str | None:
+    """The table's location by the map, None when no rule makes the table of the topics that it has read."""
+    routed = routed_by_ledgers(wiring, [state]).get(state.table)
+    return routed.rule.location if routed else None
+
+
+class MapTables:
+    """Tables for a command that decodes records without a run: resolved on demand.
+
+    Hive is asked only for a table whose columns are not in the map.
+    """
+
+    def __init__(self, wiring: Wiring, metastore: HiveMetastore | None) -> None:
+        self._wiring = wiring
+        self.catalogue = Catalogue(wiring.map, metastore)
+
+    def settings(self, name: str) -> TaskSettings:
+        """What a task must know of one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
+        table = self.by_name.get(name)
+        if table is None:
+            raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
+        self.catalogue.resolve(table)
+        assert table.settings is not None
+        return task_settings(self._wiring.map, {name: table.settings})
+
+    @cached_property
+    def by_name(self) -> dict[str, Table]:
+        """The map's tables by name; the topics are those that the ledgers have positions of."""
+        states = []
+        for found in each_ledger(self._wiring, ledger_tables(self._wiring), lambda view: [view.state]):
+            if isinstance(found, Unreadable):
+                log.debug("%s: %s", found.table, found.error)
+            else:
+                states.append(found)
+        return {
+            name: Table(routed.rule, self._wiring.paths(name), routed.topics, routed.rule.location)
+            for name, routed in routed_by_ledgers(self._wiring, states).items()
+        }
+
+
+def _routing(wiring: Wiring, topics: Collection[str]) -> Routing:
+    return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}))
