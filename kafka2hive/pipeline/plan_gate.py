@@ -14,7 +14,7 @@ class Planner(Protocol):
 
 
 class PlanGate:
-    """A planner around another; an epoch is under way from its planning until `landed`."""
+    """A planner around another; an epoch is under way from its planning until `finished`."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -32,7 +32,7 @@ class PlanGate:
         """Wait so long, or until it is closed."""
         return self._closed.wait(seconds)
 
-    def landed(self) -> None:
+    def finished(self) -> None:
         """The epoch under way has ended, well or not."""
         with self._lock:
             self._under_way = None
@@ -57,10 +57,10 @@ class PlanGate:
         try:
             planned = self._planner.plan()
         finally:
-            planned = self._take_off(planned)
+            planned = self._let_pass(planned)
         return planned
 
-    def _take_off(self, planned: PlannedEpoch | None) -> PlannedEpoch | None:
+    def _let_pass(self, planned: PlannedEpoch | None) -> PlannedEpoch | None:
         with self._lock:
             self._planning = False
             if self._closed.is_set() or planned is None:

@@ -1,4 +1,4 @@
-"""The streaming query: Spark's triggers drive the planner, tasks run, manifests come home.
+"""The streaming query: Spark's triggers drive the planner, tasks run, manifests return.
 
 The stream is a clock: one of Spark's own sources whose rows nobody reads. Planning and the tasks' job happen in
 `foreachBatch`, in the driver, which has ledgers and plans. A source of ours in Python would be a second process to plan
@@ -183,7 +183,7 @@ class DumpQuery:
                     try:
                         self._run_epoch(epoch)
                     finally:
-                        self._gate.landed()
+                        self._gate.finished()
                     if not self._once:
                         return
                 elif self._once:
@@ -215,7 +215,7 @@ class DumpQuery:
         manifests = [manifest_from_json(str(text)) for text in job.collect()]
         # pyspark takes the end of a broken connection for the end of the results
         if len(manifests) < sum(len(task.tables) for task in tasks) and not self._is_active():
-            raise spark_gone("not all manifests came home")
+            raise spark_gone("not all manifests returned")
         return manifests
 
     def _is_active(self) -> bool:

@@ -134,7 +134,7 @@ def stop_session(spark: SparkSession) -> None:
     try:
         spark.stop()
     except (Py4JError, OSError) as error:
-        log.warning("Spark did not stop in good order: %s", error)
+        log.warning("Spark did not stop cleanly: %s", error)
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:

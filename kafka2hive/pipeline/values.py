@@ -99,7 +99,7 @@ class TableManifest:
 
     `generation` and `epoch` are those of the task's plan, which the files are named by.
     `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
-    record read per topic partition, -1 unknown. `newest_ms`/`oldest_ms`: record timestamps (epoch milliseconds), None
+    record read per topic partition, -1 unknown. `newest_ms`: newest record timestamp (epoch milliseconds), None
     without records. `seconds`: time per phase (fetch, decode, write, close). `refusals`: the most frequent
     reasons for dead letters.
     """
@@ -113,7 +113,6 @@ class TableManifest:
     delivered: tuple[Delivered, ...] = ()
     leader_epochs: tuple[tuple[TopicPartition, int], ...] = ()
     newest_ms: int | None = None
-    oldest_ms: int | None = None
     seconds: tuple[tuple[str, float], ...] = ()
     refusals: tuple[Refusal, ...] = ()
     failure: TableFailure | None = None
@@ -222,7 +221,6 @@ def manifest_to_json(manifest: TableManifest) -> str:
             ],
             "leader_epochs": [[t.topic, t.number, e] for t, e in manifest.leader_epochs],
             "newest_ms": manifest.newest_ms,
-            "oldest_ms": manifest.oldest_ms,
             "seconds": manifest.seconds,
             "refusals": [
                 [
@@ -269,7 +267,6 @@ def manifest_from_json(text: str) -> TableManifest:
         delivered=tuple(Delivered(_parse_range(d[0]), *d[1:]) for d in value["delivered"]),
         leader_epochs=tuple((TopicPartition(t, n), e) for t, n, e in value["leader_epochs"]),
         newest_ms=value["newest_ms"],
-        oldest_ms=value["oldest_ms"],
         seconds=tuple((name, seconds) for name, seconds in value["seconds"]),
         refusals=tuple(
             Refusal(code, column, count, TopicPartition(topic, number), offset, detail)

@@ -63,7 +63,7 @@ def test_one_broken_table_does_not_hold_up_the_others(
                 {(table, 0): ends[table, 0] for table in others}
             )
             assert run.terminate() == 143, run.tail()
-            assert run.said(f"{broken} is set aside until a person decides"), run.tail()
+            assert run.said(f"{broken} is set aside until manual intervention"), run.tail()
     for table in others:
         assert_exact(tree, uri, table, stored)
 

@@ -4,7 +4,7 @@ from tests.mutants.text_mutant import TextMutant
 
 ONCE = "tests/unit/test_once.py"
 JUDGE = "tests/unit/test_judge.py tests/unit/test_marker.py"
-SUSPECTS = "tests/unit/test_plan_suspects.py"
+SUSPECTS = "tests/unit/test_failure_isolation.py"
 POSITIONS = "tests/unit/test_positions.py"
 PLAN = "tests/unit/test_plan.py"
 VIEW = "tests/unit/test_kafka_view.py"
@@ -14,14 +14,14 @@ REBUILD = "tests/unit/test_rebuild.py tests/unit/test_rebuild_service.py"
 MUTANTS = (
     TextMutant(
         "once plans beyond the end that it saw first",
-        "kafka2hive.service.run.epochs",
-        (("            self._target = ends | (self._target or {})\n", "            self._target = ends\n"),),
+        "kafka2hive.service.run.once",
+        (("        self.ends = ends | self.ends\n", "        self.ends = ends\n"),),
         ONCE,
     ),
     TextMutant(
         "once does not wait for a table that was set aside",
         "kafka2hive.service.run.epochs",
-        (("self._next_try(round_began) if self._once else None", "None"),),
+        (("self._next_try(self._once, round_began) if self._once is not None else None", "None"),),
         ONCE,
     ),
     TextMutant(
@@ -38,8 +38,8 @@ MUTANTS = (
     ),
     TextMutant(
         "what Kafka gives no offsets of is forgotten",
-        "kafka2hive.service.run.epochs",
-        (("            self._unanswered.note(tables, kafka_offsets)\n", ""),),
+        "kafka2hive.service.run.once",
+        (("        self.missing.note(tables, kafka_offsets)\n", ""),),
         ONCE,
     ),
     TextMutant(
@@ -86,7 +86,7 @@ MUTANTS = (
     TextMutant(
         "one failure of a job is enough to accuse",
         "kafka2hive.pipeline.failure_isolation",
-        (("        if self.struck:\n", "        if True:\n"),),
+        (("        if self.failed_once:\n", "        if True:\n"),),
         SUSPECTS,
     ),
     TextMutant(
@@ -103,7 +103,7 @@ MUTANTS = (
     TextMutant(
         "an epoch of other tables clears those that failed",
         "kafka2hive.pipeline.failure_isolation",
-        (("struck=self.struck - tables, groups", "struck=_NOBODY, groups"),),
+        (("failed_once=self.failed_once - tables, groups", "failed_once=_NONE, groups"),),
         SUSPECTS,
     ),
     TextMutant(

@@ -623,8 +623,8 @@ MUTANTS = (
         "tables of the epoch after the first are not published",
         EPOCHS,
         (
-            "                publish, [self._owned_tables.tables[name] for name in flight.tables]\n",
-            "                publish, [self._owned_tables.tables[name] for name in flight.tables[:1]]\n",
+            "                publish, [self._owned_tables.tables[name] for name in in_flight.tables]\n",
+            "                publish, [self._owned_tables.tables[name] for name in in_flight.tables[:1]]\n",
         ),
     ),
     _of_service(

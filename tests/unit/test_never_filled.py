@@ -104,9 +104,7 @@ class Service:
         self.watch = ColumnWatch(self.metrics)
 
     def epoch(self, rows: int, *empty: str) -> None:
-        outcome = Outcome(
-            Change(), OffsetAccounting(), None, None, ColumnsSeen(rows, empty, ("$.Title", "$.Year"))
-        )
+        outcome = Outcome(Change(), OffsetAccounting(), ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
         report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 

@@ -38,10 +38,10 @@ def test_waits_double_up_to_the_longest_however_often_it_fails(
     waits = [table.set_aside(error, 0.0).until for _ in range(2000)]
     assert waits[:3] == [5.0, 10.0, 20.0]
     assert waits[-1] == longest
-    assert not table.needs_a_person
+    assert not table.needs_manual_action
 
 
 def test_a_stop_waits_for_a_person(table: Table) -> None:
-    assert not table.needs_a_person
+    assert not table.needs_manual_action
     assert table.set_aside(ManualActionRequired("a.b", "impossible"), 0.0).until == math.inf
-    assert table.needs_a_person
+    assert table.needs_manual_action

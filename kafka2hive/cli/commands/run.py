@@ -5,7 +5,8 @@ import logging
 from kafka2hive.cli.outcome import tell_error, with_map
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.observe.log import LogFormat
-from kafka2hive.service.run.service import Run, RunOrder
+from kafka2hive.service.run.result import RunOrder
+from kafka2hive.service.run.service import Run
 from kafka2hive.service.shared.wiring import wire
 
 

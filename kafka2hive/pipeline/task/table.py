@@ -75,7 +75,6 @@ class TableRun:
         self._delivered: tuple[Delivered, ...] = ()
         self._refusals = Refusals()
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
-        self._oldest_ms: int | None = None
         self._newest_ms: int | None = None
         values = value_schema(table)
         try:
@@ -220,12 +219,9 @@ class TableRun:
         return np.isin(ids, wanted)
 
     def _note_times(self, chunk: Chunk) -> None:
-        times = chunk.timestamps()
-        bounds = pc.min_max(times).as_py()
-        if bounds["min"] is not None:
-            low, high = bounds["min"], bounds["max"]
-            self._oldest_ms = low if self._oldest_ms is None else min(low, self._oldest_ms)
-            self._newest_ms = high if self._newest_ms is None else max(high, self._newest_ms)
+        newest = pc.max(chunk.timestamps()).as_py()
+        if newest is not None:
+            self._newest_ms = newest if self._newest_ms is None else max(newest, self._newest_ms)
 
     def _count(
         self, chunk: Chunk, refused: list[Positions], filtered: list[Positions], skipped: Positions
@@ -283,7 +279,6 @@ class TableRun:
             delivered=self._delivered,
             leader_epochs=tuple((tp, epoch) for tp, (_, epoch) in self._leader_epochs.items()),
             newest_ms=self._newest_ms,
-            oldest_ms=self._oldest_ms,
             seconds=tuple(self._seconds.items()),
             refusals=self._refusals.most_frequent(),
             columns=self._filled.seen(),

@@ -8,9 +8,11 @@ from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Table
 from kafka2hive.kafka.problems import stop
 from kafka2hive.kafka.views import ClusterView, Watermark
 from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog
+from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ def ranges_to_read(
 
     New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
     and the first data must not move the start. So are topic ids that the ledger does not know (it was rebuilt, or the
-    brokers gave none before): a topic made again from now on is noticed.
+    brokers gave none before): a topic recreated from now on is noticed.
     Raises ManualActionRequired (Kafka and the ledger do not fit), what `publish` raises.
     """
     assert table.owned is not None
@@ -75,7 +77,7 @@ def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) 
 def change_before_reading(
     decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
 ) -> Change:
-    """The change without files that commits first positions, what a person accepted, and learned topic ids."""
+    """The change without files that commits first positions, accepted gaps, and learned topic ids."""
     assert table.owned is not None
     epoch = table.owned.next_epoch
     first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
@@ -99,6 +101,19 @@ def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark])
         if p.topic_partition in latest
     }
     return sum(max(ends[p.topic_partition] - p.end, 0) for p in state.positions if p.topic_partition in ends)
+
+
+def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:
+    """The lag of tables that are set aside grows, too. To be shown only: no answer from Kafka stops nothing."""
+    aside = [(t, state) for t in tables if (state := t.last_state) is not None]
+    try:
+        ends = kafka.ends([state for _, state in aside])
+    except ServiceUnavailable as error:
+        log.debug("the lag of tables that are set aside is not known: %s", error.message)
+        return
+    for table, state in aside:
+        table.lag_records = records_waiting(state, ends)
+        table.lag_known = bool(state.positions)
 
 
 def backlog(

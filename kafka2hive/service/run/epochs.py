@@ -1,4 +1,4 @@
-"""The dump of one service: plans epochs for Spark, and makes what the tasks bring back visible. One lock for all of it.
+"""The epoch loop of one service: plans epochs for Spark, and publishes what the tasks return. One lock for all of it.
 
 Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other; registrar and main loop come beside them.
 """
@@ -7,33 +7,31 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.draft import Change
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.failure_isolation import FailureIsolation
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.run.backlogs import backlog, ranges_to_read, records_waiting
+from kafka2hive.service.run.backlogs import backlog, count_lag_of_set_aside, ranges_to_read
 from kafka2hive.service.run.manifests import judge_manifests
+from kafka2hive.service.run.once import TRIES, OnceTarget
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.report import EpochReport, Reporter, TableReport
 from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.missing_offsets import Unanswered
 from kafka2hive.service.shared.progress_lock import BusyLock
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
-ONCE_TRIES = 3
 FENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class InFlightEpoch:
     """The planned epoch that Spark works on; `began` monotonic seconds."""
 
     epoch: PlannedEpoch
@@ -58,7 +56,7 @@ class EpochLoop:
         self,
         wiring: Wiring,
         kafka: KafkaView,
-        holding: OwnedTables,
+        owned_tables: OwnedTables,
         reporter: Reporter,
         slots: int,
         once: bool,
@@ -66,18 +64,16 @@ class EpochLoop:
         self._wiring = wiring
         self._clock = wiring.ports.clock
         self._kafka = kafka
-        self._owned_tables = holding
+        self._owned_tables = owned_tables
         self._reporter = reporter
         self._slots = slots
-        self._once = once
-        self._target: dict[TopicPartition, int] | None = None
-        self._unanswered = Unanswered(ONCE_TRIES)
-        self._flight: Flight | None = None
+        self._once = OnceTarget() if once else None
+        self._in_flight: InFlightEpoch | None = None
         self._planned = 0
         self._looked_at = wiring.ports.clock.monotonic()
-        self._suspects = FailureIsolation()
+        self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
-        holding.on_progress = self._lock.progress
+        owned_tables.on_progress = self._lock.progress
 
     def plan(self) -> PlannedEpoch | None:
         """Plan the next epoch; None when nothing is due.
@@ -88,7 +84,7 @@ class EpochLoop:
             try:
                 return self._plan()
             except ServiceUnavailable as error:
-                if self._once:
+                if self._once is not None:
                     raise
                 log.warning("nothing is planned for now: %s", error.message)
                 return None
@@ -96,49 +92,49 @@ class EpochLoop:
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
         with self._lock:
-            flight = self._land(number)
+            in_flight = self._finish(number)
             tasks_done = self._clock.monotonic()
-            self._suspects = self._suspects.succeeded(flight.tables)
-            by_table: dict[str, list[TableManifest]] = {name: [] for name in flight.tables}
+            self._isolation = self._isolation.succeeded(in_flight.tables)
+            by_table: dict[str, list[TableManifest]] = {name: [] for name in in_flight.tables}
             for manifest in manifests:
                 by_table[manifest.table].append(manifest)
 
             def publish(table: Table) -> TableReport | None:
                 return self._owned_tables.attempt(
-                    table, lambda: self._publish(flight, table, by_table[table.name])
+                    table, lambda: self._publish(in_flight, table, by_table[table.name])
                 )
 
             reports = self._owned_tables.side_by_side(
-                publish, [self._owned_tables.tables[name] for name in flight.tables]
+                publish, [self._owned_tables.tables[name] for name in in_flight.tables]
             )
             self._reporter.epoch(
                 EpochReport(
                     number,
                     tuple(r for r in reports if r is not None),
-                    tasks_seconds=tasks_done - flight.began,
+                    tasks_seconds=tasks_done - in_flight.began,
                     publish_seconds=self._clock.monotonic() - tasks_done,
                     tables=tuple(self._owned_tables.tables.values()),
                 )
             )
 
     def on_failed(self, number: int, reason: str) -> None:
-        """The epoch's job failed as a whole: nothing is committed, and the search for the culprit goes on."""
+        """The epoch's job failed as a whole: nothing is committed, and the failing table is isolated."""
         with self._lock:
-            flight = self._land(number)
+            in_flight = self._finish(number)
             log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
-            self._suspects = self._suspects.failed(flight.tables)
-            if self._suspects.everyone_failed():
+            self._isolation = self._isolation.failed(in_flight.tables)
+            if self._isolation.everyone_failed():
                 log.error(
                     "every table's tasks fail: something they share is broken (Kafka, HDFS, the workers)"
                 )
-            for name in sorted(self._suspects.failing()):
+            for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; planned were {flight.ranges(name)[:3]}: {reason}",
+                    f"{name}: its tasks die or raise; planned were {in_flight.ranges(name)[:3]}: {reason}",
                     "look at the tasks' log of these offsets; the table is tried again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
-            self._suspects = self._suspects.released(self._suspects.failing())
+            self._isolation = self._isolation.released(self._isolation.failing)
 
     def registered(self, registered: frozenset[HivePartition]) -> None:
         """The registrar's report."""
@@ -166,55 +162,50 @@ class EpochLoop:
         with self._lock:
             self._owned_tables.start_due_tables()
 
-    def _land(self, number: int) -> Flight:
-        flight, self._flight = self._flight, None
-        assert flight is not None and flight.epoch.number == number
-        return flight
+    def _finish(self, number: int) -> InFlightEpoch:
+        in_flight, self._in_flight = self._in_flight, None
+        assert in_flight is not None and in_flight.epoch.number == number
+        return in_flight
 
     def _plan(self) -> PlannedEpoch | None:
         while True:
             round_began = self._clock.monotonic()
-            self._owned_tables.refresh(self._kafka.cluster(fresh=bool(self._unanswered)).topics)
+            self._owned_tables.refresh(
+                self._kafka.cluster(fresh=self._once is not None and bool(self._once.missing)).topics
+            )
             self._owned_tables.start_due_tables()
             backlogs = self._backlogs()
-            if (epoch := self._take_off(backlogs)) is not None:
+            if (epoch := self._plan_due(backlogs)) is not None:
                 return epoch
             self._record_idle_registrations()
             self._look_for_fence()
-            retry_at = self._next_try(round_began) if self._once else None
+            retry_at = self._next_try(self._once, round_began) if self._once is not None else None
             if retry_at is None:
                 return None
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
 
-    def _next_try(self, round_began: float) -> float | None:
-        """`--once`: when to look again for what was left out; None when it is dumped, or tried often enough.
+    def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
+        """When to look again for what was left out; None when it is dumped, or tried often enough.
 
         A table whose topics Kafka does not have, or does not answer for in the end, is set aside, so that the run does
         not seem to have dumped all; the rest of it is dumped.
         """
-        tables_at = self._owned_tables.next_retry(ONCE_TRIES, round_began)
-        kafka_at = self._unanswered.ask_again_at(self._clock.monotonic())
+        tables_at = self._owned_tables.next_retry(TRIES, round_began)
+        kafka_at = once.missing.ask_again_at(self._clock.monotonic())
         retry_at = min((at for at in (tables_at, kafka_at) if at is not None), default=None)
         if retry_at is None:
-            silent = self._unanswered.errors()
-            missing = {t.name: unknown_topics(t.name, t.missing) for t in self._tables() if t.missing}
-            for name, error in (silent | missing).items():
+            for name, error in once.left_out(self._owned_tables.tables.values()).items():
                 if (table := self._owned_tables.tables[name]).aside is None:
                     self._owned_tables.set_aside(table, error, until="for the rest of this run")
         return retry_at
-
-    def _tables(self) -> list[Table]:
-        return list(self._owned_tables.tables.values())
 
     def _backlogs(self) -> list[TableBacklog]:
         """Kafka against the ledgers, for every table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
-        if self._once:
-            # pinned at the first sight: a table that starts at a later try has its end, too
-            ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.latest.items()}
-            self._target = ends | (self._target or {})
-            self._unanswered.note(tables, kafka_offsets)
+        if self._once is not None:
+            self._once.note(tables, kafka_offsets)
+        target = None if self._once is None else self._once.ends
         now = self._clock.now()
 
         def read(table: Table) -> TableBacklog | None:
@@ -222,51 +213,36 @@ class EpochLoop:
             ranges = self._owned_tables.attempt(
                 table, lambda: ranges_to_read(table, logs, born_later, now, self._publish_change)
             )
-            return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), self._target)
+            return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), target)
 
-        self._count_aside()
+        count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return [b for b in self._owned_tables.side_by_side(read, tables) if b is not None]
 
-    def _count_aside(self) -> None:
-        """The lag of tables that are set aside grows, too. For people only: no answer from Kafka stops nothing."""
-        aside = {
-            t.name: state
-            for t in self._owned_tables.set_aside_tables()
-            if (state := t.last_state) is not None
-        }
-        try:
-            ends = self._kafka.ends(list(aside.values()))
-        except ServiceUnavailable as error:
-            log.debug("the lag of tables that are set aside is not known: %s", error.message)
-            return
-        for name, state in aside.items():
-            table = self._owned_tables.tables[name]
-            table.lag_records = records_waiting(state, ends)
-            table.lag_known = bool(state.positions)
-
-    def _take_off(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
-        only = self._suspects.next_only()
+    def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
+        only = self._isolation.next_only()
         plans = plan_epoch(
             backlogs,
             self._wiring.map.limits,
             self._slots,
             self._clock.epoch_ms(),
-            drain=self._once,
+            drain=self._once is not None,
             only_tables=only,
         )
         if not plans:
             if only is None:
                 return None
-            # nothing waits for these suspects: with `once`, to say "nothing is due" now would leave out all the others
-            self._suspects = self._suspects.succeeded(only)
-            return self._take_off(backlogs)
+            # nothing waits for these tables: with `once`, to say "nothing is due" now would leave out all the others
+            self._isolation = self._isolation.succeeded(only)
+            return self._plan_due(backlogs)
         self._planned += 1
-        self._flight = Flight(PlannedEpoch(self._planned, plans), self._clock.monotonic())
-        for name in self._flight.tables:
-            self._owned_tables.tables[name].planned_at = self._flight.began
-        return self._flight.epoch
+        self._in_flight = InFlightEpoch(PlannedEpoch(self._planned, plans), self._clock.monotonic())
+        for name in self._in_flight.tables:
+            self._owned_tables.tables[name].planned_at = self._in_flight.began
+        return self._in_flight.epoch
 
-    def _publish(self, flight: Flight, table: Table, manifests: Sequence[TableManifest]) -> TableReport:
+    def _publish(
+        self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
+    ) -> TableReport:
         assert table.owned is not None
         next_up = (table.owned.generation.number, table.owned.next_epoch)
         if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
@@ -278,7 +254,7 @@ class EpochLoop:
             )
         outcome = judge_manifests(
             table.name,
-            flight.ranges(table.name),
+            in_flight.ranges(table.name),
             manifests,
             table.rule.dead_letter_share,
             table.registered,

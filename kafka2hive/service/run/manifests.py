@@ -15,15 +15,10 @@ from kafka2hive.service.run.dead_letter_share import check_dead_letters
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One table's epoch, ready to be committed. Times are record timestamps in epoch milliseconds.
-
-    `columns`: which columns its records left empty.
-    """
+    """One table's epoch, ready to be committed. `columns`: which columns its records left empty."""
 
     change: Change
     total: OffsetAccounting
-    newest_ms: int | None
-    oldest_ms: int | None
     columns: ColumnsSeen
 
 
@@ -56,8 +51,6 @@ def judge_manifests(
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
     check_dead_letters(table, planned, total, manifests, dead_letter_share)
-    newest = max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None)
-    oldest = min((m.oldest_ms for m in manifests if m.oldest_ms is not None), default=None)
     change = Change(
         files=files,
         accounts=accounts,
@@ -65,9 +58,9 @@ def judge_manifests(
         registered=registered,
         cluster_id=cluster_id,
         location=location,
-        newest_ms=newest,
+        newest_ms=max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None),
     )
-    return Outcome(change, total, newest, oldest, _columns(manifests))
+    return Outcome(change, total, _columns(manifests))
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:

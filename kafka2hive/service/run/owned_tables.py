@@ -47,8 +47,8 @@ class OwnedTables:
     def __init__(
         self,
         wiring: Wiring,
-        judge: OwnershipCheck,
-        witness: LostLedgerCheck,
+        ownership: OwnershipCheck,
+        lost_ledger: LostLedgerCheck,
         resolve: Callable[[Table], None],
         enqueue: Callable[[frozenset[HivePartition]], None],
         on_started: Callable[[Started], None],
@@ -57,8 +57,8 @@ class OwnedTables:
         self.tables: dict[str, Table] = {}
         self.on_progress: Callable[[], None] = lambda: None
         self._wiring = wiring
-        self._judge = judge
-        self._witness = witness
+        self._ownership = ownership
+        self._lost_ledger = lost_ledger
         self._resolve = resolve
         self._enqueue = enqueue
         self._on_started = on_started
@@ -84,7 +84,7 @@ class OwnedTables:
 
         def look(table: Table) -> None:
             try:
-                self._judge.judge(table.paths, table.location)
+                self._ownership.judge(table.paths, table.location)
             except (NoLedger, ManualActionRequired, AmbiguousOutcome, TableError) as trouble:
                 log.debug("%s: %s", table.name, trouble)
 
@@ -98,8 +98,8 @@ class OwnedTables:
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(t.owned is None for t in due):
-            self._witness.new_round()
-            self._judge.look_again()  # who lives now: a later start must not fence a run that came in between
+            self._lost_ledger.new_round()
+            self._ownership.look_again()  # who lives now: a later start must not fence a run that came in between
         self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
 
     def serving(self) -> list[Table]:
@@ -127,8 +127,8 @@ class OwnedTables:
         known = table.aside is not None and str(table.aside.error) == str(error)
         aside = table.set_aside(error, self._now())
         until = until or f"for {aside.until - self._now():.0f} s"
-        if aside.needs_a_person:
-            until = "until a person decides and the run is started again"
+        if aside.needs_manual_action:
+            until = "until manual intervention and another start of the run"
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
@@ -152,7 +152,7 @@ class OwnedTables:
             waited = bool(table.refused)
             for partition in partitions & table.refused.keys():
                 del table.refused[partition]
-            if waited and not table.refused and not table.needs_a_person:
+            if waited and not table.refused and not table.needs_manual_action:
                 log.info("%s goes on: Hive takes its partitions now", table.name)
                 table.aside = None
 
@@ -200,7 +200,7 @@ class OwnedTables:
             t.aside.until
             for t in self.tables.values()
             if t.aside is not None
-            and not t.aside.needs_a_person
+            and not t.aside.needs_manual_action
             and t.aside.times < tries
             and t.aside.until > since
         ]
@@ -238,7 +238,7 @@ class OwnedTables:
             started = start(self._wiring.ports, order)
         except NoLedger:
             self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
-            begin_ledger(self._wiring, self._witness, table, list(self.tables.values()))
+            begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.owned = started.owned
         table.registered = frozenset()
@@ -259,10 +259,10 @@ class OwnedTables:
 
         The consumer group is asked at a table's first start of this run: what it says later comes from this run.
         """
-        generation = self._judge.judge(table.paths, table.location)
-        if not table.witnessed:
-            self._witness.refuse_older_ledger(table, list(self.tables.values()))
-            table.witnessed = True
+        generation = self._ownership.judge(table.paths, table.location)
+        if not table.group_compared:
+            self._lost_ledger.refuse_older_ledger(table, list(self.tables.values()))
+            table.group_compared = True
         return generation
 
     def _start_begun(self, order: StartOrder) -> Started:

@@ -1,43 +1,37 @@
-"""`kafka2hive run`: the service. Looks, takes over, rolls forward, starts the query, and ends in good order."""
+"""`kafka2hive run`: the service. Looks, takes over, rolls forward, starts the query, and shuts down cleanly."""
 
 import logging
-import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.reading.board import Board, sweep_boards
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS
 from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import (
     ExitCode,
     Kafka2HiveError,
-    ManualActionRequired,
     ServiceUnavailable,
     TableError,
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.notify import Notifier
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.compare.with_hive import hive_gate
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.liveness import Liveness
 from kafka2hive.service.run.metrics import EpochWatcher, GroupFollower, move_numbers
 from kafka2hive.service.run.never_filled import ColumnWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.report import Listener, Reporter
-from kafka2hive.service.run.telling import ConditionTeller
+from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
@@ -53,30 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STUCK_SECONDS = 120.0
-GIVE_UP_SECONDS = 900.0
 SETTLE_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunOrder:
-    """How to run: `once` dumps what is there and ends, `take_over` fences those who own a table when it begins."""
-
-    once: bool = False
-    take_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """Why the run ended; `set_aside` names the tables that could not go on, with their errors.
-
-    `unregistered`: with `once`, what is committed and Hive was not told of.
-    """
-
-    exit_code: ExitCode
-    error: Exception | None
-    set_aside: tuple[tuple[str, Kafka2HiveError], ...]
-    unregistered: ServiceUnavailable | None = None
 
 
 class Run:
@@ -90,24 +61,21 @@ class Run:
         self._stop = threading.Event()
         self._signal: int | None = None
         self._metrics = ServiceMetrics(self._map.service)
-        self._notifier = Notifier()
         self._kafka = KafkaAdmin(self._map.kafka)
         self._metastore = HiveMetastore(self._map.hive) if self._map.hive else None
         self._catalogue = Catalogue(self._map, self._metastore)
-        self._owner = wiring.new_owner()
+        owner = wiring.new_owner()
         root = self._map.storage.ledger_root
-        self._judge = OwnershipCheck(
-            wiring.ports, root, wiring.processes, process_of(self._owner), order.take_over
+        self._ownership = OwnershipCheck(
+            wiring.ports, root, wiring.processes, process_of(owner), order.take_over
         )
-        self._beat = Heartbeat(wiring.ports, root, self._map.service, self._owner, wiring.processes.me())
-        board = Board(wiring.ports, root, self._map.service, self._owner)
-        self._conditions = ConditionTeller(board, wiring.ports.clock)
+        self._liveness = Liveness(wiring, owner)
         self._settings: dict[str, TableSettings] = {}
         group = self._map.kafka.group if self._map.kafka.commit_group else None
-        witness = LostLedgerCheck(self._kafka, group, wiring)
+        lost_ledger = LostLedgerCheck(self._kafka, group, wiring)
         gate = hive_gate(self._map, self._catalogue)
         self._owned_tables = OwnedTables(
-            wiring, self._judge, witness, self._resolve, self._enqueue, self._started, gate
+            wiring, self._ownership, lost_ledger, self._resolve, self._enqueue, self._started, gate
         )
         self._watcher = EpochWatcher(self._metrics, self._began, self._map.hive is not None)
         self._columns = ColumnWatch(self._metrics)
@@ -115,7 +83,6 @@ class Run:
         self._view = KafkaView(self._kafka, wiring.ports.clock)
         self._registrar: Registrar | None = None
         self._epoch_loop: EpochLoop | None = None
-        self._ticked = 0.0
 
     def run(self) -> RunResult:
         """Steps: 1 look, 2 Spark, 3 take over and roll forward, 4 dump until the end, 5 settle.
@@ -136,31 +103,25 @@ class Run:
             try:
                 if self._stop.is_set():
                     log.info("interrupted while Spark started: nothing was touched")
-                    return RunResult(self._exit_code(None, []), None, ())
+                    return RunResult(exit_code(None, self._signal, ()), None, ())
                 warm_workers(spark)
                 self._serve_metrics()
-                self._beat.beat()
-                sweep_boards(
-                    self._wiring.ports,
-                    self._map.storage.ledger_root,
-                    self._map.service,
-                    self._wiring.processes,
-                )
+                self._liveness.begin()
                 listeners: list[Listener] = [self._watcher, self._columns]
                 listeners += [self._follower] if self._follower else []
                 slots = session_slots(spark, self._map.limits.tasks_per_core)
-                dump = EpochLoop(
+                loop = EpochLoop(
                     self._wiring, self._view, self._owned_tables, Reporter(listeners), slots, self._order.once
                 )
-                self._epoch_loop = dump
-                self._start_registrar(dump)
-                with self._beating(dump):
-                    dump.start_tables()
-                self._judge.end_take_over()
+                self._epoch_loop = loop
+                self._start_registrar(loop)
+                with self._liveness.beside(loop.stuck_seconds, self._owned_tables.tables.values()):
+                    loop.start_tables()
+                self._ownership.end_take_over()
                 query = DumpQuery(
                     spark,
-                    dump,
-                    dump,
+                    loop,
+                    loop,
                     task_function(run_task, task_settings(self._map, self._settings)),
                     scratch,
                     trigger_seconds=self._map.trigger_seconds,
@@ -168,34 +129,13 @@ class Run:
                     stop_seconds=self._map.limits.stop_seconds,
                 )
                 query.start()
-                self._notifier.ready(f"dumping {counted(len(self._owned_tables.tables), 'table')}")
+                self._liveness.ready(f"dumping {counted(len(self._owned_tables.tables), 'table')}")
                 log.info("the query runs %.1f s after the start", time.monotonic() - self._began)
                 ended = query.run_until(self._stop, self._tick)
                 return self._end(ended)
             finally:
-                self._conditions.end()
-                self._beat.end()
+                self._liveness.end()
                 stop_session(spark)
-
-    @contextmanager
-    def _beating(self, dump: EpochLoop) -> Iterator[None]:
-        """Beat beside the first take-over, which may take long; not when it shows no progress."""
-        done = threading.Event()
-
-        def beat() -> None:
-            while not done.wait(BEAT_SECONDS):
-                if dump.stuck_seconds() <= STUCK_SECONDS:
-                    self._beat.beat()
-                    self._conditions.tell(list(self._owned_tables.tables.values()))
-                    self._notifier.extend_timeout(STUCK_SECONDS)
-
-        beating = threading.Thread(target=beat, name="beat", daemon=True)
-        beating.start()
-        try:
-            yield
-        finally:
-            done.set()
-            beating.join()
 
     def _started(self, started: Started) -> None:
         state = started.owned.state
@@ -216,14 +156,14 @@ class Run:
         self._catalogue.doubt(name)
         self._epoch_loop.refused_by_hive(name, error, partitions)
 
-    def _start_registrar(self, dump: EpochLoop) -> None:
+    def _start_registrar(self, loop: EpochLoop) -> None:
         if self._metastore is None:
             log.warning(
                 "the map names no Hive: files are published, partitions are kept as pending registrations in the ledgers"
             )
             return
         self._registrar = Registrar(
-            self._metastore, self._catalogue.ensure, dump.registered, self._refused_by_hive
+            self._metastore, self._catalogue.ensure, loop.registered, self._refused_by_hive
         )
         self._registrar.start()
 
@@ -248,37 +188,24 @@ class Run:
             log.info("metrics on http://%s:%d/metrics", self._map.metrics.host, port)
 
     def _tick(self) -> None:
-        """A few times a second, from the main loop: beat, tell systemd, look whether anything can still go on."""
+        """A few times a second, from the main loop; ends the run when no table can go on."""
         assert self._epoch_loop is not None
-        now = time.monotonic()
-        if now - self._ticked < BEAT_SECONDS:
-            return
-        self._ticked = now
-        stuck = self._epoch_loop.stuck_seconds()
-        if stuck > GIVE_UP_SECONDS:
-            log.critical("no progress for %.0f s in planning or publishing: ending this process", stuck)
-            os._exit(ExitCode.UNAVAILABLE)
-        if stuck > STUCK_SECONDS:
-            log.error("no progress for %.0f s in planning or publishing", stuck)
-            return
-        self._beat.beat()
-        self._notifier.watchdog()
-        tables = list(self._owned_tables.tables.values())
-        self._watcher.idle(tables)
-        self._conditions.tell(tables)
-        if tables and all(t.needs_a_person for t in tables):
-            log.error("no table can go on without a person")
-            self._stop.set()
+        tables = self._owned_tables.tables.values()
+        if self._liveness.tick(self._epoch_loop.stuck_seconds(), tables):
+            self._watcher.idle(list(tables))
+            if tables and all(t.needs_manual_action for t in tables):
+                log.error("no table can go on without manual intervention")
+                self._stop.set()
 
     def _end(self, ended: "Ended") -> RunResult:
-        """Pay what is owed to Hive, note in the ledgers what was paid."""
+        """Register what is pending in Hive, record in the ledgers what was registered."""
         assert self._epoch_loop is not None
-        self._notifier.stopping()
+        self._liveness.stopping()
         if ended.error is not None and not isinstance(ended.error, Kafka2HiveError):
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
             log.warning(
-                "epoch %d was abandoned: what of it is not committed is read again, those files are swept later",
+                "epoch %d was abandoned: what of it is not committed is read again, those orphans are deleted later",
                 ended.abandoned,
             )
         unregistered = self._settle_with_hive()
@@ -293,7 +220,7 @@ class Run:
         aside = tuple(
             (t.name, t.aside.error) for t in self._owned_tables.set_aside_tables() if t.aside is not None
         )
-        code = self._exit_code(ended.error, [error for _, error in aside])
+        code = exit_code(ended.error, self._signal, [error for _, error in aside])
         if code is ExitCode.DONE and unregistered is not None:
             code = unregistered.exit_code
         return RunResult(code, ended.error, aside, unregistered)
@@ -317,12 +244,3 @@ class Run:
             f" hold rows are not registered ({', '.join(tables)}); all rows are committed",
             "bring HiveServer2 back; the next run, or `kafka2hive recover`, registers them",
         )
-
-    def _exit_code(self, error: Exception | None, aside: list[Kafka2HiveError]) -> ExitCode:
-        if error is not None:
-            return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG
-        if self._signal is not None:
-            return ExitCode.INTERRUPTED if self._signal == signal.SIGINT else ExitCode.TERMINATED
-        if any(isinstance(error, ManualActionRequired) for error in aside):
-            return ExitCode.STOP
-        return ExitCode.SET_ASIDE if aside else ExitCode.DONE

@@ -47,7 +47,7 @@ class ConditionTeller:
                 return tried
             self._retrying.pop(table.name, None)
             return Serving()
-        if aside.needs_a_person:
+        if aside.needs_manual_action:
             return Stopped(Trouble.of(aside.error))
         retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
         self._retrying[table.name] = retrying

@@ -50,7 +50,7 @@ class Registrar:
     ) -> None:
         self._metastore = metastore
         self._ensure = ensure
-        self._paid = registered
+        self._registered = registered
         self._refused = refused
         self._unregistered: set[HivePartition] = set()
         self._checked: frozenset[HivePartition] = frozenset()
@@ -150,7 +150,7 @@ class Registrar:
                 frozenset({partition}),
             )
         if result.registered:
-            self._paid(frozenset(result.registered))
+            self._registered(frozenset(result.registered))
         return unregistered - frozenset(result.registered)
 
     def _ensured(self, table: str) -> Ensured:

@@ -34,7 +34,7 @@ class SetAside:
     times: int
 
     @property
-    def needs_a_person(self) -> bool:
+    def needs_manual_action(self) -> bool:
         return isinstance(self.error, ManualActionRequired)
 
 
@@ -52,7 +52,7 @@ class Table:
     Hive does not register. `warnings`: what `status` shows of the table as long as it holds, by who found it; whoever
     sets an entry replaces it when it holds no more.
     `lag_known`: `lag_records` was counted at least once.
-    `witnessed`: the consumer group was compared with the ledger.
+    `group_compared`: the consumer group was compared with the ledger.
     """
 
     rule: TableRule
@@ -72,7 +72,7 @@ class Table:
     lag_records: int = 0
     lag_known: bool = False
     shown: Snapshot | None = None
-    witnessed: bool = False
+    group_compared: bool = False
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,10 +121,10 @@ class Table:
         return self.aside is not None and now < self.aside.until
 
     @property
-    def needs_a_person(self) -> bool:
+    def needs_manual_action(self) -> bool:
         """Set aside by a ManualActionRequired. Any thread may ask: `aside` is read once."""
         aside = self.aside
-        return aside is not None and aside.needs_a_person
+        return aside is not None and aside.needs_manual_action
 
     def serves(self, now: float) -> bool:
         """Ready to be planned."""

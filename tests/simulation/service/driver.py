@@ -243,7 +243,7 @@ class Process:
             if self.order.once:
                 return self._drained()
             self._register()
-            if all(t.needs_a_person for t in tables):
+            if all(t.needs_manual_action for t in tables):
                 return self._exit_code()
             self.clock.sleep(1.0 + self.world.below(20))
 
