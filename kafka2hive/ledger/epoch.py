@@ -7,19 +7,25 @@ from kafka2hive.ledger.finalise import finalise
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.promote import MoveCounts, promote
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.ledger.snapshot.change import Change
+from kafka2hive.ledger.snapshot.draft import draft
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A owned ledger whose state is final, and how its files came there."""
+    """An owned ledger whose state is final, and how its files came there."""
 
     owned: OwnedLedger
     moves: MoveCounts
 
 
-def publish_epoch(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> Published:
-    """C1, C2: commit. Then roll forward. Raises Fenced, ManualActionRequired, AmbiguousOutcome, TableError."""
+def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Published:
+    """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` None: as the state says.
+
+    Raises OffsetsDoNotJoin, AccountingMismatch (bugs: nothing was written), Fenced, ManualActionRequired,
+    AmbiguousOutcome, TableError.
+    """
+    snapshot = draft(owned, service or owned.state.service, ports.clock.now(), change)
     return roll_forward(ports, commit(ports, owned, snapshot))
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.commit import commit
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join
@@ -32,8 +33,8 @@ def resting(config: Path, topic: str) -> tuple[Wiring, OwnedLedger]:
     init(wiring.ports, paths, wiring.map.service, table.location)
     owner = f"bench-1-{uuid.uuid4().hex}"
     owned = start(wiring.ports, StartOrder(paths, lambda: None, lambda: owner, table.location)).owned
-    change = Change(first=(Position(TopicPartition(topic, 0), 0, 0),), location=table.location)
-    return wiring, publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, _NOW, change)).owned
+    change = FirstPositions(positions=(Position(TopicPartition(topic, 0), 0, 0),), location=table.location)
+    return wiring, publish(wiring.ports, owned, change).owned
 
 
 def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int) -> None:
@@ -66,5 +67,5 @@ def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int
         for _ in pool.map(lambda file: write(file.staged, _CONTENT), staged):
             pass  # raises what a writer raised
     account = RangeAccounting(0, ranges[0], OffsetAccounting(read=files, written=files, bytes=300 * files))
-    change = Change(files=tuple(staged), accounts=(account,))
+    change = DataEpoch(files=tuple(staged), accounts=(account,))
     commit(wiring.ports, owned, draft(owned, wiring.map.service, _NOW, change))

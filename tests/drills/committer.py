@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
@@ -139,20 +139,19 @@ class Committer:
 
     def _epoch(self, owned: OwnedLedger) -> OwnedLedger:
         self._keep_beating()
-        change = (
+        change: Change = (
             self._epoch_loop(owned)
             if owned.state.positions
-            else Change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
+            else FirstPositions(positions=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         )
-        snapshot = draft(owned, SERVICE, self._ports.clock.now(), change)
-        done = publish_epoch(self._ports, owned, snapshot).owned
-        if snapshot.epoch % TIDY_EPOCHS == 0:
+        done = publish(self._ports, owned, change).owned
+        if done.state.epoch % TIDY_EPOCHS == 0:
             sweep_own_directory(self._ports, done)
             sweep_staging(self._ports, done, staging_directory(self._order.location))
             purge(self._ports, done, KEEP)
         return done
 
-    def _epoch_loop(self, owned: OwnedLedger) -> Change:
+    def _epoch_loop(self, owned: OwnedLedger) -> DataEpoch:
         """One task for each topic partition, side by side."""
         ranges = [
             OffsetRange(p.topic_partition, p.end, p.end + self._chance.randint(1, MOST_RECORDS))
@@ -162,7 +161,7 @@ class Committer:
         if owned.next_epoch % TWIN_EPOCHS == 0:
             tasks.append(tasks[0])
         staged = self._ports.concurrency.map(lambda task: self._attempts(owned, *task), tasks)
-        return Change(
+        return DataEpoch(
             files=tuple(file for files in staged[: len(ranges)] for file in files),
             accounts=tuple(
                 RangeAccounting(task, r, OffsetAccounting(read=len(r), written=len(r)))

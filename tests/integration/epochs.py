@@ -4,11 +4,11 @@ from pathlib import Path
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
@@ -37,8 +37,8 @@ def begin(wiring: Wiring, table: str) -> None:
     first = tuple(
         Position(tp, earliest[tp].offset, earliest[tp].offset, cluster.topics[tp.topic].id) for tp in wanted
     )
-    change = Change(first=first, location=rule.location, cluster_id=cluster.cluster_id)
-    publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, "2013-01-01T00:00:00Z", change))
+    change = FirstPositions(positions=first, location=rule.location, cluster_id=cluster.cluster_id)
+    publish(wiring.ports, owned, change)
 
 
 def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> None:
@@ -71,9 +71,9 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
         (manifest,) = run_task(TaskPlan(index, (task,)), settings)
         assert manifest.failure is None, manifest.failure
         manifests.append(manifest)
-    change = Change(
+    change = DataEpoch(
         files=tuple(f for m in manifests for f in m.files),
         accounts=tuple(a for m in manifests for a in m.accounts),
         leader_epochs={tp: epoch for m in manifests for tp, epoch in m.leader_epochs},
     )
-    publish_epoch(wiring.ports, owned, draft(owned, wiring.map.service, "2013-01-01T00:00:10Z", change))
+    publish(wiring.ports, owned, change)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
@@ -98,5 +97,4 @@ def run_one_epoch_with_every_task_twice(
     outcome = judge_manifests(
         name, ranges, [second], 0.1, frozenset(state.unregistered), state.cluster_id, table.location
     )
-    snapshot = draft(owned, service_map.service, wiring.ports.clock.now(), outcome.change)
-    publish_epoch(wiring.ports, owned, snapshot)
+    publish(wiring.ports, owned, outcome.change)

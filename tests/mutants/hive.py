@@ -47,7 +47,7 @@ HIVE = (
         "kafka2hive.service.run.compare.gate",
         (
             (
-                "        if any(f.hive_partition.table == self._dead_letters for f in change.files):",
+                "        if any(f.hive_partition.table == self._dead_letters for f in files):",
                 "        if False:",
             ),
         ),
@@ -128,13 +128,13 @@ HIVE = (
     TextMutant(
         "a registration that was given up is owed again",
         "kafka2hive.ledger.snapshot.draft",
-        ((" - {\n        f.partition for f in forgotten\n    }", ""),),
+        ((" - {\n        f.partition for f in changed.forgotten\n    }", ""),),
         LINES_TESTS,
     ),
     TextMutant(
         "a registration that was given up is forgotten by the next snapshot",
         "kafka2hive.ledger.snapshot.draft",
-        (("forgotten = state.forgotten + change.forgotten", "forgotten = change.forgotten"),),
+        (("forgotten=state.forgotten + change.forgotten", "forgotten=change.forgotten"),),
         LINES_TESTS,
     ),
     TextMutant(

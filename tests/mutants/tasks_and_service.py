@@ -516,8 +516,9 @@ TEXT_MUTANTS = (
         RECOVER,
         (
             (
-                "        publish(change)\n",
-                "        publish(replace(change, registered=frozenset(owned.state.unregistered)))\n",
+                "        owned = publish(wiring.ports, owned, repair).owned\n",
+                "        repair = replace(repair, registered=frozenset(owned.state.unregistered))\n"
+                "        owned = publish(wiring.ports, owned, repair).owned\n",
             ),
         ),
         REGISTRATIONS,

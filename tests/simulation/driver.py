@@ -99,12 +99,10 @@ class Driver:
         change = self._plan()
         if self.world.below(4) == 0:
             self._hygiene()
-        snapshot = self.code.draft.draft(self.owned, SERVICE, self.clock.now(), change)
-        published = self.code.epoch.publish_epoch(self.ports, self.owned, snapshot)
-        self.owned = published.owned
+        self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
         self.unregistered = self.code.register.register(
-            self.metastore, snapshot.unregistered
+            self.metastore, self.owned.state.unregistered
         ).open_registrations
 
     def _check_visible(self) -> None:
@@ -114,12 +112,12 @@ class Driver:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
 
     def _plan(self) -> Any:
-        change = self.code.draft.Change
+        draft = self.code.draft
         positions = {p.topic_partition: p.end for p in self.owned.state.positions}
         if not positions:
-            return change(first=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
+            return draft.FirstPositions(positions=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         if self.unregistered and self.world.below(3) == 0:
-            return change(registered=self._registered())
+            return draft.RegistrationUpdate(registered=self._registered())
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
             if end := self.world.below(5):
@@ -132,7 +130,7 @@ class Driver:
         accounts = tuple(
             RangeAccounting(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
         )
-        return change(files=tuple(files), accounts=accounts, registered=self._registered())
+        return draft.DataEpoch(files=tuple(files), accounts=accounts, registered=self._registered())
 
     def _registered(self) -> frozenset[HivePartition]:
         """What Hive has confirmed since the newest snapshot."""

@@ -8,10 +8,13 @@ driver's memory, budget); one that was seen is not entered again. At the end of 
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.snapshot.codec import decode, encode
+from kafka2hive.model.layout import FIRST_GENERATION, SnapshotState, join, snapshot_name
+from kafka2hive.model.offsets import Position
 from kafka2hive.storage.port import OutcomeUnknown, StorageError, Unavailable
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import REAL, Production
@@ -22,6 +25,7 @@ from tests.simulation.oracle import judge, prepare
 from tests.simulation.places import LEDGER, LOCATION, SERVICE
 from tests.simulation.schedule import without_logs
 from tests.simulation.small_driver import Answer, Call, Memory, SmallDriver
+from tests.simulation.topic import TOPIC_PARTITIONS
 from tests.simulation.watch import Violation, WatchedNameNode
 from tests.simulation.world import Request, World
 
@@ -168,6 +172,7 @@ class Explorer:
         prepare(world)
         quiet = Ports(SimulatedFileSystem(world), AnyOrder(world.below), SimulatedClock(), world.uuid)
         self.code.init.init(quiet, LEDGER, SERVICE, LOCATION)
+        _begin(tree)
         return State(tree, (), tuple(driver.first for driver in self.drivers), Budget(faults))
 
     def take(self, state: State, choice: Choice) -> State:
@@ -226,6 +231,15 @@ def execute(tree: Tree, call: Call) -> Answer:
                 return Answer(getattr(tree, call.operation)(call.path))
     except StorageError as refused:
         return Answer(error=type(refused))
+
+
+def _begin(tree: Tree) -> None:
+    """The ledger's first snapshot has the first position, so that every epoch of a driver is one of data."""
+    path = join(LEDGER.table_directory, FIRST_GENERATION, snapshot_name(0, SnapshotState.FINAL))
+    positions = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
+    node = tree.node(path)
+    assert isinstance(node, FileNode)
+    node.content = encode(replace(decode(node.content), positions=positions))
 
 
 def _arrive(tree: Tree, request: Request) -> None:

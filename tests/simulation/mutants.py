@@ -361,12 +361,15 @@ MUTANTS = (
     _mutant(
         "unregistered not carried",
         DRAFT,
-        ("(frozenset(state.unregistered) - registered | touched(change.files)) -", "touched(change.files) -"),
+        (
+            "(frozenset(state.unregistered) - registered | touched(changed.files)) -",
+            "touched(changed.files) -",
+        ),
     ),
     _mutant(
         "own partitions not in the unregistered",
         DRAFT,
-        (" - registered | touched(change.files)) -", " - registered) -"),
+        (" - registered | touched(changed.files)) -", " - registered) -"),
     ),
     _mutant(
         "unregistered forgotten when Hive fails",
@@ -581,8 +584,8 @@ MUTANTS = (
         "what an epoch leaves unregistered is not registered",
         OWNED_TABLES,
         (
-            "        self._enqueue(table.open_registrations)\n        if snapshot.epoch",
-            "        if snapshot.epoch",
+            "        self._enqueue(table.open_registrations)\n        if published.owned.state.epoch",
+            "        if published.owned.state.epoch",
         ),
     ),
     _of_service(
@@ -716,7 +719,7 @@ MUTANTS = (
     _of_damage(
         "accepted losses are not carried",
         DRAFT,
-        ("losses=state.losses + change.losses,", "losses=change.losses,"),
+        ("losses=state.losses + change.losses", "losses=change.losses"),
     ),
     _of_damage(
         "accepted gaps are not encoded", CODEC, ("        for g in snapshot.gaps\n", "        for g in ()\n")
@@ -739,19 +742,23 @@ MUTANTS = (
     _of_damage(
         "a repair is rolled forward and not recorded",
         RECOVER,
-        ("    if change.losses or change.gaps or change.first:\n", "    if change.gaps or change.first:\n"),
+        (
+            "    if repair.losses or repair.gaps or repair.positions:\n",
+            "    if repair.gaps or repair.positions:\n",
+        ),
     ),
     _of_damage(
         "a file dumped again is not committed",
         REPAIR,
-        ("            else Change(again, losses=losses)\n", "            else Change((), losses=losses)\n"),
+        ("Repair(files=again, losses=losses)", "Repair(losses=losses)"),
     ),
     _of_damage(
         "a repair drops what is unregistered",
         RECOVER,
         (
-            "        publish(change)\n",
-            "        publish(replace(change, registered=frozenset(owned.state.unregistered)))\n",
+            "        owned = publish(wiring.ports, owned, repair).owned\n",
+            "        repair = replace(repair, registered=frozenset(owned.state.unregistered))\n"
+            "        owned = publish(wiring.ports, owned, repair).owned\n",
         ),
     ),
     _of_damage(

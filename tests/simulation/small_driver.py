@@ -14,12 +14,12 @@ from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.storage.port import FileStatus, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
 from tests.simulation.driver import KEEP
-from tests.simulation.places import LEDGER, LOCATION, SERVICE
+from tests.simulation.places import LEDGER, LOCATION
 from tests.simulation.tasks import Share, describe
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of, records_by_place
 from tests.simulation.watch import Violation
@@ -131,27 +131,20 @@ class _Attempt:
         try:
             owned = code.start.start(self._ports, order).owned
             for _ in range(self._epochs):
-                snapshot = code.draft.draft(owned, SERVICE, self._ports.clock.now(), self._change(owned))
-                owned = code.epoch.publish_epoch(self._ports, owned, snapshot).owned
+                owned = code.epoch.publish(self._ports, owned, self._data_epoch(owned)).owned
         except TakeOverLost as lost:
             if any(name in lost.message for name in owners.made):
                 raise Violation(f"driver {self._number} lost against itself: {lost}") from lost
         except (Fenced, AmbiguousOutcome, TableError):
             return
 
-    def _change(self, owned: Any) -> Any:
-        first: tuple[Position, ...] = ()
-        at = 0
-        if not owned.state.positions:
-            first = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
-        else:
-            at = owned.state.positions[0].end
+    def _data_epoch(self, owned: Any) -> Any:
+        at = owned.state.positions[0].end
         ranges = (OffsetRange(TOPIC_PARTITIONS[0], at, at + OFFSETS_PER_EPOCH),)
         share = Share(0, owned.state.ledger_id, owned.generation.number, owned.next_epoch, ranges)
-        return self._code.draft.Change(
+        return self._code.draft.DataEpoch(
             files=tuple(self._stage(share)),
             accounts=(RangeAccounting(0, ranges[0], account_of(ranges[0])),),
-            first=first,
         )
 
     def _stage(self, share: Share) -> Iterator[DataFile]:

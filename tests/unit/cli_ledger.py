@@ -12,10 +12,11 @@ from typer.testing import CliRunner, Result
 from kafka2hive.cli.main import app
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.commit import commit
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join
@@ -85,8 +86,8 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     init(wiring.ports, paths, wiring.map.service, location)
     owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
     first = Position(TopicPartition("flights", 0), 5, 5)
-    change = Change(first=(first,), location=location)
-    owned = publish_epoch(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:00Z", change)).owned
+    change = FirstPositions(positions=(first,), location=location)
+    owned = publish(wiring.ports, owned, change).owned
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
         DataFileName("dt=2013-01-01", 0, owned.state.ledger_id[:8], 1, 2, f"{number:032x}", "parquet")
@@ -111,8 +112,8 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     for file in files:
         write_file(wiring.ports.files, file.staged, CONTENT)
     account = RangeAccounting(0, ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
-    change = Change(files=files, accounts=(account,), newest_ms=1_356_998_400_000)
-    commit(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:10Z", change))
+    epoch = DataEpoch(files=files, accounts=(account,), newest_ms=1_356_998_400_000)
+    commit(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:10Z", epoch))
     return Service(path, wiring, files)
 
 

@@ -1,9 +1,9 @@
 """More epochs of the small service of tests.unit.cli_ledger: one visible file each, on days that a test names."""
 
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
@@ -45,14 +45,12 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
     return DataFile(FileKind.DATA, staged, final, partition, len(CONTENT), READ, "crc32:00000000", 0, ranges)
 
 
-def change_of(file: DataFile) -> Change:
+def change_of(file: DataFile) -> DataEpoch:
     """What an epoch with this one file does."""
     account = RangeAccounting(0, file.ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
-    return Change(files=(file,), accounts=(account,))
+    return DataEpoch(files=(file,), accounts=(account,))
 
 
 def epoch(wiring: Wiring, owned: OwnedLedger, day: str) -> OwnedLedger:
     """One epoch, from staging to final."""
-    change = change_of(stage(wiring, owned, day))
-    snapshot = draft(owned, wiring.map.service, wiring.ports.clock.now(), change)
-    return publish_epoch(wiring.ports, owned, snapshot).owned
+    return publish(wiring.ports, owned, change_of(stage(wiring, owned, day))).owned

@@ -9,14 +9,14 @@ import pytest
 
 from kafka2hive.ledger.audit.audit import audit_history
 from kafka2hive.ledger.cleanup import purge
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
@@ -71,9 +71,8 @@ def began(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
 
 
 def epochs(ports: Ports, owned: OwnedLedger, count: int) -> OwnedLedger:
-    for number in range(count):
-        snapshot = draft(owned, "demo", f"2013-01-01T00:00:{number:02d}Z", Change())
-        owned = publish_epoch(ports, owned, snapshot).owned
+    for _ in range(count):
+        owned = publish(ports, owned, RegistrationUpdate()).owned
     return owned
 
 

@@ -9,7 +9,8 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import Change
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition

@@ -10,8 +10,9 @@ from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Fenced, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
@@ -33,7 +34,7 @@ def owned(service: Service) -> OwnedLedger:
 
 
 def snapshot_of(owned: OwnedLedger, written_at: str = "2013-01-01T00:00:00Z") -> Snapshot:
-    return draft(owned, "demo", written_at, Change())
+    return draft(owned, "demo", written_at, RegistrationUpdate())
 
 
 class Unclear(LocalFileSystem):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
@@ -51,8 +51,8 @@ def dumped(tmp_path: Path) -> Dumped:
     paths, location = wiring.paths(TABLE), wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
     owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
-    first = Change(first=(Position(TopicPartition("flights", 0), 0, 0),), location=location)
-    owned = publish_epoch(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:00Z", first)).owned
+    first = FirstPositions(positions=(Position(TopicPartition("flights", 0), 0, 0),), location=location)
+    owned = publish(wiring.ports, owned, first).owned
     columns = (("carrier", "string"), ("flight", "bigint"), ("time_hour", "timestamp"))
     table = replace(table_settings(TABLE, "json", columns), location=location)
     settings = replace(
@@ -75,8 +75,7 @@ def dumped(tmp_path: Path) -> Dumped:
         with Watchdog(30.0) as watchdog:
             (manifest,) = Task(TaskPlan(0, (task,)), settings, wiring.ports.files, consumer, watchdog).run()
         outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location)
-        snapshot = draft(owned, "demo", "2013-01-01T00:00:10Z", outcome.change)
-        owned = publish_epoch(wiring.ports, owned, snapshot).owned
+        owned = publish(wiring.ports, owned, outcome.change).owned
         letters += [local(f.final) for f in outcome.change.files if f.kind is FileKind.DEAD_LETTER]
     return Dumped(path, tuple(letters))
 

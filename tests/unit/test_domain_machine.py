@@ -14,8 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kafka2hive.config.values import Flush, Limits
 from kafka2hive.ledger.audit.audit import audit_history
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions, Repair
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.ledger.snapshot.draft import Change, OffsetsDoNotJoin, draft
+from kafka2hive.ledger.snapshot.draft import OffsetsDoNotJoin, draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import (
     DataFileName,
@@ -70,7 +71,7 @@ class Ledger(RuleBasedStateMachine):
         topic_partition = TopicPartition(topic, number)
         self.log_end[topic_partition] = end
         first = (Position(topic_partition, 0, 0, f"id-{topic}"),)
-        self._commit(Change(first=first, registered=self.registered))
+        self._commit(FirstPositions(positions=first, registered=self.registered))
         self.next_offset[topic_partition] = 0
 
     @precondition(lambda self: self.log_end)
@@ -116,7 +117,7 @@ class Ledger(RuleBasedStateMachine):
             OffsetRange(topic_partition, start, earliest), "aged out", WHEN, self.owned.next_epoch
         )
         moved = Position(topic_partition, earliest, earliest, f"id-{topic_partition.topic}")
-        self._commit(Change(first=(moved,), gaps=(gap,), registered=self.registered))
+        self._commit(FirstPositions(positions=(moved,), gaps=(gap,), registered=self.registered))
         self.next_offset[topic_partition] = earliest
 
     @precondition(lambda self: self.files)
@@ -126,7 +127,7 @@ class Ledger(RuleBasedStateMachine):
         rows = self.files.pop(path)
         self.lost_rows += rows
         loss = AcceptedLoss(path, "accept-loss", rows, WHEN, self.owned.next_epoch)
-        self._commit(Change(losses=(loss,), registered=self.registered))
+        self._commit(Repair(losses=(loss,), registered=self.registered))
 
     @precondition(lambda self: self.next_offset)
     @rule(data=st.data(), wrong=st.sampled_from([-1, 1, 7]))
@@ -139,7 +140,7 @@ class Ledger(RuleBasedStateMachine):
             0, OffsetRange(topic_partition, start, start + 1), OffsetAccounting(read=1, written=1)
         )
         try:
-            draft(self.owned, "flights", WHEN, Change(accounts=(account,)))
+            draft(self.owned, "flights", WHEN, DataEpoch(files=(), accounts=(account,)))
         except OffsetsDoNotJoin:
             return
         raise AssertionError("a hole or an overlap was drafted")
@@ -153,7 +154,7 @@ class Ledger(RuleBasedStateMachine):
         wrong = replace(right, **{which: getattr(right, which) + 1})
         account = RangeAccounting(0, OffsetRange(topic_partition, start, start + 3), wrong)
         try:
-            draft(self.owned, "flights", WHEN, Change(accounts=(account,)))
+            draft(self.owned, "flights", WHEN, DataEpoch(files=(), accounts=(account,)))
         except AccountingMismatch:
             return
         raise AssertionError("an account that does not add up was drafted")
@@ -199,7 +200,8 @@ class Ledger(RuleBasedStateMachine):
 
     def debts_after(self, change: Change) -> set[HivePartition]:
         left = set(self.owned.state.unregistered) - change.registered
-        return left | {file.hive_partition for file in change.files}
+        files = change.files if isinstance(change, DataEpoch) else ()
+        return left | {file.hive_partition for file in files}
 
     def _check_plan(self, waiting: tuple[OffsetRange, ...], planned: list[OffsetRange]) -> None:
         """Of every topic partition a beginning of what waits, each offset once."""

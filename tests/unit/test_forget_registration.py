@@ -9,7 +9,8 @@ import pytest
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
@@ -69,7 +70,7 @@ def test_a_refused_registration_that_was_given_up_is_recorded_and_never_owed_aga
         look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation,
         replace(state(service), unregistered=(partition,)),
     )
-    assert draft(owned, "s", "now", Change()).unregistered == ()
+    assert draft(owned, "s", "now", RegistrationUpdate()).unregistered == ()
     again = recovered(service, refusing, Registration(partition.table, partition.path))
     assert again.exit_code == 0 and len(state(service).forgotten) == 1
 

@@ -1,7 +1,8 @@
 """What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, RegistrationUpdate
+from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -26,26 +27,26 @@ FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW, unregistered=(
 
 def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
     own, letters = compared("air.flights", "a int"), compared("air.letters", "b int")
-    second = following(FIRST, Change(compared=(letters, own)))
-    assert second.compared == following(second, Change()).compared == (own, letters)
+    second = following(FIRST, RegistrationUpdate(compared=(letters, own)))
+    assert second.compared == following(second, RegistrationUpdate()).compared == (own, letters)
     again = compared("air.flights", "a bigint")
-    assert following(second, Change(compared=(again,))).compared == (again, letters)
+    assert following(second, RegistrationUpdate(compared=(again,))).compared == (again, letters)
 
 
 def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
     given_up = ForgottenRegistration(REFUSED, "denied", "me", NOW, 2)
-    second = following(FIRST, Change(forgotten=(given_up,)))
+    second = following(FIRST, RegistrationUpdate(forgotten=(given_up,)))
     assert (second.unregistered, second.forgotten) == ((OTHER,), (given_up,))
     ranges = (OffsetRange(TopicPartition("t", 0), 0, 1),)
     again = DataFile(FileKind.DATA, "a", "b", REFUSED, 1, 1, "-", 0, ranges)
-    third = following(second, Change(files=(again,), registered=frozenset({OTHER})))
+    third = following(second, DataEpoch(files=(again,), accounts=(), registered=frozenset({OTHER})))
     assert (third.unregistered, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
 
 
 def test_a_debt_stays_until_it_is_said_to_be_registered() -> None:
-    second = following(FIRST, Change())
+    second = following(FIRST, RegistrationUpdate())
     assert (second.unregistered, second.registered) == (FIRST.unregistered, ())
     unknown = HivePartition("air.flights", "dt=3", "file:///w/dt=3")
-    third = following(second, Change(registered=frozenset({OTHER, unknown})))
+    third = following(second, RegistrationUpdate(registered=frozenset({OTHER, unknown})))
     assert (third.unregistered, third.registered) == ((REFUSED,), (OTHER,))
-    assert following(third, Change()).registered == ()
+    assert following(third, RegistrationUpdate()).registered == ()

@@ -10,13 +10,12 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.positions import FirstPositions, Logs
 from kafka2hive.kafka.views import ClusterView
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init as begin
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import owner_marker, staging_directory
@@ -142,7 +141,7 @@ def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path
     change = change_before_reading(
         FirstPositions((Position(FLIGHTS, 0, 0),)), {}, Logs(ClusterView("id", {}), {}, {}), table, "now"
     )
-    publish_epoch(wiring.ports, owned, draft(owned, "demo", "now", change))
+    publish(wiring.ports, owned, change)
     assert state(wiring).location == new and read_marker(wiring.ports.files, new) == owned.state.ledger_id
 
 

@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
@@ -104,7 +104,8 @@ class Service:
         self.watch = ColumnWatch(self.metrics)
 
     def epoch(self, rows: int, *empty: str) -> None:
-        outcome = Outcome(Change(), OffsetAccounting(), ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
+        change = DataEpoch(files=(), accounts=())
+        outcome = Outcome(change, OffsetAccounting(), ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
         report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 

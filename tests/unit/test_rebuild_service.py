@@ -12,13 +12,13 @@ import pytest
 
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
@@ -44,8 +44,7 @@ def go_on(service: Service, epochs: int) -> None:
     order = StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner), keep=KEEP)
     owned = start(wiring.ports, order).owned
     for _ in range(epochs):
-        snapshot = draft(owned, wiring.map.service, wiring.ports.clock.now(), Change())
-        owned = publish_epoch(wiring.ports, owned, snapshot).owned
+        owned = publish(wiring.ports, owned, RegistrationUpdate()).owned
 
 
 def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.views import ClusterView, TopicView
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.restored import refuse_older_ledger
+from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.ledger.snapshot.draft import Change, draft
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -334,8 +334,8 @@ def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(servi
     wiring = service.wiring
     owned = take(wiring)
     gap = AcceptedGap(OffsetRange(FLIGHTS, 8, 8), "log cut off", wiring.ports.clock.now(), owned.next_epoch)
-    change = Change(first=(Position(FLIGHTS, 8, 8),), gaps=(gap,))
-    publish_epoch(wiring.ports, owned, draft(owned, "demo", wiring.ports.clock.now(), change))
+    change = FirstPositions(positions=(Position(FLIGHTS, 8, 8),), gaps=(gap,))
+    publish(wiring.ports, owned, change)
     ask(wiring, Group(15))
 
 

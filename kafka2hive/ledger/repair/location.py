@@ -1,11 +1,11 @@
 """A table's location changes only on purpose: the ledger says where its files are staged, and a start sweeps only there."""
 
 from kafka2hive.ledger.cleanup import sweep_staging
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
@@ -42,9 +42,7 @@ def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLed
     old = owned.state.location
     claim_location(ports, location, owned.state)
     _refuse_left(ports, owned, staging_directory(old))
-    change = Change(location=location)
-    snapshot = draft(owned, owned.state.service, ports.clock.now(), change)
-    owned = publish_epoch(ports, owned, snapshot).owned
+    owned = publish(ports, owned, Repair(location=location)).owned
     sweep_staging(ports, owned, staging_directory(location))
     return owned
 

@@ -1,87 +1,45 @@
 """Drafting the next snapshot: pure. Offsets must join without hole or overlap (I3), accounts must add up."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import assert_never
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions, RegistrationUpdate, Repair
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
-from kafka2hive.model.snapshot import (
-    AcceptedGap,
-    AcceptedLoss,
-    ComparedTable,
-    ForgottenRegistration,
-    Snapshot,
-)
+from kafka2hive.model.snapshot import Snapshot
 
 
 class OffsetsDoNotJoin(ValueError):
     """A draft would leave a hole or read an offset twice: a bug, never committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one epoch does to a table's state.
-
-    `first` are positions (start == end) that join the table's; one that replaces another (records gone, log cut off,
-    topic made again) needs a gap of its topic partition in `gaps`: a person accepted it. `accounts` begin where the
-    table stands after those. `leader_epochs` are those of the last records read. `topic_ids`, by topic, are learned by the
-    positions that have none; one that is known is never changed by them.
-    `registered` are the pending registrations of the state that Hive has confirmed since it was written. `compared` replace what
-    the state
-    says of the same Hive tables. A partition of `forgotten` is a pending registration no more, nor will it be one again.
-    """
-
-    files: tuple[DataFile, ...] = ()
-    accounts: tuple[RangeAccounting, ...] = ()
-    first: tuple[Position, ...] = ()
-    gaps: tuple[AcceptedGap, ...] = ()
-    losses: tuple[AcceptedLoss, ...] = ()
-    leader_epochs: Mapping[TopicPartition, int] | None = None
-    topic_ids: Mapping[str, str] | None = None
-    registered: frozenset[HivePartition] = frozenset()
-    compared: tuple[ComparedTable, ...] = ()
-    forgotten: tuple[ForgottenRegistration, ...] = ()
-    cluster_id: str | None = None
-    location: str | None = None
-    start: str | None = None
-    newest_ms: int | None = None
-
-
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
-    """The snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountMismatch."""
+    """The snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch."""
     state = owned.state
-    forgotten = state.forgotten + change.forgotten
-    compared = {c.table: c for c in state.compared + change.compared}
     registered = change.registered.intersection(state.unregistered)
-    unregistered = (frozenset(state.unregistered) - registered | touched(change.files)) - {
-        f.partition for f in forgotten
-    }
-    return Snapshot(
-        ledger_id=state.ledger_id,
+    compared = {c.table: c for c in state.compared + change.compared}
+    unchanged = replace(
+        state,
         service=service,
-        table=state.table,
         generation=owned.generation.number,
         owner=owned.generation.owner or "init",
         epoch=owned.next_epoch,
         written_at=written_at,
         previous=checksum_of(state),
-        cluster_id=change.cluster_id or state.cluster_id,
-        location=change.location or state.location,
-        start=change.start or state.start,
-        newest_ms=max((ms for ms in (state.newest_ms, change.newest_ms) if ms is not None), default=None),
-        files=change.files,
-        positions=_advance(state, change),
-        accounts=change.accounts,
-        gaps=state.gaps + change.gaps,
-        losses=state.losses + change.losses,
-        unregistered=tuple(sorted(unregistered)),
+        files=(),
+        positions=tuple(replace(p, start=p.end) for p in state.positions),
+        accounts=(),
         registered=tuple(sorted(registered)),
         compared=tuple(compared[table] for table in sorted(compared)),
-        forgotten=forgotten,
     )
+    changed = _apply(unchanged, change)
+    unregistered = (frozenset(state.unregistered) - registered | touched(changed.files)) - {
+        f.partition for f in changed.forgotten
+    }
+    return replace(changed, unregistered=tuple(sorted(unregistered)))
 
 
 def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
@@ -89,10 +47,36 @@ def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
     return frozenset(f.hive_partition for f in files)
 
 
-def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
-    positions = {p.topic_partition: _go_on(p, change.topic_ids or {}) for p in state.positions}
+def _apply(state: Snapshot, change: Change) -> Snapshot:
+    match change:
+        case DataEpoch():
+            return replace(
+                state,
+                files=change.files,
+                accounts=change.accounts,
+                positions=_advanced(state, change),
+                newest_ms=max(
+                    (ms for ms in (state.newest_ms, change.newest_ms) if ms is not None), default=None
+                ),
+                cluster_id=change.cluster_id or state.cluster_id,
+                location=change.location or state.location,
+            )
+        case FirstPositions():
+            identified = replace(state, positions=_identified(state.positions, change.topic_ids))
+            return replace(_joined(identified, change), start=change.start or state.start)
+        case Repair():
+            return replace(_joined(state, change), files=change.files, losses=state.losses + change.losses)
+        case RegistrationUpdate():
+            return replace(state, forgotten=state.forgotten + change.forgotten)
+        case _:
+            assert_never(change)
+
+
+def _joined(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
+    """New positions join the table's; one that a gap explains replaces the known one."""
+    positions = {p.topic_partition: p for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
-    for first in change.first:
+    for first in change.positions:
         if first.start != first.end or (first.topic_partition in positions) > (
             first.topic_partition in explained
         ):
@@ -100,6 +84,17 @@ def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
                 f"{state.table}: {first.topic_partition} has a position, and no gap explains a new one"
             )
         positions[first.topic_partition] = first
+    return replace(
+        state,
+        positions=_sorted(positions),
+        gaps=state.gaps + change.gaps,
+        cluster_id=change.cluster_id or state.cluster_id,
+        location=change.location or state.location,
+    )
+
+
+def _advanced(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
+    positions = {p.topic_partition: p for p in state.positions}
     for account in change.accounts:
         account.check()
     for step in sorted(account.range for account in change.accounts):
@@ -108,13 +103,20 @@ def _advance(state: Snapshot, change: Change) -> tuple[Position, ...]:
             stands = "has no position" if position is None else f"stands at {position.end}"
             raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {stands}")
         positions[step.topic_partition] = replace(position, end=step.end)
-    for topic_partition, leader_epoch in (change.leader_epochs or {}).items():
+    for topic_partition, leader_epoch in change.leader_epochs.items():
         positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)
+    return _sorted(positions)
+
+
+def _identified(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:
+    """A topic's id is learned once."""
+    return tuple(
+        replace(p, topic_id=topic_ids.get(p.topic_partition.topic, UNKNOWN_ID))
+        if p.topic_id == UNKNOWN_ID
+        else p
+        for p in positions
+    )
+
+
+def _sorted(positions: Mapping[TopicPartition, Position]) -> tuple[Position, ...]:
     return tuple(sorted(positions.values(), key=lambda p: p.topic_partition))
-
-
-def _go_on(position: Position, topic_ids: Mapping[str, str]) -> Position:
-    topic_id = position.topic_id
-    if topic_id == UNKNOWN_ID:
-        topic_id = topic_ids.get(position.topic_partition.topic, UNKNOWN_ID)
-    return replace(position, start=position.end, topic_id=topic_id)

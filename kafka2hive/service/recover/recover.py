@@ -11,13 +11,13 @@ from functools import partial
 
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import (
@@ -281,12 +281,12 @@ def _recover_table(
     relocation = _relocation(wiring, view.state, order)
     if relocation:
         judge.check_marker(view, relocation.after)
-    change = Change()
+    repair = Repair()
 
     def prepare(owned: OwnedLedger) -> frozenset[str]:
-        nonlocal change
+        nonlocal repair
         wanted = repairs.wanted(owned, named)
-        change = repairs.change(owned, wanted, order.accept_gap)
+        repair = repairs.repair(owned, wanted, order.accept_gap)
         return wanted.finals
 
     started = start(
@@ -300,27 +300,22 @@ def _recover_table(
         ),
     )
     owned = started.owned
-
-    def publish(change: Change) -> None:
-        nonlocal owned
-        snapshot = draft(owned, owned.state.service, wiring.ports.clock.now(), change)
-        owned = publish_epoch(wiring.ports, owned, snapshot).owned
-
-    if change.losses or change.gaps or change.first:
-        publish(change)
+    if repair.losses or repair.gaps or repair.positions:
+        owned = publish(wiring.ports, owned, repair).owned
     owed = frozenset(owned.state.unregistered)
     payment = register(owed) if owed else Payment()
     registered = len(owed - payment.left)
     forgetting = forget(owned, payment, order.forget, wiring.ports.clock.now())
     if forgetting.payment.left != owed:
-        publish(Change(registered=owed - payment.left, forgotten=forgetting.recorded))
+        update = RegistrationUpdate(registered=owed - payment.left, forgotten=forgetting.recorded)
+        owned = publish(wiring.ports, owned, update).owned
     if relocation and owned.state.location != relocation.after:
         owned = accept_location(wiring.ports, owned, relocation.after)
-    return replace(_done(started, owned, registered, forgetting, change), relocated=relocation)
+    return replace(_done(started, owned, registered, forgetting, repair), relocated=relocation)
 
 
 def _done(
-    started: Started, owned: OwnedLedger, registered: int, forgetting: Forgetting, change: Change
+    started: Started, owned: OwnedLedger, registered: int, forgetting: Forgetting, repair: Repair
 ) -> RecoveredTable:
     return RecoveredTable(
         owned.paths.table,
@@ -332,8 +327,8 @@ def _done(
         swept=started.swept,
         registered=registered,
         unregistered=len(owned.state.unregistered),
-        repaired=tuple(loss.path for loss in change.losses),
-        gaps=change.gaps,
+        repaired=tuple(loss.path for loss in repair.losses),
+        gaps=repair.gaps,
         resumes_at=owned.state.positions,
         error=forgetting.error or forgetting.payment.refused,
         forgotten=tuple(f.partition for f in forgetting.recorded),

@@ -13,7 +13,7 @@ from kafka2hive.ledger.file_state import find
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.history import find_file
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
@@ -109,7 +109,7 @@ class Repairs:
                 files.append(file)
         return Wanted(tuple(files), tuple((f.final, remedies[f.final]) for f in files))
 
-    def change(self, owned: OwnedLedger, wanted: Wanted, gaps: Collection[GapAcceptance]) -> Change:
+    def repair(self, owned: OwnedLedger, wanted: Wanted, gaps: Collection[GapAcceptance]) -> Repair:
         """What the next snapshot records; nothing when nothing was asked. Raises ManualActionRequired, ServiceUnavailable."""
         now = self._wiring.ports.clock.now()
         remedies = dict(wanted.remedies)
@@ -119,17 +119,14 @@ class Repairs:
         again = tuple(
             new for f in wanted.files if remedies[f.final] == REFETCH for new in self._refetch(owned, f)
         )
-        return (
-            self._accept(owned, gaps, Change(files=again, losses=losses))
-            if gaps
-            else Change(again, losses=losses)
-        )
+        repair = Repair(files=again, losses=losses)
+        return self._accept(owned, gaps, repair) if gaps else repair
 
-    def _accept(self, owned: OwnedLedger, gaps: Collection[GapAcceptance], change: Change) -> Change:
-        """`change` with the gaps and new positions of the accepted topics that this table has read."""
+    def _accept(self, owned: OwnedLedger, gaps: Collection[GapAcceptance], repair: Repair) -> Repair:
+        """`repair` with the gaps and new positions of the accepted topics that this table has read."""
         topics = {gap.topic for gap in gaps} & {p.topic_partition.topic for p in owned.state.positions}
         if not topics:
-            return change
+            return repair
         kafka = self._kafka()
         cluster = kafka.cluster()
         wanted = [tp for t in topics if t in cluster.topics for tp in cluster.topics[t].topic_partitions()]
@@ -147,9 +144,9 @@ class Repairs:
             case FirstPositions(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), owned.next_epoch
                 recorded = tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in accepted)
-                return replace(change, first=positions, gaps=recorded, cluster_id=cluster.cluster_id)
+                return replace(repair, positions=positions, gaps=recorded, cluster_id=cluster.cluster_id)
             case Resume():
-                return change
+                return repair
             case _:
                 assert_never(decision)
 

@@ -7,7 +7,7 @@ from typing import assert_never
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.kafka.views import ClusterView, Watermark
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
@@ -17,7 +17,7 @@ from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
 
-Publish = Callable[[Table, Change], None]
+Publish = Callable[[Table, change.Change], None]
 
 
 def ranges_to_read(
@@ -76,14 +76,14 @@ def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) 
 
 def change_before_reading(
     decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
-) -> Change:
+) -> change.FirstPositions:
     """The change without files that commits first positions, accepted gaps, and learned topic ids."""
     assert table.owned is not None
     epoch = table.owned.next_epoch
     first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
     began = bool(table.owned.state.positions) or not first.positions
-    return Change(
-        first=first.positions,
+    return change.FirstPositions(
+        positions=first.positions,
         gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
         topic_ids=topic_ids,
         registered=table.registered,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka2hive.ledger.owned_ledger import list_own_directory
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
@@ -297,4 +297,4 @@ class EpochLoop:
 
     def _record_registrations(self, table: Table) -> None:
         if table.owned is not None and (table.registered or self._owned_tables.newly_compared(table)):
-            self._publish_change(table, Change(registered=table.registered))
+            self._publish_change(table, RegistrationUpdate(registered=table.registered))

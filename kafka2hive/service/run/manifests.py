@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
@@ -17,7 +17,7 @@ from kafka2hive.service.run.dead_letter_share import check_dead_letters
 class Outcome:
     """One table's epoch, ready to be committed. `columns`: which columns its records left empty."""
 
-    change: Change
+    change: DataEpoch
     total: OffsetAccounting
     columns: ColumnsSeen
 
@@ -51,7 +51,7 @@ def judge_manifests(
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
     check_dead_letters(table, planned, total, manifests, dead_letter_share)
-    change = Change(
+    change = DataEpoch(
         files=files,
         accounts=accounts,
         leader_epochs=_leader_epochs(manifests),

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
-from kafka2hive.ledger.epoch import publish_epoch
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.ledger.snapshot.draft import Change, draft
+from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
@@ -164,9 +164,8 @@ class OwnedTables:
         assert table.owned is not None
         self._refuse_what_hive_refuses(table, change)
         change = replace(change, compared=self._gate.agreed(table))
-        snapshot = draft(table.owned, self._wiring.map.service, self._wiring.ports.clock.now(), change)
         try:
-            published = publish_epoch(self._wiring.ports, table.owned, snapshot)
+            published = publish(self._wiring.ports, table.owned, change, self._wiring.map.service)
         except Kafka2HiveError:
             table.forget()
             raise
@@ -175,7 +174,7 @@ class OwnedTables:
         table.aside = None
         table.failures = 0
         self._enqueue(table.open_registrations)
-        if snapshot.epoch % TIDY_EPOCHS == 0:
+        if published.owned.state.epoch % TIDY_EPOCHS == 0:
             self._tidy(published.owned, table.location)
         return published.moves
 

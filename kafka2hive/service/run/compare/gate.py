@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Protocol, assert_never
 
-from kafka2hive.ledger.snapshot.draft import Change
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
@@ -87,7 +87,8 @@ class HiveGate:
     def check(self, table: Table, change: Change) -> None:
         """See Gate."""
         self._require(table, table.name, create=True)
-        if any(f.hive_partition.table == self._dead_letters for f in change.files):
+        files = change.files if isinstance(change, DataEpoch) else ()
+        if any(f.hive_partition.table == self._dead_letters for f in files):
             self._with_letters.add(table.name)
             self._require(table, self._dead_letters, create=True)
 

@@ -1,0 +1,76 @@
+"""What one epoch does to a table's state: one of four kinds. Pure values; draft.py applies them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ComparedTable, ForgottenRegistration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FromHive:
+    """What every change can record besides: answers of Hive since the newest snapshot.
+
+    `registered` are pending registrations that Hive has confirmed. `compared` replace what the state says of the same
+    Hive tables.
+    """
+
+    registered: frozenset[HivePartition] = frozenset()
+    compared: tuple[ComparedTable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataEpoch(_FromHive):
+    """Records read and written. `accounts` begin where the table stands; `leader_epochs` are those of the last records
+    read; `newest_ms` is the newest record timestamp. None: as the state says.
+    """
+
+    files: tuple[DataFile, ...]
+    accounts: tuple[RangeAccounting, ...]
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    newest_ms: int | None = None
+    cluster_id: str | None = None
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPositions(_FromHive):
+    """Where topic partitions begin, before anything of them is read.
+
+    `positions` (start == end) join the table's; one that replaces another needs a gap of its topic partition in `gaps`,
+    which an operator accepted. `topic_ids`, by topic, are learned by the positions that have none; a known one is never
+    changed. `start` is the policy that chose the table's first positions. None: as the state says.
+    """
+
+    positions: tuple[Position, ...]
+    gaps: tuple[AcceptedGap, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    cluster_id: str | None = None
+    location: str | None = None
+    start: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair(_FromHive):
+    """What an operator decided: `losses` given up, or refetched into `files`; `gaps` accepted, with the `positions` at
+    which their topic partitions resume (as in FirstPositions); another `location` for the files to come.
+    """
+
+    losses: tuple[AcceptedLoss, ...] = ()
+    files: tuple[DataFile, ...] = ()
+    gaps: tuple[AcceptedGap, ...] = ()
+    positions: tuple[Position, ...] = ()
+    cluster_id: str | None = None
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationUpdate(_FromHive):
+    """Nothing but Hive's answers. A partition of `forgotten` is no pending registration any more, nor ever again."""
+
+    forgotten: tuple[ForgottenRegistration, ...] = ()
+
+
+Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate
