@@ -1,4 +1,4 @@
-"""Options and texts that several commands share."""
+"""Options and help texts that several commands share."""
 
 from typing import Annotated
 
@@ -22,6 +22,12 @@ Log = Annotated[
         "--log-format", help="Standard error: text on a terminal and JSON otherwise, or always one."
     ),
 ]
+Tables = Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")]
+Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")]
+Takeover = Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")]
+
+PLACE = "TOPIC-PARTITION@OFFSET"
+PLACE_HELP = "For example flights-3@12345."
 
 
 def exit_codes(*codes: str) -> str:
@@ -29,18 +35,18 @@ def exit_codes(*codes: str) -> str:
     return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."
 
 
-OK = "0 done"
+DONE = "0 done"
 USAGE = "2 wrong command line"
-AWAY = "69 a service does not answer"
+UNAVAILABLE = "69 a service does not answer"
 BUG = "70 a bug"
 OWNED = "72 owned by a live run, nothing touched"
 FENCED = "73 another run took over"
-ASIDE = "75 done, but tables are set aside"
+SET_ASIDE = "75 done, but tables are set aside"
 RETRYING = "75 a table is set aside and tried again"
-ENDED_WATCH = "130 --watch was ended"
-STOP = "76 a person must decide"
-FOUND = "76 something is not as promised"
 REFUSED = "75 --online: a right or room is missing"
-WRONG_MAP_OR_WORLD = "78 the map is wrong, or does not fit what is there"
+STOP = "76 manual intervention required"
+FOUND = "76 something is not as promised"
 CONFIG = "78 the map is wrong"
-ENDED = "130/143 ended by SIGINT/SIGTERM after a clean epoch"
+CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit what is there"
+WATCH_ENDED = "130 --watch was ended"
+ENDED = "130/143 ended by SIGINT/SIGTERM after a finished epoch"

@@ -1,10 +1,12 @@
-"""What every command shares: load the map, set logging up, turn an error into its text and exit code."""
+"""What every command shares: load the map, set logging up, show a result, turn an error into its text and exit code."""
 
 import logging
 import os
 import sys
 from collections.abc import Callable
 
+from kafka2hive.cli.render.json.document import Document, dumped
+from kafka2hive.cli.screen import Screen, standard_output
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
@@ -26,8 +28,13 @@ def with_map(config: str, log_format: LogFormat, level: int, command: Callable[[
         return int(ExitCode.INTERRUPTED)
 
 
+def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
+    """A command's result on standard output: as text, or with `json` as one document."""
+    say(dumped(document()) if json else text(standard_output(color)))
+
+
 def say(text: str) -> None:
-    """A command's result, on standard output."""
+    """A line or a text on standard output."""
     print(text)  # noqa: T201 (this is the command line)
 
 

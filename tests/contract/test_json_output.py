@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render import json_output
-from kafka2hive.cli.render.json_output import Document
+from kafka2hive.cli.render.json.dead_letters import letters_document, list_document
+from kafka2hive.cli.render.json.document import Document, dumped
+from kafka2hive.cli.render.json.init import init_document
+from kafka2hive.cli.render.json.recover import recover_document
+from kafka2hive.cli.render.json.status import status_document
+from kafka2hive.cli.render.json.validate import map_document, online_document, problems_document
+from kafka2hive.cli.render.json.verify import verify_document
+from kafka2hive.cli.render.json.where import where_document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.ledger.audit.finding import Finding
@@ -208,23 +214,23 @@ def _online() -> OnlineResult:
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
-        "recover": json_output.recover_document("flights", False, _recovered()),
-        "recover-plan": json_output.recover_document("flights", True, _planned()),
-        "status": json_output.status_document("flights", _status()),
-        "validate": json_output.map_document(load_text(MAP, "flights.yaml", {})),
-        "validate-online": json_output.online_document(load_text(MAP, "flights.yaml", {}), _online()),
-        "validate-wrong": json_output.problems_document([problem]),
-        "verify": json_output.verify_document("flights", _verified()),
-        "where": json_output.where_document("flights", "flights-0@5", _where()),
-        "init": json_output.init_document("flights", _init()),
-        "dead-letters-list": json_output.dead_letters_document("flights", _dead_letters()),
-        "dead-letters-show": json_output.dead_letter_document("flights", _dead_letter()),
+        "recover": recover_document("flights", False, _recovered()),
+        "recover-plan": recover_document("flights", True, _planned()),
+        "status": status_document("flights", _status()),
+        "validate": map_document(load_text(MAP, "flights.yaml", {})),
+        "validate-online": online_document(load_text(MAP, "flights.yaml", {}), _online()),
+        "validate-wrong": problems_document([problem]),
+        "verify": verify_document("flights", _verified()),
+        "where": where_document("flights", "flights-0@5", _where()),
+        "init": init_document("flights", _init()),
+        "dead-letters-list": list_document("flights", _dead_letters()),
+        "dead-letters-show": letters_document("flights", _dead_letter()),
     }
 
 
 @pytest.mark.parametrize("name", sorted(_documents()))
 def test_the_document_is_the_frozen_one(name: str) -> None:
-    written = json.loads(json_output.text(_documents()[name]))
+    written = json.loads(dumped(_documents()[name]))
     assert written == json.loads((FROZEN / f"{name}.json").read_text())
 
 

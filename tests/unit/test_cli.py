@@ -1,5 +1,6 @@
 """What a person sees of the commands that need no cluster: exit codes, texts, nothing touched that must not be."""
 
+import ast
 import io
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli import commands
 from kafka2hive.cli.screen import Screen, render, screen_of
 from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 
@@ -147,9 +149,13 @@ def test_status_shows_pending_work_and_goes_on_without_kafka(tmp_path: Path) -> 
 @pytest.mark.parametrize("command", ["recover", "status", "validate", "init"])
 def test_commands_without_spark_load_neither_spark_nor_arrow_nor_a_client(command: str) -> None:
     heavy = ["pyspark", "pyarrow", "duckdb", "pandas", "numpy", "confluent_kafka", "hdfs_native", "pyhive"]
-    program = (
-        f"import sys, kafka2hive.cli.main, kafka2hive.cli.commands.{command}\n"
-        f"print([name for name in {heavy} if name in sys.modules])"
+    source = Path(commands.__file__).with_name(f"{command}.py").read_text()
+    imports = [
+        ast.unparse(n) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
+    assert any("kafka2hive.cli.render" in line for line in imports)
+    program = "\n".join(
+        ["import sys, kafka2hive.cli.main", *imports, f"print([n for n in {heavy} if n in sys.modules])"]
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, exit_codes
+from kafka2hive.cli.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
@@ -17,10 +17,12 @@ app = typer.Typer(
 Table = Annotated[
     str | None, typer.Option("--table", metavar="DB.TABLE", help="Only dead letters of this source table.")
 ]
-_CODES = exit_codes(options.OK, options.USAGE, options.AWAY, options.STOP, options.CONFIG)
+EXIT_CODES = options.exit_codes(
+    options.DONE, options.USAGE, options.UNAVAILABLE, options.STOP, options.CONFIG
+)
 
 
-@app.command("list", epilog=_CODES)
+@app.command("list", epilog=EXIT_CODES)
 def list_command(
     config: Map,
     table: Table = None,
@@ -30,30 +32,30 @@ def list_command(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Count dead letters by source table, topic and reason, each with one place to look at."""
-    from kafka2hive.cli.outcome import say, with_map
-    from kafka2hive.cli.render import json_output
+    from kafka2hive.cli.outcome import show as show_result
+    from kafka2hive.cli.outcome import with_map
     from kafka2hive.cli.render.dead_letters import render_list
-    from kafka2hive.cli.screen import standard_output
+    from kafka2hive.cli.render.json.dead_letters import list_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.dead_letters import list_dead_letters
     from kafka2hive.service.shared.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
         result = list_dead_letters(wire(service_map), table, limit)
-        if json:
-            say(json_output.text(json_output.dead_letters_document(service_map.service, result)))
-        else:
-            say(render_list(service_map.service, result, standard_output(color)))
+        name = service_map.service
+        show_result(
+            json, color, lambda: list_document(name, result), lambda screen: render_list(name, result, screen)
+        )
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
 
 
-@app.command(epilog=_CODES)
+@app.command(epilog=EXIT_CODES)
 def show(
     config: Map,
     place: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC-PARTITION@OFFSET]", help="For example flights-3@12345.")
+        str | None, typer.Argument(metavar=f"[{options.PLACE}]", help=options.PLACE_HELP)
     ] = None,
     table: Table = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many records.")] = 1,
@@ -62,27 +64,28 @@ def show(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Print a dead letter with reason, key, value and headers; without a place the newest of --table."""
-    from kafka2hive.cli.commands.verify import parse_place
-    from kafka2hive.cli.outcome import say, with_map
-    from kafka2hive.cli.render import json_output
+    from kafka2hive.cli.arguments import parsed
+    from kafka2hive.cli.outcome import show as show_result
+    from kafka2hive.cli.outcome import with_map
     from kafka2hive.cli.render.dead_letters import render_letters
-    from kafka2hive.cli.screen import standard_output
+    from kafka2hive.cli.render.json.dead_letters import letters_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.dead_letters import show_dead_letters
     from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.service.where import Place
 
     if place is None and table is None:
-        raise typer.BadParameter(
-            "give TOPIC-PARTITION@OFFSET or --table", param_hint="TOPIC-PARTITION@OFFSET"
-        )
-    wanted = parse_place(place) if place is not None else None
+        raise typer.BadParameter(f"give {options.PLACE} or --table", param_hint=options.PLACE)
+    asked = parsed(Place.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
-        result = show_dead_letters(wire(service_map), wanted, table, limit)
-        if json:
-            say(json_output.text(json_output.dead_letter_document(service_map.service, result)))
-        else:
-            say(render_letters(result, standard_output(color)))
+        result = show_dead_letters(wire(service_map), asked, table, limit)
+        show_result(
+            json,
+            color,
+            lambda: letters_document(service_map.service, result),
+            lambda screen: render_letters(result, screen),
+        )
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

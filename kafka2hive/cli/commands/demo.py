@@ -2,27 +2,54 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from kafka2hive.cli.outcome import tell_error
-from kafka2hive.demo.console import Console
-from kafka2hive.demo.play import play
-from kafka2hive.demo.stage import stage
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+import typer
+
+from kafka2hive.cli.options import exit_codes
+
+EXIT_CODES = exit_codes(
+    "0 every flight is in Hive exactly once",
+    "1 not so",
+    "69 Java, flights or a service is missing",
+    "130/143 ended by a signal",
+)
 
 
-def demo_command(directory: Path | None, keep: bool, flights: int | None, kafka_jars: Path | None) -> int:
-    """Play the demo: 0 when every flight is in Hive exactly once, 1 when not."""
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the directory with data and logs behind.")
+    ] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--directory", help="Where to work (default: a temporary directory).")
+    ] = None,
+    flights: Annotated[
+        int | None,
+        typer.Option("--flights", min=1000, help="How many flights to dump (default: all 336,776)."),
+    ] = None,
+    kafka_jars: Annotated[
+        Path | None,
+        typer.Option("--kafka-jars", help="Directory of Kafka's jars: a real broker instead of the mock."),
+    ] = None,
+) -> None:
+    """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""
+    from kafka2hive.cli.outcome import tell_error
+    from kafka2hive.demo.console import Console
+    from kafka2hive.demo.play import play
+    from kafka2hive.demo.stage import stage
+    from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+    from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+
     console = Console(sys.stdout)
     try:
         with stage(directory, keep, console) as place:
             exact = play(place, console, flights, kafka_jars)
     except Kafka2HiveError as error:
         tell_error(error)
-        return int(error.exit_code)
+        raise typer.Exit(int(error.exit_code)) from error
     except (MetastoreRefused, MetastoreUnavailable) as error:
         tell_error(ServiceUnavailable("demo.hive", f"Hive does not answer the demo's query: {error}"))
-        return int(ExitCode.UNAVAILABLE)
-    except KeyboardInterrupt:
-        return int(ExitCode.INTERRUPTED)
-    return 0 if exact else 1
+        raise typer.Exit(int(ExitCode.UNAVAILABLE)) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(int(ExitCode.INTERRUPTED)) from error
+    raise typer.Exit(0 if exact else 1)

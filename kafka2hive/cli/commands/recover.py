@@ -1,48 +1,106 @@
 """`kafka2hive recover`."""
 
-from collections.abc import Iterable
+from typing import Annotated
 
 import typer
 
-from kafka2hive.cli.outcome import audit_level, say, with_map
-from kafka2hive.cli.render import json_output
-from kafka2hive.cli.screen import standard_output
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.model.errors import ConfigError
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Tables, Takeover
 from kafka2hive.observe.log import LogFormat
-from kafka2hive.service.recover.recover import RecoverOrder
-from kafka2hive.service.recover.recovering import recover_service
-from kafka2hive.service.shared.wiring import wire
+
+EXIT_CODES = options.exit_codes(
+    options.DONE,
+    options.USAGE,
+    options.UNAVAILABLE,
+    options.BUG,
+    options.OWNED,
+    options.FENCED,
+    options.SET_ASIDE,
+    options.STOP,
+    options.CONFIG,
+)
 
 
-def parse_gaps(texts: Iterable[str]) -> tuple[GapAcceptance, ...]:
-    """The arguments of --accept-gap. Raises typer.BadParameter (a usage error, exit code 2)."""
-    try:
-        return tuple(GapAcceptance.parse(text) for text in texts)
-    except ConfigError as error:
-        raise typer.BadParameter(f"{error.message}; {error.remedy}", param_hint="--accept-gap") from error
+def recover(
+    config: Map,
+    plan: Plan = False,
+    takeover: Takeover = False,
+    table: Tables = None,
+    accept_loss: Annotated[
+        list[str] | None, typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file.")
+    ] = None,
+    refetch: Annotated[
+        list[str] | None,
+        typer.Option("--refetch", metavar="PATH", help="Dump this lost file's records again from Kafka."),
+    ] = None,
+    accept_gap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-gap",
+            metavar="TOPIC:PARTITION",
+            help="Record offsets that Kafka lost, and go on. TOPIC:* for all.",
+        ),
+    ] = None,
+    forget_registration: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--forget-registration",
+            metavar="TABLE PARTITION",
+            help="Go on without telling Hive of a partition that it refuses. PARTITION as in dt=2013-01-17.",
+        ),
+    ] = None,
+    accept_location: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-location",
+            metavar="TABLE",
+            help="New files of this table go to the map's changed location (repeatable).",
+        ),
+    ] = None,
+    rebuild_ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--rebuild-ledger", metavar="TABLE", help="Rebuild this table's lost ledger from its data files."
+        ),
+    ] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
+    from kafka2hive.cli.arguments import parsed
+    from kafka2hive.cli.outcome import audit_level, show, with_map
+    from kafka2hive.cli.render.json.recover import recover_document
+    from kafka2hive.cli.render.recover import render_recover
+    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.kafka.acceptance import GapAcceptance
+    from kafka2hive.service.recover.forget import Registration
+    from kafka2hive.service.recover.recover import RecoverOrder
+    from kafka2hive.service.recover.recovering import recover_service
+    from kafka2hive.service.shared.wiring import wire
 
-
-def recover_command(config: str, order: RecoverOrder, json: bool, color: bool, log_format: LogFormat) -> int:
-    """Recover, show what was done, and give the exit code of the worst table."""
+    gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
+    order = RecoverOrder(
+        plan,
+        takeover,
+        tuple(table or ()),
+        tuple(accept_loss or ()),
+        tuple(refetch or ()),
+        gaps,
+        rebuild_ledger,
+        (Registration(*forget_registration),) if forget_registration else (),
+        tuple(accept_location or ()),
+    )
 
     def command(service_map: ServiceMap) -> int:
         result = recover_service(wire(service_map), order)
-        if json:
-            document = json_output.recover_document(service_map.service, order.plan_only, result)
-            say(json_output.text(document))
-        else:
-            from kafka2hive.cli.render.recover import render_recover
-
-            text = render_recover(
-                service_map.service,
-                order,
-                result,
-                standard_output(color),
-                hive=service_map.hive is not None,
-            )
-            say(text)
+        name, hive = service_map.service, service_map.hive is not None
+        show(
+            json,
+            color,
+            lambda: recover_document(name, order.plan_only, result),
+            lambda screen: render_recover(name, order, result, screen, hive=hive),
+        )
         return int(result.exit_code)
 
-    return with_map(config, log_format, audit_level(log_format), command)
+    raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))

@@ -1,75 +1,97 @@
 """`kafka2hive reset`."""
 
 import sys
-from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
-from kafka2hive.cli.outcome import audit_level, say, with_map
-from kafka2hive.cli.render import json_output
-from kafka2hive.cli.screen import standard_output
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
-from kafka2hive.service.recover.consumer_group import ConsumerGroup
-from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult, reset
-from kafka2hive.service.shared.wiring import wire
+
+EXIT_CODES = options.exit_codes(
+    options.DONE,
+    options.USAGE,
+    options.UNAVAILABLE,
+    options.OWNED,
+    options.FENCED,
+    options.STOP,
+    options.CONFIG,
+)
 
 
-def data_moves(keep: bool, move: bool) -> bool:
-    """Whether the visible files are moved away. Raises typer.BadParameter: exactly one of the options must be given."""
-    if keep == move:
+def reset(
+    config: Map,
+    table: Annotated[str, typer.Option("--table", help="The table to start over.")],
+    plan: Plan = False,
+    keep_data: Annotated[
+        bool, typer.Option("--keep-data", help="Visible files stay: what is read again is there twice.")
+    ] = False,
+    move_data: Annotated[
+        bool, typer.Option("--move-data", help="Visible files are moved away, hidden from Hive.")
+    ] = False,
+    yes: Annotated[
+        str | None,
+        typer.Option("--yes", metavar="TABLE", help="The table's name again, instead of typing it."),
+    ] = None,
+    takeover: Takeover = False,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Start a table over: its ledger goes into the archive, the next run creates a new one. Nothing is deleted."""
+    from kafka2hive.cli.outcome import audit_level, show, with_map
+    from kafka2hive.cli.render.json.reset import reset_document
+    from kafka2hive.cli.render.reset import render_reset
+    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.kafka.client import KafkaAdmin
+    from kafka2hive.service.recover.consumer_group import ConsumerGroup
+    from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult
+    from kafka2hive.service.recover.reset import reset as start_over
+    from kafka2hive.service.shared.wiring import wire
+
+    _check_options(table, yes, keep_data=keep_data, move_data=move_data, unattended=json, plan=plan)
+    order = ResetOrder(table, move_data, plan, takeover)
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+
+        def show_reset(result: ResetResult, as_json: bool) -> None:
+            name, hive = service_map.service, service_map.hive is not None
+            show(
+                as_json,
+                color,
+                lambda: reset_document(name, order, result),
+                lambda screen: render_reset(name, order, result, screen, hive=hive),
+            )
+
+        def confirm(found: ResetPlan) -> None:
+            if yes is None:
+                show_reset(ResetResult(found, done=False), as_json=False)
+                _have_typed(table)
+
+        group = ConsumerGroup(wiring, KafkaAdmin(service_map.kafka))
+        show_reset(start_over(wiring, group, order, confirm), json)
+        return 0
+
+    raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))
+
+
+def _check_options(
+    table: str, yes: str | None, *, keep_data: bool, move_data: bool, unattended: bool, plan: bool
+) -> None:
+    """What can be known before anything is asked. Raises typer.BadParameter."""
+    if keep_data == move_data:
         raise typer.BadParameter(
             "give one of them: what becomes of the files that are visible?",
             param_hint="--keep-data / --move-data",
         )
-    return move
-
-
-def check_confirmation(yes: str | None, plan_only: bool, json: bool, table: str) -> None:
-    """What can be known before anything is asked. Raises typer.BadParameter."""
     if yes is not None and yes != table:
         raise typer.BadParameter(f"{yes!r} is not the table's name {table!r}", param_hint="--yes")
-    if yes is None and not plan_only and (json or not sys.stdin.isatty()):
+    if yes is None and not plan and (unattended or not sys.stdin.isatty()):
         raise typer.BadParameter(f"with nobody to ask, give --yes {table}", param_hint="--yes")
 
 
-def reset_command(
-    config: str, order: ResetOrder, yes: str | None, json: bool, color: bool, log_format: LogFormat
-) -> int:
-    """Show what is put away, have the table's name typed, do it, and say what was done."""
-
-    def command(service_map: ServiceMap) -> int:
-        wiring = wire(service_map)
-        group = ConsumerGroup(wiring, KafkaAdmin(service_map.kafka))
-        result = reset(wiring, group, order, _confirmation(service_map, order, yes, color))
-        if json:
-            say(json_output.text(json_output.reset_document(service_map.service, order, result)))
-        else:
-            _show(service_map, order, result, color)
-        return 0
-
-    return with_map(config, log_format, audit_level(log_format), command)
-
-
-def _confirmation(
-    service_map: ServiceMap, order: ResetOrder, yes: str | None, color: bool
-) -> Callable[[ResetPlan], None]:
-    def confirm(plan: ResetPlan) -> None:
-        if yes is not None:
-            return
-        _show(service_map, order, ResetResult(plan, done=False), color)
-        if (
-            typer.prompt("Type the table's name to start it over", default="", show_default=False)
-            != order.table
-        ):
-            raise typer.BadParameter("that is not the table's name; nothing was touched")
-
-    return confirm
-
-
-def _show(service_map: ServiceMap, order: ResetOrder, result: ResetResult, color: bool) -> None:
-    from kafka2hive.cli.render.reset import render_reset
-
-    hive = service_map.hive is not None
-    say(render_reset(service_map.service, order, result, standard_output(color), hive=hive))
+def _have_typed(table: str) -> None:
+    if typer.prompt("Type the table's name to start it over", default="", show_default=False) != table:
+        raise typer.BadParameter("that is not the table's name; nothing was touched")

@@ -1,26 +1,46 @@
 """`kafka2hive run`."""
 
 import logging
+from typing import Annotated
 
-from kafka2hive.cli.outcome import tell_error, with_map
-from kafka2hive.config.values import ServiceMap
+import typer
+
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Log, Map, Takeover
 from kafka2hive.observe.log import LogFormat
-from kafka2hive.service.run.result import RunOrder
-from kafka2hive.service.run.service import Run
-from kafka2hive.service.shared.wiring import wire
+
+EXIT_CODES = options.exit_codes(
+    options.DONE,
+    options.USAGE,
+    options.UNAVAILABLE,
+    options.BUG,
+    options.OWNED,
+    options.FENCED,
+    options.SET_ASIDE,
+    options.STOP,
+    options.CONFIG,
+    options.ENDED,
+)
 
 
-def run_command(config: str, once: bool, take_over: bool, log_format: LogFormat) -> int:
-    """Run the service until it ends; what stopped it or set a table aside goes to standard error."""
+def run(
+    config: Map,
+    once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (cron).")] = False,
+    takeover: Takeover = False,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Take the tables over, roll forward what is pending, then dump until stopped."""
+    from kafka2hive.cli.outcome import tell_error, with_map
+    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.service.run.result import RunOrder
+    from kafka2hive.service.run.service import Run
+    from kafka2hive.service.shared.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
-        result = Run(wire(service_map), RunOrder(once, take_over)).run()
-        if result.error is not None:
-            tell_error(result.error)
-        for _table, error in result.set_aside:
-            tell_error(error)
-        if result.unregistered is not None:
-            tell_error(result.unregistered)
+        result = Run(wire(service_map), RunOrder(once, takeover)).run()
+        for error in (result.error, *(error for _table, error in result.set_aside), result.unregistered):
+            if error is not None:
+                tell_error(error)
         return int(result.exit_code)
 
-    return with_map(config, log_format, logging.INFO, command)
+    raise typer.Exit(with_map(config, log_format, logging.INFO, command))

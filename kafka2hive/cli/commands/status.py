@@ -3,31 +3,51 @@
 import logging
 import sys
 import time
+from typing import Annotated
 
 import typer
 
-from kafka2hive.cli.outcome import say, with_map
-from kafka2hive.cli.render import json_output
-from kafka2hive.cli.screen import standard_output
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Color, Json, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
-from kafka2hive.service.shared.wiring import wire
-from kafka2hive.service.status import status
 
+EXIT_CODES = options.exit_codes(
+    options.DONE,
+    options.USAGE,
+    options.UNAVAILABLE,
+    options.RETRYING,
+    options.STOP,
+    options.CONFIG,
+    options.WATCH_ENDED,
+)
 KAFKA_SECONDS = 5.0
 LEAST_WATCH_SECONDS = 1.0
 _CLEAR = "\033[H\033[2J"
 
 
-def status_command(
-    config: str, tables: tuple[str, ...], watch: float | None, json: bool, color: bool, log_format: LogFormat
-) -> int:
-    """Show where every table stands; Kafka being away only leaves the lag out.
+def status(
+    config: Map,
+    table: Tables = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            "--watch", metavar="SECONDS", min=0, help="Show it again every so many seconds, until Ctrl-C."
+        ),
+    ] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show state, position, lag, freshness, pending work, pending registrations, last epochs and owner of every table."""
+    from kafka2hive.cli.outcome import say, show, with_map
+    from kafka2hive.cli.render.json.status import status_document
+    from kafka2hive.cli.render.status import render_status
+    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.kafka.client import KafkaAdmin
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.service.status import status as find_status
 
-    With `watch` again and again, so many seconds apart, until a signal; what cannot be asked then is told and asked again.
-    """
     if watch is not None and json:
         raise typer.BadParameter(
             "shows a screen; for scripts ask again and again with --json", param_hint="--watch"
@@ -35,27 +55,28 @@ def status_command(
 
     def command(service_map: ServiceMap) -> int:
         wiring, kafka = wire(service_map), KafkaAdmin(service_map.kafka, KAFKA_SECONDS)
-        screen = standard_output(color)
+        name, hive = service_map.service, service_map.hive is not None
 
-        def show() -> int:
-            result = status(wiring, kafka, tables)
-            if json:
-                say(json_output.text(json_output.status_document(service_map.service, result)))
-            else:
-                from kafka2hive.cli.render.status import render_status
-
-                text = render_status(service_map.service, result, screen, hive=service_map.hive is not None)
-                say(_CLEAR + text if watch is not None and sys.stdout.isatty() else text)
+        def once() -> int:
+            result = find_status(wiring, kafka, tuple(table or ()))
+            if watch is not None and sys.stdout.isatty():
+                sys.stdout.write(_CLEAR)
+            show(
+                json,
+                color,
+                lambda: status_document(name, result),
+                lambda screen: render_status(name, result, screen, hive=hive),
+            )
             sys.stdout.flush()
             return int(result.exit_code)
 
         if watch is None:
-            return show()
-        while True:
+            return once()
+        while True:  # until a signal; what cannot be asked now is shown, and asked again
             try:
-                show()
+                once()
             except Kafka2HiveError as error:
                 say(str(error))
             time.sleep(max(watch, LEAST_WATCH_SECONDS))
 
-    return with_map(config, log_format, logging.WARNING, command)
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

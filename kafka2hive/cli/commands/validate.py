@@ -1,54 +1,71 @@
-"""`kafka2hive validate`."""
+"""`kafka2hive validate`: the map checked without any cluster, or with `--online` against the services."""
 
 import logging
 import os
+from typing import TYPE_CHECKING, Annotated
 
-from kafka2hive.cli.outcome import say, secrets, tell_error
-from kafka2hive.cli.render import json_output
-from kafka2hive.cli.screen import standard_output
-from kafka2hive.config.load import load_map
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.model.errors import ConfigError
-from kafka2hive.observe.log import LogFormat, configure
+import typer
 
+from kafka2hive.cli import options
+from kafka2hive.cli.options import Color, Json, Map
+from kafka2hive.observe.log import LogFormat
+
+if TYPE_CHECKING:
+    from kafka2hive.config.values import ServiceMap
+
+EXIT_CODES = options.exit_codes(
+    options.DONE, options.USAGE, options.UNAVAILABLE, options.REFUSED, options.CONFIG_OR_CLUSTER
+)
 KAFKA_SECONDS = 10.0
 
 
-def validate_command(config: str, json: bool, color: bool, online: bool) -> int:
-    """Check the map; all its problems go to standard error, and with --json as a document to standard output.
+def validate(
+    config: Map,
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online", help="Ask Kafka, HDFS, Hive and Java, too, whether a run would work; dumps nothing."
+        ),
+    ] = False,
+    json: Json = False,
+    color: Color = True,
+) -> None:
+    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
+    from kafka2hive.cli.outcome import say, show, tell_error
+    from kafka2hive.cli.render.json.document import dumped
+    from kafka2hive.cli.render.json.validate import map_document, problems_document
+    from kafka2hive.cli.render.map import render_map
+    from kafka2hive.config.load import load_map
+    from kafka2hive.config.problems import MapInvalid
+    from kafka2hive.model.errors import ConfigError
 
-    With `online` its services are asked, too; what they say is the result.
-    """
     try:
         service_map = load_map(config, os.environ)
         if online:
-            return _online(service_map, json, color)
+            raise typer.Exit(_online(service_map, json, color))
     except ConfigError as error:
         tell_error(error)
         if json and isinstance(error, MapInvalid):
-            say(json_output.text(json_output.problems_document(error.problems)))
-        return int(error.exit_code)
-    if json:
-        say(json_output.text(json_output.map_document(service_map)))
-    else:
-        from kafka2hive.cli.render.map import render_map
-
-        say(render_map(service_map, standard_output(color)))
-    return 0
+            say(dumped(problems_document(error.problems)))
+        raise typer.Exit(int(error.exit_code)) from error
+    show(json, color, lambda: map_document(service_map), lambda screen: render_map(service_map, screen))
 
 
-def _online(service_map: ServiceMap, json: bool, color: bool) -> int:
+def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
+    from kafka2hive.cli.outcome import secrets, show
+    from kafka2hive.cli.render.json.validate import online_document
+    from kafka2hive.cli.render.online import render_online
     from kafka2hive.kafka.client import KafkaAdmin
+    from kafka2hive.observe.log import configure
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire
 
     configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
     result = validate_online(wire(service_map), KafkaAdmin(service_map.kafka, KAFKA_SECONDS))
-    if json:
-        say(json_output.text(json_output.online_document(service_map, result)))
-    else:
-        from kafka2hive.cli.render.online import render_online
-
-        say(render_online(service_map, result, standard_output(color)))
+    show(
+        json,
+        color,
+        lambda: online_document(service_map, result),
+        lambda screen: render_online(service_map, result, screen),
+    )
     return int(result.exit_code)

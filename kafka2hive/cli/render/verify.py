@@ -1,12 +1,11 @@
-"""What `verify` and `where` show a person."""
+"""The text of `verify`."""
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from kafka2hive.cli.screen import Screen, grid, render
-from kafka2hive.model.quantities import counted, size
+from kafka2hive.model.quantities import size
 from kafka2hive.service.audit.verify import VerifyResult
-from kafka2hive.service.where import WhereResult
 
 _SHOWN = 50  # findings per table; all of them: --json
 
@@ -46,18 +45,4 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
     parts += [Text(f"{name}: {error}", style="red") for name, error in result.errors]
     if not result.tables and not result.errors:
         parts.append(f"service {service}: no ledger yet")
-    return render(screen, parts)
-
-
-def render_where(place: str, result: WhereResult, screen: Screen) -> str:
-    """Each table's answer and the files in question."""
-    parts: list[RenderableType] = []
-    for found in result.found:
-        parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))
-        for file in found.files:
-            parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
-        if found.epoch is not None and not found.files:
-            parts.append(
-                "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
-            )
     return render(screen, parts)

@@ -1,0 +1,1 @@
+"""What `--json` prints: one module for each command."""

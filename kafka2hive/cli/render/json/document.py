@@ -1,0 +1,38 @@
+"""The envelope of what `--json` prints, frozen in examples (tests/contract): keys are added, never renamed or removed.
+
+A change that is not an addition raises `format`. Offsets are half-open: `next_offset` is the next one to be read.
+"""
+
+import json
+
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.files import HivePartition
+
+FORMAT = 1
+
+Document = dict[str, object]
+
+
+def dumped(document: Document) -> str:
+    """The document as it is printed."""
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def document(command: str, exit_code: ExitCode, **content: object) -> Document:
+    """A command's whole document."""
+    return {"format": FORMAT, "command": command, "exit_code": int(exit_code), **content}
+
+
+def error_of(error: Kafka2HiveError) -> Document:
+    """`remedy` null: none is known."""
+    return {"code": error.code, "message": error.message, "remedy": error.remedy or None}
+
+
+def hive_partition(partition: HivePartition) -> Document:
+    """One partition of a Hive table."""
+    return {"table": partition.table, "partition": partition.path, "location": partition.location}
+
+
+def next_offset(topic: str, number: int, end: int) -> Document:
+    """Where reading of a topic partition resumes."""
+    return {"topic": topic, "partition": number, "next_offset": end}
