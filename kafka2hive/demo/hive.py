@@ -6,8 +6,8 @@ from typing import Any
 
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.demo.children import Child, accepts, free_port
-from kafka2hive.hive.session import HiveSession
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.service.shared.wiring import hive_session
 
 READY_SECONDS = 120.0
 USER = "demo"
@@ -42,7 +42,7 @@ class ThriftServer:
             "the Spark Thrift Server", [*command, "spark-internal"], directory / "hive.log", environ
         )
         options = HiveOptions("127.0.0.1", self.port, USER, None, "NONE", timeout_seconds=READY_SECONDS)
-        self._session = HiveSession(options)
+        self._session = hive_session(options)
 
     def wait(self) -> None:
         """Wait until it accepts connections. Raises ServiceUnavailable (`demo.service`)."""

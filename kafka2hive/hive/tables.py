@@ -7,7 +7,8 @@ from kafka2hive.config.bucket_path import read_bucket_path
 from kafka2hive.config.values import Column
 from kafka2hive.hive import text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
-from kafka2hive.hive.session import HiveSession, NoSuchTable
+from kafka2hive.hive.port import Session
+from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.layout import parent
 
@@ -34,7 +35,7 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
     return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
 
 
-def ensure_database(session: HiveSession, database: str, table_location: str = "") -> None:
+def ensure_database(session: Session, database: str, table_location: str = "") -> None:
     """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused.
 
     Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have made it
@@ -47,7 +48,7 @@ def ensure_database(session: HiveSession, database: str, table_location: str = "
     session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
 
 
-def create_table(session: HiveSession, wish: TableSpec, ledger_id: str) -> None:
+def create_table(session: Session, wish: TableSpec, ledger_id: str) -> None:
     """An external Parquet table exists afterwards; one of that name is left as it is (check it with `describe`).
 
     Dropping the table leaves the files. Raises MetastoreUnavailable, MetastoreRefused.
@@ -69,7 +70,7 @@ def create_statement(wish: TableSpec, ledger_id: str) -> str:
     return " ".join(parts)
 
 
-def describe(session: HiveSession, table: str) -> TableDescription | None:
+def describe(session: Session, table: str) -> TableDescription | None:
     """The table as Hive knows it, None when it or its database does not exist.
 
     Raises MetastoreUnavailable, MetastoreRefused.

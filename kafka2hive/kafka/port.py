@@ -1,4 +1,4 @@
-"""The questions a run asks Kafka, as a port: `KafkaAdmin` answers them, a simulated cluster does in tests."""
+"""Kafka's metadata and offsets as a port: `KafkaAdmin` answers, or a simulated cluster in tests."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
@@ -30,5 +30,7 @@ class Kafka(Protocol):
     def group_offsets(
         self, group: str, topic_partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, int]: ...
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool: ...
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]: ...

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka2hive.cli.main import main
 from kafka2hive.config.values import HiveOptions, StorageOptions
+from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.service.shared import wiring
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.port import FileSystem
@@ -31,16 +32,11 @@ def set_trap(trap: Trap) -> None:
         return TrappedFileSystem(connect(options), trap)
 
     wiring.connect = connect_trapped
-    from kafka2hive.service.recover import recovering
-    from kafka2hive.service.run import service as run
 
-    for module in (run, recovering):
-        real = module.HiveMetastore
+    def metastore(options: HiveOptions) -> TrappedMetastore:
+        return TrappedMetastore(HiveMetastore(options), trap)
 
-        def metastore(options: HiveOptions, real: type = real) -> TrappedMetastore:
-            return TrappedMetastore(real(options), trap)
-
-        module.HiveMetastore = metastore  # type: ignore[misc,assignment]
+    wiring.HiveMetastore = metastore  # type: ignore[misc,assignment]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Hive
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Table
@@ -42,7 +42,7 @@ class FakeHive:
 def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: str, any_case: bool) -> None:
     service_map = load_text(MAP.replace("COLUMNS", columns), "m", {})
     table = Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
-    catalogue = Catalogue(service_map, cast("HiveMetastore", FakeHive()))
+    catalogue = Catalogue(service_map, cast("Hive", FakeHive()))
     catalogue.resolve(table)
     assert catalogue.wish("air.films")[0].bucket_path == table.rule.bucketing.path != ""
     assert table.settings is not None

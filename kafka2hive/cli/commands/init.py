@@ -17,12 +17,12 @@ def init(config: Map, json: Json = False, color: Color = True, log_format: Log =
     from kafka2hive.cli.render.init import render_init
     from kafka2hive.cli.render.json.init import init_document
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.kafka.client import KafkaAdmin
     from kafka2hive.service.shared.init_ledgers import init_ledgers
     from kafka2hive.service.shared.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
-        result = init_ledgers(wire(service_map), KafkaAdmin(service_map.kafka))
+        wiring = wire(service_map)
+        result = init_ledgers(wiring, wiring.kafka())
         show(
             json,
             color,

@@ -44,7 +44,6 @@ def reset(
     from kafka2hive.cli.render.json.reset import reset_document
     from kafka2hive.cli.render.reset import render_reset
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.kafka.client import KafkaAdmin
     from kafka2hive.service.recover.consumer_group import ConsumerGroup
     from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult
     from kafka2hive.service.recover.reset import reset as start_over
@@ -70,7 +69,7 @@ def reset(
                 show_reset(ResetResult(found, done=False), as_json=False)
                 _have_typed(table)
 
-        group = ConsumerGroup(wiring, KafkaAdmin(service_map.kafka))
+        group = ConsumerGroup(wiring, wiring.kafka())
         show_reset(start_over(wiring, group, order, confirm), json)
         return 0
 

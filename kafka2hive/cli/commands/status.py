@@ -43,7 +43,6 @@ def status(
     from kafka2hive.cli.render.json.status import status_document
     from kafka2hive.cli.render.status import render_status
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.kafka.client import KafkaAdmin
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.shared.wiring import wire
     from kafka2hive.service.status import status as find_status
@@ -54,7 +53,8 @@ def status(
         )
 
     def command(service_map: ServiceMap) -> int:
-        wiring, kafka = wire(service_map), KafkaAdmin(service_map.kafka, KAFKA_SECONDS)
+        wiring = wire(service_map)
+        kafka = wiring.kafka(KAFKA_SECONDS)
         name, hive = service_map.service, service_map.hive is not None
 
         def once() -> int:

@@ -55,13 +55,13 @@ def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
     from kafka2hive.cli.outcome import secrets, show
     from kafka2hive.cli.render.json.validate import online_document
     from kafka2hive.cli.render.online import render_online
-    from kafka2hive.kafka.client import KafkaAdmin
     from kafka2hive.observe.log import configure
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire
 
     configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
-    result = validate_online(wire(service_map), KafkaAdmin(service_map.kafka, KAFKA_SECONDS))
+    wiring = wire(service_map)
+    result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS))
     show(
         json,
         color,

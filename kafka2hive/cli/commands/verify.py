@@ -41,8 +41,6 @@ def verify(
     from kafka2hive.cli.render.progress_bar import shown_progress
     from kafka2hive.cli.render.verify import render_verify
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.hive.metastore import HiveMetastore
-    from kafka2hive.kafka.client import KafkaAdmin
     from kafka2hive.service.audit.verify import VerifyOrder
     from kafka2hive.service.audit.verify import verify as audit
     from kafka2hive.service.shared.tables import MapTables
@@ -52,8 +50,8 @@ def verify(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        metastore = HiveMetastore(service_map.hive) if service_map.hive else None
-        kafka = KafkaAdmin(service_map.kafka, KAFKA_SECONDS)
+        metastore = wiring.hive()
+        kafka = wiring.kafka(KAFKA_SECONDS)
         settings = MapTables(wiring, metastore).settings
         with shown_progress(sys.stderr, color) as progress:
             result = audit(wiring, order, kafka, metastore, settings, progress)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from kafka2hive.config.values import BucketTime, MetadataColumn
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
@@ -91,7 +91,7 @@ class Deep:
         self._filled: set[str] = set()
         self._rows = 0
 
-    def audit(self, finals: Sequence[Snapshot], kafka: KafkaAdmin) -> DeepAudit:
+    def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> DeepAudit:
         """Raises StorageError. A Kafka that does not answer is told in `no_answer`."""
         units, unassigned = units_of(finals)
         try:
@@ -284,7 +284,7 @@ def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, s
     return result
 
 
-def _logs(units: Iterable[Unit], kafka: KafkaAdmin) -> Logs:
+def _logs(units: Iterable[Unit], kafka: Kafka) -> Logs:
     wanted = sorted({r.topic_partition for unit in units for r in unit.ranges})
     topics = {tp.topic for tp in wanted}
     cluster = kafka.cluster(topics.__contains__)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kafka2hive.config.values import BucketTime
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.audit.audit import audit_history, lost_paths
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.ledger.reading.history import final_snapshots
@@ -109,7 +109,7 @@ class VerifyResult:
 def verify(
     wiring: Wiring,
     order: VerifyOrder,
-    kafka: KafkaAdmin | None,
+    kafka: Kafka | None,
     metastore: Metastore | None,
     settings: Callable[[str], TaskSettings] | None = None,
     progress: Progress = Silent(),  # noqa: B008  it holds nothing
@@ -208,7 +208,7 @@ def _verify_table(
     wiring: Wiring,
     history: _History,
     order: VerifyOrder,
-    kafka: KafkaAdmin | None,
+    kafka: Kafka | None,
     metastore: Metastore | None,
     settings: Callable[[str], TaskSettings] | None,
     progress: Progress,
@@ -273,7 +273,7 @@ def _deep(
     wiring: Wiring,
     history: _History,
     settings: Callable[[str], TaskSettings],
-    kafka: KafkaAdmin,
+    kafka: Kafka,
     progress: Progress,
 ) -> "DeepAudit":
     """Decoding is loaded only where it is asked for."""
@@ -322,7 +322,7 @@ def _against(
     return Against(ports.files, ports.concurrency, *sides, by_bucket, progress.advance).audit()
 
 
-def _beyond_kafka(newest: Snapshot, kafka: KafkaAdmin) -> list[Finding]:
+def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
     """Nothing was read that Kafka does not have: positions lie within the log, or Kafka has dropped what was read."""
     ends = kafka.latest([p.topic_partition for p in newest.positions])
     return [

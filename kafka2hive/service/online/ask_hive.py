@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from kafka2hive.hive.check import check_table
-from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Hive
 from kafka2hive.hive.tables import create_statement, describe
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
@@ -13,7 +13,7 @@ from kafka2hive.service.shared.table_state import Table
 
 
 def check_hive(
-    metastore: HiveMetastore, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
+    metastore: Hive, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
 ) -> list[Check]:
     """One line a table, the dead letters' among them; after the first that Hive does not answer, only that one."""
     checks: list[Check] = []
@@ -25,7 +25,7 @@ def check_hive(
     return checks
 
 
-def _check(metastore: HiveMetastore, catalogue: Catalogue, name: str, table: Table | None) -> Result:
+def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> Result:
     try:
         if table is not None:
             catalogue.resolve(table)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.errors import no_answer, unknown_topics
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.topic_settings import TopicSettings, topic_settings
 from kafka2hive.kafka.views import ClusterView
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
@@ -27,7 +27,7 @@ def topics_of(tables: Collection[Table], cluster: ClusterView) -> dict[str, list
 
 
 def check_kafka(
-    kafka: KafkaAdmin, options: KafkaOptions, tables: Collection[Table], cluster: ClusterView
+    kafka: Kafka, options: KafkaOptions, tables: Collection[Table], cluster: ClusterView
 ) -> list[Check]:
     """One line a table for its topics, one a topic for its records. Fetches one record of each topic that has any."""
     checks = [Check("kafka", table.name, _topics(table)) for table in tables]
@@ -79,7 +79,7 @@ def _topics(table: Table) -> Result:
 
 
 def _records(
-    kafka: KafkaAdmin, table: str, partitions: Collection[TopicPartition], settings: TopicSettings
+    kafka: Kafka, table: str, partitions: Collection[TopicPartition], settings: TopicSettings
 ) -> Result:
     topic = next(iter(partitions)).topic
     if settings.may_read is False:

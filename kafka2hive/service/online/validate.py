@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.online.ask_hive import check_hive
@@ -29,7 +28,7 @@ class OnlineResult:
         return exit_code_of(self.checks)
 
 
-def validate_online(wiring: Wiring, kafka: KafkaAdmin) -> OnlineResult:
+def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
     """Touches nothing but probe files that it takes away itself. What does not answer is a failed check."""
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
@@ -50,8 +49,7 @@ def validate_online(wiring: Wiring, kafka: KafkaAdmin) -> OnlineResult:
         listed = {topic for rule in wiring.map.tables for topic in rule.topics}
         tables = tables or routed_tables(wiring, listed)
     checks += check_storage(wiring, tables)
-    if wiring.map.hive is not None:
-        metastore = HiveMetastore(wiring.map.hive)
+    if (metastore := wiring.hive()) is not None:
         catalogue = Catalogue(wiring.map, metastore)
         checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters.table)
         metastore.close()

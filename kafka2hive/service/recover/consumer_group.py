@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.shared.ledgers import Unreadable, other_ledgers
@@ -24,7 +24,7 @@ class GroupMove:
 class ConsumerGroup:
     """The service's group; with `commit_group: false` there is none, and nothing moves."""
 
-    def __init__(self, wiring: Wiring, kafka: KafkaAdmin) -> None:
+    def __init__(self, wiring: Wiring, kafka: Kafka) -> None:
         self._wiring = wiring
         self._kafka = kafka
         self.name = wiring.map.kafka.group if wiring.map.kafka.commit_group else None

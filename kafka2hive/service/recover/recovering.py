@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import DataFile, HivePartition
@@ -39,15 +38,15 @@ log = logging.getLogger(__name__)
 def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
     """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
     if order.rebuild is not None:
-        return rebuild_and_recover(wiring, order, order.rebuild, lambda: KafkaAdmin(wiring.map.kafka))
+        return rebuild_and_recover(wiring, order, order.rebuild, wiring.kafka)
     outside = _Outside(wiring)
-    repairs = Repairs(wiring, lambda: KafkaAdmin(wiring.map.kafka), outside.refetch)
-    kafka = KafkaAdmin(wiring.map.kafka, PLAN_SECONDS) if order.plan_only else None
+    repairs = Repairs(wiring, wiring.kafka, outside.refetch)
+    kafka = wiring.kafka(PLAN_SECONDS) if order.plan_only else None
     return recover(wiring, order, outside.register, repairs, kafka)
 
 
 def rebuild_and_recover(
-    wiring: Wiring, order: RecoverOrder, table: str, kafka: Callable[[], KafkaAdmin]
+    wiring: Wiring, order: RecoverOrder, table: str, kafka: Callable[[], Kafka]
 ) -> RecoverResult:
     """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told.
 
@@ -86,7 +85,7 @@ class _Outside:
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
-        self._metastore = HiveMetastore(wiring.map.hive) if wiring.map.hive else None
+        self._metastore = wiring.hive()
         self._tables = MapTables(wiring, self._metastore)
         self._catalogue = self._tables.catalogue
 

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 
-from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
@@ -97,7 +97,7 @@ def freshness(table: Table, now: float) -> float | None:
 class GroupFollower:
     """Commits the tables' positions to the consumer group, in the background, the newest only: for lag tools."""
 
-    def __init__(self, kafka: KafkaAdmin, group: str) -> None:
+    def __init__(self, kafka: Kafka, group: str) -> None:
         self._kafka = kafka
         self._group = group
         self._condition = threading.Condition()

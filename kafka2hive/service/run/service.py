@@ -8,8 +8,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS
 from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import (
@@ -61,8 +59,8 @@ class Run:
         self._stop = threading.Event()
         self._signal: int | None = None
         self._metrics = ServiceMetrics(self._map.service)
-        self._kafka = KafkaAdmin(self._map.kafka)
-        self._metastore = HiveMetastore(self._map.hive) if self._map.hive else None
+        self._kafka = wiring.kafka()
+        self._metastore = wiring.hive()
         self._catalogue = Catalogue(self._map, self._metastore)
         owner = wiring.new_owner()
         root = self._map.storage.ledger_root

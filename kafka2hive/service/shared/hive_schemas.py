@@ -7,9 +7,8 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PART
 from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.compared import compared_table
-from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.outage import Outage
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.tables import (
     TableSpec,
     create_table,
@@ -38,7 +37,7 @@ _METADATA_TYPES = {
 class Catalogue:
     """`metastore` None: the map names no Hive; then every table needs columns in the map."""
 
-    def __init__(self, service_map: ServiceMap, metastore: HiveMetastore | None) -> None:
+    def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
         self._map = service_map
         self._metastore = metastore
         self._wishes: dict[str, tuple[TableSpec, bool]] = {
@@ -93,7 +92,7 @@ class Catalogue:
         """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
         return compared_table(self._wishes[name][0])
 
-    def compare(self, session: HiveSession, name: str, *, create: bool) -> bool:
+    def compare(self, session: Session, name: str, *, create: bool) -> bool:
         """Hive's table against the map's; True: it is there. A missing one is made with `create`.
 
         Raises MetastoreUnavailable, MetastoreRefused, TableError (another table; missing, and not to be made).

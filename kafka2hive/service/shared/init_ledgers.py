@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
-from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.errors import unknown_topics
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.reading.look import look
@@ -61,7 +61,7 @@ def begin_ledger(wiring: Wiring, witness: LostLedgerCheck, table: Table, tables:
     init(wiring.ports, table.paths, wiring.map.service, table.location)
 
 
-def init_ledgers(wiring: Wiring, kafka: KafkaAdmin) -> InitResult:
+def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     """Make what is missing. Kafka is asked for topics (patterns) and group offsets (the witness).
 
     Raises ServiceUnavailable when Kafka does not answer.

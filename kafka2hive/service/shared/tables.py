@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from kafka2hive.config.route import RoutedTable, Routing, route
-from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Hive
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
@@ -49,7 +49,7 @@ class MapTables:
     Hive is asked only for a table whose columns are not in the map.
     """
 
-    def __init__(self, wiring: Wiring, metastore: HiveMetastore | None) -> None:
+    def __init__(self, wiring: Wiring, metastore: Hive | None) -> None:
         self._wiring = wiring
         self.catalogue = Catalogue(wiring.map, metastore)
 

@@ -1,10 +1,15 @@
-"""The only place where ports meet their adapters."""
+"""The only place where ports meet their adapters. No adapter connects before it is first asked."""
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.values import HiveOptions, ServiceMap
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Hive, Session
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Processes
@@ -23,7 +28,7 @@ TABLES_SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The map and the real world it names; no connection is made before the first call.
+    """The map and the real world it names.
 
     `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are those
     that this process has made.
@@ -47,6 +52,19 @@ class Wiring:
     def owners(self) -> Owners:
         """The names of this process's take-over attempts."""
         return Owners(self.new_owner, self.owner_names)
+
+    def kafka(self, timeout_seconds: float = 30.0) -> Kafka:
+        """The map's cluster; the limit is that of each question."""
+        return KafkaAdmin(self.map.kafka, timeout_seconds)
+
+    def hive(self) -> Hive | None:
+        """The map's Hive, None when it names none."""
+        return HiveMetastore(self.map.hive) if self.map.hive else None
+
+
+def hive_session(options: HiveOptions) -> Session:
+    """A session beside the one of the metastore."""
+    return HiveSession(options)
 
 
 def wire(service_map: ServiceMap) -> Wiring:

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafka2hive.config.values import HiveOptions, ServiceMap
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.port import Session
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
 from kafka2hive.service.run.compare.asking import Ask, Asking, Question
 from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
 from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.wiring import hive_session
 
 SESSIONS = 4
 PATIENCE_SECONDS = 5.0
@@ -27,14 +28,14 @@ def hive_gate(service_map: ServiceMap, catalogue: Catalogue) -> Gate:
 
 @contextmanager
 def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
-    session = HiveSession(options)
+    session = hive_session(options)
     try:
         yield lambda question: ask_hive(session, catalogue, question)
     finally:
         session.close()
 
 
-def ask_hive(session: HiveSession, catalogue: Catalogue, question: Question) -> Answer:
+def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
     """One table of the map, compared with Hive's."""
     try:
         there = catalogue.compare(session, question.table, create=question.create)

@@ -1,0 +1,27 @@
+"""Hive as the service sees it: partitions (model.metastore), and sessions for statements about tables."""
+
+from typing import Any, Protocol
+
+from kafka2hive.model.metastore import Metastore
+
+
+class Session(Protocol):
+    """One session of HiveServer2; see HiveSession. Nothing is connected before the first statement."""
+
+    @property
+    def address(self) -> str: ...
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run them one after the other; rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Hive(Metastore, Protocol):
+    """The metastore, and the session that its statements run in."""
+
+    @property
+    def session(self) -> Session: ...
+
+    def close(self) -> None: ...
