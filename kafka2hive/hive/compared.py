@@ -10,7 +10,11 @@ from kafka2hive.model.snapshot import ComparedTable
 def compared_table(wish: TableSpec) -> ComparedTable:
     """Two equal ones: what was found right in Hive for the one is right for the other."""
     return ComparedTable(
-        wish.table, wish.location, "parquet", _columns(wish.columns), _columns(wish.partition_columns)
+        table=wish.table,
+        location=wish.location,
+        format="parquet",
+        columns=_columns(wish.columns),
+        partition_columns=_columns(wish.partition_columns),
     )
 
 

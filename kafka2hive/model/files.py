@@ -29,7 +29,7 @@ class HivePartition:
     location: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
     """One file of an epoch with its staged (`.pending`) and final address, full paths both.
 

@@ -16,7 +16,7 @@ FORMAT_VERSION = "2"
 _PREFIX = "kafka2hive."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
     """`ranges` are those of the task, empty ones left out; `attempt` (32 hex digits) is one run of it, and
     `planned_at_ms` one plan of the epoch. `accounts`, one per range, stand in the files that the attempt closed when all
@@ -87,16 +87,16 @@ def _parsed(pairs: Mapping[str, str]) -> Footer:
         if len(accounts) != len(ranges):
             raise ValueError("as many accounts as ranges")
     return Footer(
-        FileKind(pairs["kind"]),
-        pairs["ledger_id"],
-        pairs["table"],
-        int(pairs["generation"]),
-        int(pairs["epoch"]),
-        int(pairs["task"]),
-        pairs["attempt"],
-        int(pairs["planned_at_ms"]),
-        ranges,
-        int(pairs["rows"]),
-        HivePartition(pairs["hive_table"], pairs["hive_partition"], pairs["location"]),
-        accounts,
+        kind=FileKind(pairs["kind"]),
+        ledger_id=pairs["ledger_id"],
+        table=pairs["table"],
+        generation=int(pairs["generation"]),
+        epoch=int(pairs["epoch"]),
+        task=int(pairs["task"]),
+        attempt=pairs["attempt"],
+        planned_at_ms=int(pairs["planned_at_ms"]),
+        ranges=ranges,
+        rows=int(pairs["rows"]),
+        partition=HivePartition(pairs["hive_table"], pairs["hive_partition"], pairs["location"]),
+        accounts=accounts,
     )

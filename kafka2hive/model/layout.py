@@ -163,7 +163,7 @@ def staging_directory(table_location: str) -> str:
     return join(table_location, STAGING_DIRECTORY)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileName:
     """Name of a data file in all its states; `extension` without dots at the ends, e.g. `parquet`."""
 
@@ -189,13 +189,13 @@ class DataFileName:
         if not found:
             return None
         parsed = DataFileName(
-            found["slug"],
-            int(found["task"]),
-            found["ledger"],
-            int(found["generation"]),
-            int(found["epoch"]),
-            found["uuid"],
-            found["extension"],
+            slug=found["slug"],
+            task=int(found["task"]),
+            ledger=found["ledger"],
+            generation=int(found["generation"]),
+            epoch=int(found["epoch"]),
+            uuid=found["uuid"],
+            extension=found["extension"],
         )
         return (parsed, found["state"]) if parsed.in_state(found["state"]) == name else None
 

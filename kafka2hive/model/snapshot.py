@@ -13,7 +13,7 @@ REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
     """Offsets a person declared lost before they were read (aged out by retention, a truncated log)."""
 
@@ -23,7 +23,7 @@ class AcceptedGap:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedLoss:
     """A committed file a person gave up (`remedy` = `accept-loss`) or had dumped again (`refetch`)."""
 
@@ -34,7 +34,7 @@ class AcceptedLoss:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
     """A table of the map as it was when Hive's table was found to be the same; texts, so that they stay readable."""
 
@@ -45,7 +45,7 @@ class ComparedTable:
     partition_columns: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
     """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), a person accepted that.
 
@@ -59,7 +59,7 @@ class ForgottenRegistration:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """State of one table after epoch `epoch`. The newest one alone is the state.
 

@@ -249,15 +249,15 @@ def manifest_from_json(text: str) -> TableManifest:
         epoch=value["epoch"],
         files=tuple(
             DataFile(
-                FileKind(f[0]),
-                f[1],
-                f[2],
-                HivePartition(f[3], f[4], f[5]),
-                f[6],
-                f[7],
-                f[8],
-                f[9],
-                tuple(map(_parse_range, f[10])),
+                kind=FileKind(f[0]),
+                staged=f[1],
+                final=f[2],
+                hive_partition=HivePartition(f[3], f[4], f[5]),
+                length=f[6],
+                rows=f[7],
+                checksum=f[8],
+                task=f[9],
+                ranges=tuple(map(_parse_range, f[10])),
             )
             for f in value["files"]
         ),

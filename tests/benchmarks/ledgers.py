@@ -46,20 +46,30 @@ def died_after_commit(config: Path, topic: str, files: int, hive_partitions: int
     for number in range(files):
         bucket = f"dt=2013-{number % hive_partitions:04d}"
         name = DataFileName(
-            bucket,
-            number,
-            owned.state.ledger_id[:8],
-            owned.generation.number,
-            owned.next_epoch,
-            f"{number:032x}",
-            "parquet",
+            slug=bucket,
+            task=number,
+            ledger=owned.state.ledger_id[:8],
+            generation=owned.generation.number,
+            epoch=owned.next_epoch,
+            uuid=f"{number:032x}",
+            extension="parquet",
         )
         partition = HivePartition(table, bucket, join(location, bucket))
         pending = join(location, "_tmp", name.in_state("pending"))
         final = join(partition.location, name.in_state("final"))
         size = len(_CONTENT)
         staged.append(
-            DataFile(FileKind.DATA, pending, final, partition, size, 1, "crc32:00000000", number, ranges)
+            DataFile(
+                kind=FileKind.DATA,
+                staged=pending,
+                final=final,
+                hive_partition=partition,
+                length=size,
+                rows=1,
+                checksum="crc32:00000000",
+                task=number,
+                ranges=ranges,
+            )
         )
     wiring.ports.files.mkdirs(join(location, "_tmp"))
     with ThreadPoolExecutor(_WRITERS) as pool:

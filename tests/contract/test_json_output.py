@@ -68,7 +68,14 @@ def _recovered() -> RecoverResult:
         registered=2,
         unregistered=1,
         repaired=("hdfs://namenode:8020/a.final",),
-        gaps=(AcceptedGap(OffsetRange(PARTITION, 3, 9), "retention", "2013-01-01T00:00:00Z", 42),),
+        gaps=(
+            AcceptedGap(
+                range=OffsetRange(PARTITION, 3, 9),
+                reason="retention",
+                accepted_at="2013-01-01T00:00:00Z",
+                epoch=42,
+            ),
+        ),
         forgotten=(
             HivePartition("air.flights", "dt=2012-12-31", "hdfs://namenode:8020/air/flights/dt=2012-12-31"),
         ),
@@ -163,15 +170,15 @@ def _verified() -> VerifyResult:
 
 def _where() -> WhereResult:
     file = DataFile(
-        FileKind.DATA,
-        "hdfs://namenode:8020/w/_tmp/a.pending",
-        "hdfs://namenode:8020/w/dt=2013-01-01/a.final",
-        HivePartition("air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/dt=2013-01-01"),
-        100,
-        5,
-        "crc32:00000000",
-        0,
-        (OffsetRange(PARTITION, 3, 8),),
+        kind=FileKind.DATA,
+        staged="hdfs://namenode:8020/w/_tmp/a.pending",
+        final="hdfs://namenode:8020/w/dt=2013-01-01/a.final",
+        hive_partition=HivePartition("air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/dt=2013-01-01"),
+        length=100,
+        rows=5,
+        checksum="crc32:00000000",
+        task=0,
+        ranges=(OffsetRange(PARTITION, 3, 8),),
     )
     return WhereResult((FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),))
 

@@ -39,30 +39,30 @@ FORMAT_1 = Snapshot(
     newest_ms=1_795_249_926_692,
     files=(
         DataFile(
-            FileKind.DATA,
-            f"{TABLE}/_tmp/dt=2013-01-01_{NAME}.pending",
-            f"{TABLE}/dt=2013-01-01/dt=2013-01-01_{NAME}.final",
-            PARTITION,
-            1234,
-            98,
-            "crc32:0badcafe",
-            0,
-            (OffsetRange(FIRST, 100, 200),),
+            kind=FileKind.DATA,
+            staged=f"{TABLE}/_tmp/dt=2013-01-01_{NAME}.pending",
+            final=f"{TABLE}/dt=2013-01-01/dt=2013-01-01_{NAME}.final",
+            hive_partition=PARTITION,
+            length=1234,
+            rows=98,
+            checksum="crc32:0badcafe",
+            task=0,
+            ranges=(OffsetRange(FIRST, 100, 200),),
         ),
         DataFile(
-            FileKind.DEAD_LETTER,
-            f"{TABLE}/_tmp/letters_{NAME}.pending",
-            f"{LETTERS}/source_table=air.flights/dt=2026-11-21/letters_{NAME}.final",
-            HivePartition(
+            kind=FileKind.DEAD_LETTER,
+            staged=f"{TABLE}/_tmp/letters_{NAME}.pending",
+            final=f"{LETTERS}/source_table=air.flights/dt=2026-11-21/letters_{NAME}.final",
+            hive_partition=HivePartition(
                 "air.flights_dead_letters",
                 "source_table=air.flights/dt=2026-11-21",
                 f"{LETTERS}/source_table=air.flights/dt=2026-11-21",
             ),
-            321,
-            1,
-            "crc32:00000001",
-            0,
-            (OffsetRange(FIRST, 100, 200),),
+            length=321,
+            rows=1,
+            checksum="crc32:00000001",
+            task=0,
+            ranges=(OffsetRange(FIRST, 100, 200),),
         ),
     ),
     positions=(
@@ -74,26 +74,39 @@ FORMAT_1 = Snapshot(
     ),
     gaps=(
         AcceptedGap(
-            OffsetRange(FIRST, 10, 20), "gone from Kafka before it was read", "2026-11-20T03:00:00Z", 17
+            range=OffsetRange(FIRST, 10, 20),
+            reason="gone from Kafka before it was read",
+            accepted_at="2026-11-20T03:00:00Z",
+            epoch=17,
         ),
     ),
     losses=(
-        AcceptedLoss(f"{TABLE}/dt=2012-12-31/a.parquet.final", "accept-loss", 12, "2026-11-20T03:10:00Z", 18),
+        AcceptedLoss(
+            path=f"{TABLE}/dt=2012-12-31/a.parquet.final",
+            remedy="accept-loss",
+            rows=12,
+            accepted_at="2026-11-20T03:10:00Z",
+            epoch=18,
+        ),
     ),
     unregistered=(PARTITION,),
     registered=(HivePartition("air.flights", "dt=2013-01-02", f"{TABLE}/dt=2013-01-02"),),
     compared=(
         ComparedTable(
-            "air.flights", TABLE, "parquet", "flight bigint, price decimal(10,2)", "dt string, hr string"
+            table="air.flights",
+            location=TABLE,
+            format="parquet",
+            columns="flight bigint, price decimal(10,2)",
+            partition_columns="dt string, hr string",
         ),
     ),
     forgotten=(
         ForgottenRegistration(
-            HivePartition("air.flights", "dt=2012-12-31", f"{TABLE}/dt=2012-12-31"),
-            "Hive: Permission denied",
-            "etl1-4242-7b0d7b0d7b0d7b0d7b0d7b0d7b0d7b0d",
-            "2026-11-20T03:20:00Z",
-            19,
+            partition=HivePartition("air.flights", "dt=2012-12-31", f"{TABLE}/dt=2012-12-31"),
+            reason="Hive: Permission denied",
+            accepted_by="etl1-4242-7b0d7b0d7b0d7b0d7b0d7b0d7b0d7b0d",
+            accepted_at="2026-11-20T03:20:00Z",
+            epoch=19,
         ),
     ),
 )

@@ -192,13 +192,13 @@ class Committer:
         """Create, write, close, rename, as `pipeline/task/write/staged_file.py` does it."""
         ledger, directory = ledger_tag(owned.state.ledger_id), staging_directory(self._order.location)
         name = DataFileName(
-            bucket_slug(bucket),
-            task,
-            ledger,
-            owned.generation.number,
-            owned.next_epoch,
-            new_uuid(),
-            "parquet",
+            slug=bucket_slug(bucket),
+            task=task,
+            ledger=ledger,
+            generation=owned.generation.number,
+            epoch=owned.next_epoch,
+            uuid=new_uuid(),
+            extension="parquet",
         )
         topic_partition = records.topic_partition
         lines = [json.dumps([topic_partition.topic, topic_partition.number, offset]) for offset in offsets]
@@ -218,15 +218,15 @@ class Committer:
         writer.close()
         files.rename(draft_path, staged)
         return DataFile(
-            FileKind.DATA,
-            staged,
-            join(place, name.in_state("final")),
-            HivePartition(self._order.table, bucket, place),
-            len(data),
-            len(offsets),
-            f"crc32:{zlib.crc32(data):08x}",
-            task,
-            (records,),
+            kind=FileKind.DATA,
+            staged=staged,
+            final=join(place, name.in_state("final")),
+            hive_partition=HivePartition(self._order.table, bucket, place),
+            length=len(data),
+            rows=len(offsets),
+            checksum=f"crc32:{zlib.crc32(data):08x}",
+            task=task,
+            ranges=(records,),
         )
 
     def _keep_beating(self) -> None:

@@ -59,13 +59,13 @@ def _valid(dice: random.Random) -> str:
     number = dice.choice((0, 1, 41, 999_999, 1_000_000, 10**17, 10**40))
     owner = f"{dice.choice(('host', 'a.b-c', '-1-'))}-{dice.randrange(10**5)}-{uuid}"
     data = DataFileName(
-        dice.choice(("all", "dt=1", "a_task_1-b")),
-        number,
-        uuid[:8],
-        number,
-        number,
-        uuid,
-        dice.choice(("parquet", "snappy.orc")),
+        slug=dice.choice(("all", "dt=1", "a_task_1-b")),
+        task=number,
+        ledger=uuid[:8],
+        generation=number,
+        epoch=number,
+        uuid=uuid,
+        extension=dice.choice(("parquet", "snappy.orc")),
     )
     return dice.choice(
         (

@@ -149,15 +149,15 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         newest_ms=dice.choice((None, number())),
         files=some(
             lambda: DataFile(
-                dice.choice(tuple(FileKind)),
-                path(),
-                path() + "x",
-                partition(),
-                number(),
-                number(),
-                word(),
-                number(),
-                some(span),
+                kind=dice.choice(tuple(FileKind)),
+                staged=path(),
+                final=path() + "x",
+                hive_partition=partition(),
+                length=number(),
+                rows=number(),
+                checksum=word(),
+                task=number(),
+                ranges=some(span),
             )
         ),
         positions=some(
@@ -166,10 +166,22 @@ def any_snapshot(dice: random.Random) -> Snapshot:
         accounts=some(
             lambda: RangeAccounting(number(), span(), OffsetAccounting(*(number() for _ in range(7))))
         ),
-        gaps=some(lambda: AcceptedGap(span(), word(), word(), number())),
-        losses=some(lambda: AcceptedLoss(word(), word(), number(), word(), number())),
+        gaps=some(lambda: AcceptedGap(range=span(), reason=word(), accepted_at=word(), epoch=number())),
+        losses=some(
+            lambda: AcceptedLoss(
+                path=word(), remedy=word(), rows=number(), accepted_at=word(), epoch=number()
+            )
+        ),
         unregistered=some(partition),
         registered=some(partition),
-        compared=some(lambda: ComparedTable(*(word() for _ in range(5)))),
-        forgotten=some(lambda: ForgottenRegistration(partition(), word(), word(), word(), number())),
+        compared=some(
+            lambda: ComparedTable(
+                table=word(), location=word(), format=word(), columns=word(), partition_columns=word()
+            )
+        ),
+        forgotten=some(
+            lambda: ForgottenRegistration(
+                partition=partition(), reason=word(), accepted_by=word(), accepted_at=word(), epoch=number()
+            )
+        ),
     )

@@ -29,7 +29,9 @@ from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
-FOREIGN = DataFileName("all", 0, "f" * 8, 0, 0, "0" * 32, "parquet").in_state("pending")
+FOREIGN = DataFileName(
+    slug="all", task=0, ledger="f" * 8, generation=0, epoch=0, uuid="0" * 32, extension="parquet"
+).in_state("pending")
 """Another ledger's staged file, older by name than anything: nobody here may touch it."""
 
 

@@ -77,24 +77,24 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
     """The manifest's entry for one file, with the names it will have."""
     dead = place.table == DEAD_LETTER_TABLE
     name = DataFileName(
-        bucket_slug(place.path),
-        share.index,
-        ledger_tag(share.ledger_id),
-        share.generation,
-        share.epoch,
-        uuid,
-        "parquet",
+        slug=bucket_slug(place.path),
+        task=share.index,
+        ledger=ledger_tag(share.ledger_id),
+        generation=share.generation,
+        epoch=share.epoch,
+        uuid=uuid,
+        extension="parquet",
     )
     return DataFile(
-        FileKind.DEAD_LETTER if dead else FileKind.DATA,
-        join(staging_directory(location_of(share.table)), name.in_state("pending")),
-        join(place.location, name.in_state("final")),
-        place,
-        len(data),
-        rows,
-        f"crc32:{crc32(data):08x}",
-        share.index,
-        share.ranges,
+        kind=FileKind.DEAD_LETTER if dead else FileKind.DATA,
+        staged=join(staging_directory(location_of(share.table)), name.in_state("pending")),
+        final=join(place.location, name.in_state("final")),
+        hive_partition=place,
+        length=len(data),
+        rows=rows,
+        checksum=f"crc32:{crc32(data):08x}",
+        task=share.index,
+        ranges=share.ranges,
     )
 
 

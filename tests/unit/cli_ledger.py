@@ -90,22 +90,30 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     owned = publish(wiring.ports, owned, change).owned
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
-        DataFileName("dt=2013-01-01", 0, owned.state.ledger_id[:8], 1, 2, f"{number:032x}", "parquet")
+        DataFileName(
+            slug="dt=2013-01-01",
+            task=0,
+            ledger=owned.state.ledger_id[:8],
+            generation=1,
+            epoch=2,
+            uuid=f"{number:032x}",
+            extension="parquet",
+        )
         for number in range(file_count)
     ]
     partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
     wiring.ports.files.mkdirs(join(location, "_tmp"))
     files = tuple(
         DataFile(
-            FileKind.DATA,
-            join(location, "_tmp", name.in_state("pending")),
-            join(partition.location, name.in_state("final")),
-            partition,
-            len(CONTENT),
-            READ // file_count,
-            "crc32:00000000",
-            name.task,
-            ranges,
+            kind=FileKind.DATA,
+            staged=join(location, "_tmp", name.in_state("pending")),
+            final=join(partition.location, name.in_state("final")),
+            hive_partition=partition,
+            length=len(CONTENT),
+            rows=READ // file_count,
+            checksum="crc32:00000000",
+            task=name.task,
+            ranges=ranges,
         )
         for name in names
     )

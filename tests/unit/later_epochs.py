@@ -28,13 +28,13 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
     position = owned.state.position(FLIGHTS)
     assert position is not None
     name = DataFileName(
-        f"dt={day}",
-        0,
-        ledger_tag(owned.state.ledger_id),
-        owned.generation.number,
-        owned.next_epoch,
-        wiring.ports.new_uuid(),
-        "parquet",
+        slug=f"dt={day}",
+        task=0,
+        ledger=ledger_tag(owned.state.ledger_id),
+        generation=owned.generation.number,
+        epoch=owned.next_epoch,
+        uuid=wiring.ports.new_uuid(),
+        extension="parquet",
     )
     partition = HivePartition(TABLE, f"dt={day}", join(location, f"dt={day}"))
     staged = join(staging_directory(location), name.in_state("pending"))
@@ -42,7 +42,17 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
     write_file(wiring.ports.files, staged, CONTENT)
     ranges = (OffsetRange(FLIGHTS, position.end, position.end + READ),)
     final = join(partition.location, name.in_state("final"))
-    return DataFile(FileKind.DATA, staged, final, partition, len(CONTENT), READ, "crc32:00000000", 0, ranges)
+    return DataFile(
+        kind=FileKind.DATA,
+        staged=staged,
+        final=final,
+        hive_partition=partition,
+        length=len(CONTENT),
+        rows=READ,
+        checksum="crc32:00000000",
+        task=0,
+        ranges=ranges,
+    )
 
 
 def change_of(file: DataFile) -> DataEpoch:

@@ -40,10 +40,20 @@ class EpochLoop:
         path = f"{self.table}/{bucket}/{number}"
         self._files.content[path] = out.getvalue()
         file = DataFile(
-            FileKind.DATA, "", path, HivePartition(self.table, bucket, ""), 1, len(rows), "-", 0, (source,)
+            kind=FileKind.DATA,
+            staged="",
+            final=path,
+            hive_partition=HivePartition(self.table, bucket, ""),
+            length=1,
+            rows=len(rows),
+            checksum="-",
+            task=0,
+            ranges=(source,),
         )
         account = OffsetAccounting(read=len(rows), written=len(rows), absent=end - start - len(rows))
-        snapshot = Snapshot("l", "s", self.table, 1, "o", number, "")
+        snapshot = Snapshot(
+            ledger_id="l", service="s", table=self.table, generation=1, owner="o", epoch=number, written_at=""
+        )
         self.snapshots.append(
             replace(snapshot, files=(file,), accounts=(RangeAccounting(0, source, account),))
         )

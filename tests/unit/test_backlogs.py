@@ -36,7 +36,16 @@ tables: [{{table: d.t, topics: [t, gone], format: raw}}]
     wiring = wire(load_map(str(path), {}))
     rule, paths = wiring.map.tables[0], wiring.paths("d.t")
     positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
-    state = Snapshot("l", "view", "d.t", 1, "rebuilt", 1, "now", positions=positions)
+    state = Snapshot(
+        ledger_id="l",
+        service="view",
+        table="d.t",
+        generation=1,
+        owner="rebuilt",
+        epoch=1,
+        written_at="now",
+        positions=positions,
+    )
     return Table(
         rule, paths, ("t", "gone"), str(folder), owned=OwnedLedger(paths, Generation(2, "now", "me"), state)
     )

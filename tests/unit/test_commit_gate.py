@@ -25,15 +25,15 @@ Manifests = tuple[TableManifest, ...]
 def file_of(kind: FileKind, rows: int, task: int) -> DataFile:
     name = f"{kind.value}-{task}"
     return DataFile(
-        kind,
-        f"file:///w/db.t/_tmp/{name}",
-        f"{HERE.location}/{name}",
-        HERE,
-        9,
-        rows,
-        "crc32:00000000",
-        task,
-        (),
+        kind=kind,
+        staged=f"file:///w/db.t/_tmp/{name}",
+        final=f"{HERE.location}/{name}",
+        hive_partition=HERE,
+        length=9,
+        rows=rows,
+        checksum="crc32:00000000",
+        task=task,
+        ranges=(),
     )
 
 

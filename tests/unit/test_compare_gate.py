@@ -47,7 +47,13 @@ class Hive:
         return self.answers.get(question.table, self.otherwise)
 
     def spec(self, name: str) -> ComparedTable:
-        return ComparedTable(name, f"file:///w/{name}", "parquet", self.columns, "dt string")
+        return ComparedTable(
+            table=name,
+            location=f"file:///w/{name}",
+            format="parquet",
+            columns=self.columns,
+            partition_columns="dt string",
+        )
 
     def gate(self) -> Gate:
         return HiveGate(self.spec, self.answer, self.forgotten.append, LETTERS)
@@ -239,12 +245,30 @@ def _letter_file(wiring: Wiring, table: str, epoch: int, task: int, ranges: obje
     (rule,) = (r for r in wiring.map.tables if r.table == table)
     path = f"source_table={table}/dt=2026-11-21"
     partition = HivePartition(LETTERS, path, join(wiring.map.dead_letters.location, path))
-    name = DataFileName("letters", task, "0" * 8, 1, epoch, wiring.ports.new_uuid(), "parquet")
+    name = DataFileName(
+        slug="letters",
+        task=task,
+        ledger="0" * 8,
+        generation=1,
+        epoch=epoch,
+        uuid=wiring.ports.new_uuid(),
+        extension="parquet",
+    )
     staged = join(staging_directory(rule.location), name.in_state("pending"))
     wiring.ports.files.mkdirs(staging_directory(rule.location))
     write_file(wiring.ports.files, staged, b"letter")
     final = join(partition.location, name.in_state("final"))
-    return DataFile(FileKind.DEAD_LETTER, staged, final, partition, 6, 1, "crc32:0", task, tuple(ranges))  # type: ignore[arg-type]
+    return DataFile(
+        kind=FileKind.DEAD_LETTER,
+        staged=staged,
+        final=final,
+        hive_partition=partition,
+        length=6,
+        rows=1,
+        checksum="crc32:0",
+        task=task,
+        ranges=tuple(ranges),
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answer", [OTHER, AWAY], ids=["another table", "never compared"])

@@ -11,15 +11,31 @@ TP = TopicPartition("t", 0)
 
 
 def file(name: str, task: int, *ranges: OffsetRange) -> DataFile:
-    return DataFile(FileKind.DATA, f"s/{name}", name, HivePartition("d.t", "", "w"), 1, 1, "-", task, ranges)
+    return DataFile(
+        kind=FileKind.DATA,
+        staged=f"s/{name}",
+        final=name,
+        hive_partition=HivePartition("d.t", "", "w"),
+        length=1,
+        rows=1,
+        checksum="-",
+        task=task,
+        ranges=ranges,
+    )
 
 
 def snapshot(
     epoch: int, *accounts: RangeAccounting, files: tuple[DataFile, ...] = (), lost: str = ""
 ) -> Snapshot:
-    losses = (AcceptedLoss(lost, "refetch", 1, "", epoch),) if lost else ()
+    losses = (AcceptedLoss(path=lost, remedy="refetch", rows=1, accepted_at="", epoch=epoch),) if lost else ()
     return Snapshot(
-        *("l", "s", "d.t", 1, "o", epoch, ""),
+        ledger_id="l",
+        service="s",
+        table="d.t",
+        generation=1,
+        owner="o",
+        epoch=epoch,
+        written_at="",
         files=files,
         positions=(Position(TP, 0, 9, "id"),),
         accounts=accounts,

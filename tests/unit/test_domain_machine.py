@@ -61,7 +61,16 @@ class Ledger(RuleBasedStateMachine):
         self.owned = OwnedLedger(
             LedgerPaths("hdfs://namenode:8020/kafka2hive", TABLE),
             Generation(1, "20261121T074844Z", f"etl1-4711-{UUID}"),
-            Snapshot(LEDGER_ID, "flights", TABLE, 0, "init", 0, WHEN, location=LOCATION),
+            Snapshot(
+                ledger_id=LEDGER_ID,
+                service="flights",
+                table=TABLE,
+                generation=0,
+                owner="init",
+                epoch=0,
+                written_at=WHEN,
+                location=LOCATION,
+            ),
         )
         self.history = [self.owned.state]
 
@@ -114,7 +123,10 @@ class Ledger(RuleBasedStateMachine):
         start = self.next_offset[topic_partition]
         earliest = data.draw(st.integers(start + 1, self.log_end[topic_partition]))
         gap = AcceptedGap(
-            OffsetRange(topic_partition, start, earliest), "aged out", WHEN, self.owned.next_epoch
+            range=OffsetRange(topic_partition, start, earliest),
+            reason="aged out",
+            accepted_at=WHEN,
+            epoch=self.owned.next_epoch,
         )
         moved = Position(topic_partition, earliest, earliest, f"id-{topic_partition.topic}")
         self._commit(FirstPositions(positions=(moved,), gaps=(gap,), registered=self.registered))
@@ -126,7 +138,9 @@ class Ledger(RuleBasedStateMachine):
         path = data.draw(st.sampled_from(sorted(self.files)))
         rows = self.files.pop(path)
         self.lost_rows += rows
-        loss = AcceptedLoss(path, "accept-loss", rows, WHEN, self.owned.next_epoch)
+        loss = AcceptedLoss(
+            path=path, remedy="accept-loss", rows=rows, accepted_at=WHEN, epoch=self.owned.next_epoch
+        )
         self._commit(Repair(losses=(loss,), registered=self.registered))
 
     @precondition(lambda self: self.next_offset)
@@ -253,25 +267,25 @@ class Ledger(RuleBasedStateMachine):
             table, path, join(LOCATION if kind is FileKind.DATA else f"{LOCATION}_dead", path)
         )
         name = DataFileName(
-            bucket_slug(path),
-            task,
-            ledger_tag(LEDGER_ID),
-            self.owned.generation.number,
-            self.owned.next_epoch,
-            UUID,
-            "parquet",
+            slug=bucket_slug(path),
+            task=task,
+            ledger=ledger_tag(LEDGER_ID),
+            generation=self.owned.generation.number,
+            epoch=self.owned.next_epoch,
+            uuid=UUID,
+            extension="parquet",
         )
         assert DataFileName.parse(name.in_state("final")) == (name, "final")
         return DataFile(
-            kind,
-            join(staging_directory(LOCATION), name.in_state("pending")),
-            join(where.location, name.in_state("final")),
-            where,
-            100 * rows,
-            rows,
-            "crc32:00000000",
-            task,
-            ranges,
+            kind=kind,
+            staged=join(staging_directory(LOCATION), name.in_state("pending")),
+            final=join(where.location, name.in_state("final")),
+            hive_partition=where,
+            length=100 * rows,
+            rows=rows,
+            checksum="crc32:00000000",
+            task=task,
+            ranges=ranges,
         )
 
 

@@ -19,10 +19,21 @@ def following(state: Snapshot, change: Change) -> Snapshot:
 
 
 def compared(table: str, columns: str) -> ComparedTable:
-    return ComparedTable(table, "file:///w", "parquet", columns, "dt string")
+    return ComparedTable(
+        table=table, location="file:///w", format="parquet", columns=columns, partition_columns="dt string"
+    )
 
 
-FIRST = Snapshot("0" * 32, "air", "air.flights", 1, "me", 1, NOW, unregistered=(REFUSED, OTHER))
+FIRST = Snapshot(
+    ledger_id="0" * 32,
+    service="air",
+    table="air.flights",
+    generation=1,
+    owner="me",
+    epoch=1,
+    written_at=NOW,
+    unregistered=(REFUSED, OTHER),
+)
 
 
 def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
@@ -34,11 +45,23 @@ def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_a
 
 
 def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
-    given_up = ForgottenRegistration(REFUSED, "denied", "me", NOW, 2)
+    given_up = ForgottenRegistration(
+        partition=REFUSED, reason="denied", accepted_by="me", accepted_at=NOW, epoch=2
+    )
     second = following(FIRST, RegistrationUpdate(forgotten=(given_up,)))
     assert (second.unregistered, second.forgotten) == ((OTHER,), (given_up,))
     ranges = (OffsetRange(TopicPartition("t", 0), 0, 1),)
-    again = DataFile(FileKind.DATA, "a", "b", REFUSED, 1, 1, "-", 0, ranges)
+    again = DataFile(
+        kind=FileKind.DATA,
+        staged="a",
+        final="b",
+        hive_partition=REFUSED,
+        length=1,
+        rows=1,
+        checksum="-",
+        task=0,
+        ranges=ranges,
+    )
     third = following(second, DataEpoch(files=(again,), accounts=(), registered=frozenset({OTHER})))
     assert (third.unregistered, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
 

@@ -23,13 +23,13 @@ def staged(
 ) -> str:
     """A staged file of the owned ledger's generation and next epoch, but for what is added to them."""
     name = DataFileName(
-        "all",
-        0,
-        ledger or owned.state.ledger_id[:8],
-        owned.generation.number + generation,
-        owned.next_epoch + epoch,
-        service.wiring.ports.new_uuid(),
-        "parquet",
+        slug="all",
+        task=0,
+        ledger=ledger or owned.state.ledger_id[:8],
+        generation=owned.generation.number + generation,
+        epoch=owned.next_epoch + epoch,
+        uuid=service.wiring.ports.new_uuid(),
+        extension="parquet",
     ).in_state("pending")
     write_file(service.wiring.ports.files, join(staging_directory(owned.state.location), name), b"rows")
     return name

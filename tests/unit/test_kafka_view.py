@@ -70,7 +70,17 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
     for rule in wiring.map.tables:
         paths = wiring.paths(rule.table)
         positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
-        state = Snapshot("l", "view", rule.table, 1, "me", 1, "now", "c", positions=positions)
+        state = Snapshot(
+            ledger_id="l",
+            service="view",
+            table=rule.table,
+            generation=1,
+            owner="me",
+            epoch=1,
+            written_at="now",
+            cluster_id="c",
+            positions=positions,
+        )
         table = Table(rule, paths, ("t",), str(folder))
         table.owned = OwnedLedger(paths, Generation(1, "now", "me"), state)
         tables.append(table)

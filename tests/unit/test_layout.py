@@ -52,7 +52,15 @@ def test_snapshot_names_round_trip_and_drafts_are_told_apart(epoch: int, state: 
 def test_data_file_names_round_trip_in_every_state(
     path: str, task: int, ledger: str, generation: int, epoch: int, uuid: str, extension: str
 ) -> None:
-    name = DataFileName(bucket_slug(path), task, ledger[:8], generation, epoch, uuid, extension)
+    name = DataFileName(
+        slug=bucket_slug(path),
+        task=task,
+        ledger=ledger[:8],
+        generation=generation,
+        epoch=epoch,
+        uuid=uuid,
+        extension=extension,
+    )
     for state in ("in-progress", "pending", "final"):
         text = name.in_state(state)
         assert DataFileName.parse(text) == (name, state)

@@ -348,6 +348,15 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
 
     dump, holding = make_dump_and_holding(make_wiring(tmp_path), Silent(), once=False)
     late = holding.tables["air.late"]
-    late.shown = Snapshot("l", "once", "air.late", 1, "me", 1, "now", positions=(Position(LATE, 0, 0),))
+    late.shown = Snapshot(
+        ledger_id="l",
+        service="once",
+        table="air.late",
+        generation=1,
+        owner="me",
+        epoch=1,
+        written_at="now",
+        positions=(Position(LATE, 0, 0),),
+    )
     assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
     assert planned(next_epoch(dump)) == [OffsetRange(EARLY, 0, 7)]

@@ -21,7 +21,15 @@ LATEST = StartPolicy(StartKind.LATEST)
 
 def _table(*positions: Position, cluster_id: str = "c") -> Snapshot:
     return Snapshot(
-        "ledger", "service", "db.t", 1, "me", 1, "2026-01-01T00:00:00Z", cluster_id, positions=positions
+        ledger_id="ledger",
+        service="service",
+        table="db.t",
+        generation=1,
+        owner="me",
+        epoch=1,
+        written_at="2026-01-01T00:00:00Z",
+        cluster_id=cluster_id,
+        positions=positions,
     )
 
 

@@ -15,7 +15,14 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
 from tests.unit.task_files import LEDGER, offsets
 
-PLACE = Place(LEDGER, "s", "d.t", "w/t", "w/t/_tmp", "2013-01-01T00:00:00Z")
+PLACE = Place(
+    ledger_id=LEDGER,
+    service="s",
+    table="d.t",
+    location="w/t",
+    staging="w/t/_tmp",
+    now="2013-01-01T00:00:00Z",
+)
 
 
 class Table:
@@ -56,25 +63,31 @@ class Table:
         counts = [(FileKind.DATA, n) for n in rows] + [(FileKind.DEAD_LETTER, letters)] * bool(letters)
         for number, (kind, count) in enumerate(counts):
             uuid = f"{len(self.files) + number:032x}"
-            name = DataFileName("all", task, LEDGER[:8], generation, epoch, uuid, "parquet")
+            name = DataFileName(
+                slug="all",
+                task=task,
+                ledger=LEDGER[:8],
+                generation=generation,
+                epoch=epoch,
+                uuid=uuid,
+                extension="parquet",
+            )
             home = "t" if kind is FileKind.DATA else "dead"
             partition = HivePartition(f"d.{home}", f"n={number}", f"w/{home}/n={number}")
             last = accounts and number == len(counts) - 1
             footer = Footer(
-                *(
-                    kind,
-                    LEDGER,
-                    "d.t",
-                    generation,
-                    epoch,
-                    task,
-                    attempt,
-                    plan,
-                    tuple(ranges),
-                    count,
-                    partition,
-                ),
-                tuple(shares) if last else None,
+                kind=kind,
+                ledger_id=LEDGER,
+                table="d.t",
+                generation=generation,
+                epoch=epoch,
+                task=task,
+                attempt=attempt,
+                planned_at_ms=plan,
+                ranges=tuple(ranges),
+                rows=count,
+                partition=partition,
+                accounts=tuple(shares) if last else None,
             )
             final = number not in staged
             path = (
@@ -82,7 +95,7 @@ class Table:
                 if final
                 else f"w/t/_tmp/{name.in_state('pending')}"
             )
-            made.append(FoundFile(path, name, final, 100, footer))
+            made.append(FoundFile(path=path, name=name, final=final, length=100, footer=footer))
         self.files += made
         return made
 

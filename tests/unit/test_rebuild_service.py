@@ -56,8 +56,20 @@ def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
     ledger = read_marker(service.wiring.ports.files, service.wiring.map.tables[0].location)
     assert ledger is not None
     accounts = (OffsetAccounting(read=READ, written=READ, bytes=300),)
-    where = (name.generation, name.epoch, name.task, f"attempt-{name.epoch}")
-    footer = Footer(file.kind, ledger, TABLE, *where, 0, (taken,), READ, file.hive_partition, accounts)
+    footer = Footer(
+        kind=file.kind,
+        ledger_id=ledger,
+        table=TABLE,
+        generation=name.generation,
+        epoch=name.epoch,
+        task=name.task,
+        attempt=f"attempt-{name.epoch}",
+        planned_at_ms=0,
+        ranges=(taken,),
+        rows=READ,
+        partition=file.hive_partition,
+        accounts=accounts,
+    )
     schema = pa.schema([("n", pa.int64())], metadata=footer.metadata())
     pq.write_table(pa.table({"n": range(READ)}, schema=schema), local(path))
 

@@ -60,13 +60,13 @@ class Fetched:
     def __call__(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         self.times += 1
         name = DataFileName(
-            bucket_slug(lost.hive_partition.path),
-            lost.task,
-            owned.state.ledger_id[:8],
-            owned.generation.number,
-            owned.next_epoch,
-            f"{self.times + 100:032x}",
-            "parquet",
+            slug=bucket_slug(lost.hive_partition.path),
+            task=lost.task,
+            ledger=owned.state.ledger_id[:8],
+            generation=owned.generation.number,
+            epoch=owned.next_epoch,
+            uuid=f"{self.times + 100:032x}",
+            extension="parquet",
         )
         file = replace(
             lost,

@@ -119,7 +119,15 @@ def test_staged_files_of_a_later_generation_stop_too(service: Service, tmp_path:
 def test_files_of_another_ledger_prove_nothing(service: Service) -> None:
     wiring = service.wiring
     owned = take(wiring)
-    name = DataFileName("dt=2013-01-01", 0, "0" * 8, 99, 99, "0" * 32, "parquet")
+    name = DataFileName(
+        slug="dt=2013-01-01",
+        task=0,
+        ledger="0" * 8,
+        generation=99,
+        epoch=99,
+        uuid="0" * 32,
+        extension="parquet",
+    )
     assert name.ledger != ledger_tag(owned.state.ledger_id)
     write_file(
         wiring.ports.files, join(staging_directory(owned.state.location), name.in_state("pending")), b""
@@ -333,7 +341,12 @@ def test_after_a_rebuild_the_way_that_helps_comes_first(service: Service) -> Non
 def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(service: Service) -> None:
     wiring = service.wiring
     owned = take(wiring)
-    gap = AcceptedGap(OffsetRange(FLIGHTS, 8, 8), "log cut off", wiring.ports.clock.now(), owned.next_epoch)
+    gap = AcceptedGap(
+        range=OffsetRange(FLIGHTS, 8, 8),
+        reason="log cut off",
+        accepted_at=wiring.ports.clock.now(),
+        epoch=owned.next_epoch,
+    )
     change = FirstPositions(positions=(Position(FLIGHTS, 8, 8),), gaps=(gap,))
     publish(wiring.ports, owned, change)
     ask(wiring, Group(15))

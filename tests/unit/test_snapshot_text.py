@@ -20,10 +20,26 @@ def snapshot_with_partition(value: str) -> Snapshot:
     read = OffsetRange(TopicPartition("flights", 0), 0, 3)
     final = join(hive_partition.location, "file.parquet.final")
     file = DataFile(
-        FileKind.DATA, join(LOCATION, "_tmp", "file"), final, hive_partition, 9, 3, "crc32:0", 0, (read,)
+        kind=FileKind.DATA,
+        staged=join(LOCATION, "_tmp", "file"),
+        final=final,
+        hive_partition=hive_partition,
+        length=9,
+        rows=3,
+        checksum="crc32:0",
+        task=0,
+        ranges=(read,),
     )
     return Snapshot(
-        "0" * 32, "air", "air.flights", 1, "owner", 1, "now", files=(file,), unregistered=(hive_partition,)
+        ledger_id="0" * 32,
+        service="air",
+        table="air.flights",
+        generation=1,
+        owner="owner",
+        epoch=1,
+        written_at="now",
+        files=(file,),
+        unregistered=(hive_partition,),
     )
 
 

@@ -28,7 +28,15 @@ def upload(files: UnclearFiles, held: HeldBytes | None = None) -> Upload:
     numbers = count()
 
     def new_name() -> DataFileName:
-        return DataFileName("dt=1", 0, "ab" * 4, 3, 7, f"{next(numbers):032x}", "parquet")
+        return DataFileName(
+            slug="dt=1",
+            task=0,
+            ledger="ab" * 4,
+            generation=3,
+            epoch=7,
+            uuid=f"{next(numbers):032x}",
+            extension="parquet",
+        )
 
     return Upload(UploadPlace(files, STAGING, held or HeldBytes(4_000), files.clock), new_name)
 

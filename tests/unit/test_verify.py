@@ -107,10 +107,10 @@ def test_a_jump_is_fine_when_a_person_accepted_it_in_that_epoch(recovered: Servi
     (position,) = third.positions
     jumped = replace(position, start=position.end + 90, end=position.end + 90)
     gap = AcceptedGap(
-        OffsetRange(position.topic_partition, position.end, jumped.end),
-        "retention",
-        "2013-01-01T00:00:00Z",
-        3,
+        range=OffsetRange(position.topic_partition, position.end, jumped.end),
+        reason="retention",
+        accepted_at="2013-01-01T00:00:00Z",
+        epoch=3,
     )
     previous = checksum_of(third)
     fourth = replace(
@@ -163,17 +163,27 @@ def _audited(recovered: Service, **changes: object) -> set[str]:
 def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Service) -> None:
     third = _history(recovered)[2]
     (position,) = third.positions
-    gap = AcceptedGap(OffsetRange(position.topic_partition, 0, 5), "retention", "2013-01-01T00:00:00Z", 1)
+    gap = AcceptedGap(
+        range=OffsetRange(position.topic_partition, 0, 5),
+        reason="retention",
+        accepted_at="2013-01-01T00:00:00Z",
+        epoch=1,
+    )
     assert _audited(recovered) == set()
     assert _audited(recovered, table="air.fligths") >= {"verify.header"}
     for what in ("owner", "service"):
         assert _audited(recovered, **{what: "another"}) == {"verify.header"}
     assert _audited(recovered, positions=(replace(position, topic_id="x"),)) == set()  # unknown before
     assert _audited(recovered, gaps=(gap,)) == {"verify.decision"}
-    assert _audited(recovered, losses=(AcceptedLoss("a", "accept-loss", 1, "", 1),)) == {"verify.decision"}
+    assert _audited(
+        recovered, losses=(AcceptedLoss(path="a", remedy="accept-loss", rows=1, accepted_at="", epoch=1),)
+    ) == {"verify.decision"}
     assert _audited(recovered, unregistered=()) == {"verify.registrations"}
     given_up = tuple(
-        ForgottenRegistration(partition, "denied", "me", "", third.epoch) for partition in third.unregistered
+        ForgottenRegistration(
+            partition=partition, reason="denied", accepted_by="me", accepted_at="", epoch=third.epoch
+        )
+        for partition in third.unregistered
     )
     assert _audited(recovered, unregistered=(), forgotten=given_up) == set()
     early = tuple(replace(f, epoch=1) for f in given_up)

@@ -22,7 +22,7 @@ Accepts = Callable[[OffsetRange], bool]
 """Whether a person accepts that these offsets may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Whose ledger it is; `location` and `staging` full paths, `now` ISO-8601."""
 
@@ -177,7 +177,10 @@ def _snapshot(
         accounts=tuple(accounts),
         gaps=(
             *(before.gaps if before else ()),
-            *(AcceptedGap(g.range, f"rebuilt: {g.why}", place.now, epoch) for g in gaps),
+            *(
+                AcceptedGap(range=g.range, reason=f"rebuilt: {g.why}", accepted_at=place.now, epoch=epoch)
+                for g in gaps
+            ),
         ),
         unregistered=tuple(sorted(unregistered | touched(files))),
     )
@@ -205,7 +208,15 @@ def _data_file(place: Place, file: FoundFile, number: int, ranges: tuple[OffsetR
         final = file.path
     staged = join(place.staging, file.name.in_state("pending"))
     return DataFile(
-        footer.kind, staged, final, partition, file.length, footer.rows, UNKNOWN_CHECKSUM, number, ranges
+        kind=footer.kind,
+        staged=staged,
+        final=final,
+        hive_partition=partition,
+        length=file.length,
+        rows=footer.rows,
+        checksum=UNKNOWN_CHECKSUM,
+        task=number,
+        ranges=ranges,
     )
 
 

@@ -11,7 +11,7 @@ from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccount
 from kafka2hive.model.offsets import OffsetRange
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
     """A file with this ledger's name, staged (`.pending`) or final, and what its footer says; `length` in bytes."""
 

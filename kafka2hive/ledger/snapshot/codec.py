@@ -118,9 +118,15 @@ def _decode(text: str) -> Snapshot:
         accounts=tuple(
             RangeAccounting(a["task"], _parse_range(a), _parse_account(a)) for a in rows.pop("account", ())
         ),
-        gaps=tuple(AcceptedGap(_parse_range(g), g["how"], g["at"], g["epoch"]) for g in rows.pop("gap", ())),
+        gaps=tuple(
+            AcceptedGap(range=_parse_range(g), reason=g["how"], accepted_at=g["at"], epoch=g["epoch"])
+            for g in rows.pop("gap", ())
+        ),
         losses=tuple(
-            AcceptedLoss(x["path"], x["how"], x["rows"], x["at"], x["epoch"]) for x in rows.pop("loss", ())
+            AcceptedLoss(
+                path=x["path"], remedy=x["how"], rows=x["rows"], accepted_at=x["at"], epoch=x["epoch"]
+            )
+            for x in rows.pop("loss", ())
         ),
         unregistered=tuple(map(hive_lines.parse_partition, rows.pop("unregistered", ()))),
         registered=tuple(map(hive_lines.parse_partition, rows.pop("registered", ()))),
@@ -237,15 +243,15 @@ def _range_tuple(r: OffsetRange) -> Iterable[Any]:
 
 def _parse_file(v: dict[str, Any]) -> DataFile:
     return DataFile(
-        FileKind(v["kind"]),
-        v["staged"],
-        v["final"],
-        hive_lines.parse_partition(v),
-        v["length"],
-        v["rows"],
-        v["checksum"],
-        v["task"],
-        tuple(map(_parse_range_tuple, v["ranges"])),
+        kind=FileKind(v["kind"]),
+        staged=v["staged"],
+        final=v["final"],
+        hive_partition=hive_lines.parse_partition(v),
+        length=v["length"],
+        rows=v["rows"],
+        checksum=v["checksum"],
+        task=v["task"],
+        ranges=tuple(map(_parse_range_tuple, v["ranges"])),
     )
 
 

@@ -25,7 +25,13 @@ def compared(c: ComparedTable) -> dict[str, Any]:
 
 
 def parse_compared(v: dict[str, Any]) -> ComparedTable:
-    return ComparedTable(v["table"], v["location"], v["format"], v["columns"], v["partition_columns"])
+    return ComparedTable(
+        table=v["table"],
+        location=v["location"],
+        format=v["format"],
+        columns=v["columns"],
+        partition_columns=v["partition_columns"],
+    )
 
 
 def forgotten(f: ForgottenRegistration) -> dict[str, Any]:
@@ -39,4 +45,10 @@ def forgotten(f: ForgottenRegistration) -> dict[str, Any]:
 
 
 def parse_forgotten(v: dict[str, Any]) -> ForgottenRegistration:
-    return ForgottenRegistration(parse_partition(v), v["reason"], v["by"], v["at"], v["epoch"])
+    return ForgottenRegistration(
+        partition=parse_partition(v),
+        reason=v["reason"],
+        accepted_by=v["by"],
+        accepted_at=v["at"],
+        epoch=v["epoch"],
+    )

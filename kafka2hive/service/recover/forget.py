@@ -65,7 +65,11 @@ def forget(owned: OwnedLedger, payment: Payment, named: Collection[Registration]
     given_up = sorted(wanted & payment.refusals.keys())
     recorded = tuple(
         ForgottenRegistration(
-            p, payment.refusals[p].message, owned.generation.owner or "init", now, owned.next_epoch
+            partition=p,
+            reason=payment.refusals[p].message,
+            accepted_by=owned.generation.owner or "init",
+            accepted_at=now,
+            epoch=owned.next_epoch,
         )
         for p in given_up
     )

@@ -80,7 +80,12 @@ def rebuild_ledger(
             " dumped a second time",
         )
     place = Place(
-        ledger_id, wiring.map.service, table, location, staging_directory(location), wiring.ports.clock.now()
+        ledger_id=ledger_id,
+        service=wiring.map.service,
+        table=table,
+        location=location,
+        staging=staging_directory(location),
+        now=wiring.ports.clock.now(),
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(staging, ledger_id)
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
@@ -165,7 +170,9 @@ def _read(
         fits = parsed is not None and parsed[1] == ("final" if final else "pending")
         mine = footer is not None and footer.table == table
         if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
-            found.append(FoundFile(status.path, parsed[0], final, status.length, footer))
+            found.append(
+                FoundFile(path=status.path, name=parsed[0], final=final, length=status.length, footer=footer)
+            )
         elif final:
             untracked.append(status.path)
     return found, untracked

@@ -114,7 +114,10 @@ class Repairs:
         now = self._wiring.ports.clock.now()
         remedies = dict(wanted.remedies)
         losses = tuple(
-            AcceptedLoss(f.final, remedies[f.final], f.rows, now, owned.next_epoch) for f in wanted.files
+            AcceptedLoss(
+                path=f.final, remedy=remedies[f.final], rows=f.rows, accepted_at=now, epoch=owned.next_epoch
+            )
+            for f in wanted.files
         )
         again = tuple(
             new for f in wanted.files if remedies[f.final] == REFETCH for new in self._refetch(owned, f)
@@ -143,7 +146,10 @@ class Repairs:
                 raise stop(owned.paths.table, problems)
             case FirstPositions(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), owned.next_epoch
-                recorded = tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in accepted)
+                recorded = tuple(
+                    AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch)
+                    for g in accepted
+                )
                 return replace(repair, positions=positions, gaps=recorded, cluster_id=cluster.cluster_id)
             case Resume():
                 return repair

@@ -84,7 +84,9 @@ def change_before_reading(
     began = bool(table.owned.state.positions) or not first.positions
     return change.FirstPositions(
         positions=first.positions,
-        gaps=tuple(AcceptedGap(g.range, g.reason, now, epoch) for g in first.gaps),
+        gaps=tuple(
+            AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch) for g in first.gaps
+        ),
         topic_ids=topic_ids,
         registered=table.registered,
         cluster_id=logs.cluster.cluster_id,

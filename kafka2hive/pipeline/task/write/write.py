@@ -56,37 +56,45 @@ class Destination:
     def new_name(self, path: str) -> DataFileName:
         """Used once, ever."""
         slug, ledger = bucket_slug(path), ledger_tag(self.ledger_id)
-        return DataFileName(slug, self.task, ledger, self.generation, self.epoch, uuid4().hex, EXTENSION)
+        return DataFileName(
+            slug=slug,
+            task=self.task,
+            ledger=ledger,
+            generation=self.generation,
+            epoch=self.epoch,
+            uuid=uuid4().hex,
+            extension=EXTENSION,
+        )
 
     def footer(self, path: str, rows: int, accounts: tuple[OffsetAccounting, ...] | None) -> Footer:
         return Footer(
-            self.kind,
-            self.ledger_id,
-            self.table,
-            self.generation,
-            self.epoch,
-            self.task,
-            self.attempt,
-            self.planned_at_ms,
-            self.ranges,
-            rows,
-            self.hive_partition(path),
-            accounts,
+            kind=self.kind,
+            ledger_id=self.ledger_id,
+            table=self.table,
+            generation=self.generation,
+            epoch=self.epoch,
+            task=self.task,
+            attempt=self.attempt,
+            planned_at_ms=self.planned_at_ms,
+            ranges=self.ranges,
+            rows=rows,
+            partition=self.hive_partition(path),
+            accounts=accounts,
         )
 
     def data_file(self, path: str, staged: Staged) -> DataFile:
         partition = self.hive_partition(path)
         final = join(partition.location, staged.name.in_state("final"))
         return DataFile(
-            self.kind,
-            staged.path,
-            final,
-            partition,
-            staged.length,
-            staged.rows,
-            staged.checksum,
-            self.task,
-            self.ranges,
+            kind=self.kind,
+            staged=staged.path,
+            final=final,
+            hive_partition=partition,
+            length=staged.length,
+            rows=staged.rows,
+            checksum=staged.checksum,
+            task=self.task,
+            ranges=self.ranges,
         )
 
 
