@@ -19,6 +19,7 @@ from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.pipeline.task.write.write import Destination, TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
+from tests.simulation.clock import SimulatedClock
 from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
@@ -32,7 +33,7 @@ def destination(table: str = "db.t") -> Destination:
 
 
 def limits(memory: int = 1 << 28, open_files: int = 64, file_bytes: int = 1 << 28) -> TaskLimits:
-    return TaskLimits(memory, open_files, file_bytes)
+    return TaskLimits(memory, open_files, file_bytes, SimulatedClock())
 
 
 def writer(
