@@ -1,16 +1,20 @@
 """Fixtures of every test: the real services, names of one's own; and how long each folder of tests took.
 
-Services are started at their first use and are shared by the run; a test that stops or kills one starts its own
-(`tests/services`). Nothing is skipped when Java or a jar is missing: the test fails and names the command.
+Services are started at their first use and are shared by the tests of one process (with `pytest -n`: of one worker); a
+test that stops or kills one starts its own (`tests/services`). Nothing is skipped when Java or a jar is missing: the
+test fails and names the command.
 """
 
 import collections
+import os
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.side_by_side import arrange
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs import Hdfs
@@ -25,21 +29,29 @@ settings.register_profile("certain", deadline=None, derandomize=True)
 settings.load_profile("certain")
 
 _SERVICES = frozenset({"kafka", "hdfs", "hive"})
+SAID = "said"
+"""The name of the property (`record_property`) whose value the run prints at its end."""
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
+_said: list[str] = []
 
 
 @pytest.fixture(scope="session")
-def shared_services(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["SharedServices"]:
-    """Start, side by side, the services that the collected tests name; stop them at the end."""
+def shared_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SharedServices"]:
+    """Starts nothing by itself; ends at the end what was started."""
     from tests.services.shared import SharedServices
 
-    named = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
     tmp_path_factory.getbasetemp()  # now: the services' threads would race for making it
-    services = SharedServices(tmp_path_factory.mktemp, named & _SERVICES)
+    services = SharedServices(tmp_path_factory.mktemp)
     yield services
     services.stop()
+
+
+@pytest.fixture(autouse=True)
+def services_side_by_side(request: pytest.FixtureRequest) -> None:
+    """Start all shared services that the test names at once, before it asks for one after the other."""
+    if needed := _SERVICES.intersection(request.fixturenames):
+        services: SharedServices = request.getfixturevalue("shared_services")
+        services.begin(needed)
 
 
 @pytest.fixture(scope="session")
@@ -92,12 +104,30 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
     hive.query(f"drop database {unique} cascade")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Under `pytest -n`: say which tests stay together, and let the longest begin first."""
+    if hasattr(config, "workerinput"):
+        arrange(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker is silent from now on: what threads of client libraries still log must not follow the run's last line."""
+    if hasattr(session.config, "workerinput"):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the time of each folder, set-up and tear-down of fixtures included."""
+    """Add up the time of each folder, set-up and tear-down of fixtures included; keep what tests have to say."""
     _seconds[report.nodeid.split("::")[0].rpartition("/")[0]] += report.duration
+    if report.when == "call":
+        _said.extend(str(value) for name, value in report.user_properties if name == SAID)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how long each folder took."""
+    """Print what tests said, and how long each folder took: the sum of its tests, whichever worker ran them."""
+    for text in _said:
+        terminalreporter.write_line(text)
     for folder, seconds in _seconds.items():
         terminalreporter.write_line(f"{folder}: {seconds:.1f} s")

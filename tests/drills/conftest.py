@@ -1,20 +1,22 @@
 """What drills share: their form, the report, and the topic with all flights."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.drills.form import Form, form_asked_for
-from tests.drills.report import DrillReport
+from tests.drills.report import DrillReport, Figure
 
 if TYPE_CHECKING:
     from tests.integration.flights_topic import FlightsTopic
     from tests.services.kafka_broker import KafkaBroker
 
 _REPORT = pytest.StashKey[DrillReport]()
+_FIGURE = "drill figure "
+"""Before the name of a property that carries a figure from the process that runs the drill to the one that reports."""
 
 
 @pytest.fixture(scope="session")
@@ -23,28 +25,21 @@ def form() -> Form:
     return form_asked_for()
 
 
-@pytest.fixture(scope="session")
-def drill_report(request: pytest.FixtureRequest) -> Iterator[DrillReport]:
-    """The report of this run; written where `KAFKA2HIVE_DRILL_REPORT` says, when it says so."""
-    report = request.config.stash[_REPORT]
-    yield report
-
-
 @pytest.fixture
-def figures(request: pytest.FixtureRequest, drill_report: DrillReport) -> "Figures":
+def figures(record_property: Callable[[str, object], None]) -> "Figures":
     """Notes figures under the name of this very test."""
-    return Figures(drill_report, request.node.name)
+    return Figures(record_property)
 
 
 class Figures:
     """`figures(kills=25, first_rows_s=8.1)`: into the report, under this drill's name."""
 
-    def __init__(self, report: DrillReport, drill: str) -> None:
-        self._report = report
-        self._drill = drill
+    def __init__(self, record_property: Callable[[str, object], None]) -> None:
+        self._record = record_property
 
-    def __call__(self, **figures: int | float | str) -> None:
-        self._report.add(self._drill, **figures)
+    def __call__(self, **figures: Figure) -> None:
+        for name, value in figures.items():
+            self._record(f"{_FIGURE}{name}", value)
 
 
 @pytest.fixture(scope="session")
@@ -55,19 +50,31 @@ def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
     return make_flights_topic(kafka, "drill-flights")
 
 
+class Reporter:
+    """Fills the report from what each drill's process sends: with `pytest -n` the drills run in others than this one."""
+
+    def __init__(self, report: DrillReport) -> None:
+        self._report = report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how each drill ended, its set-up left out of its time."""
+        place, _, name = report.nodeid.partition("@")[0].partition("::")
+        if not place.startswith("tests/drills/") or not (report.when == "call" or report.failed):
+            return
+        self._report.ended(name, report.outcome, report.duration)
+        figures = {
+            key.removeprefix(_FIGURE): value
+            for key, value in report.user_properties
+            if key.startswith(_FIGURE)
+        }
+        self._report.add(name, **figures)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The report is there before the first drill."""
     asked = form_asked_for()
     config.stash[_REPORT] = DrillReport("long" if asked.long else "short")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Note how each drill ended, its set-up left out of its time."""
-    result = yield
-    if Path(__file__).parent in item.path.parents and (result.when == "call" or result.failed):
-        item.config.stash[_REPORT].ended(item.name, result.outcome, result.duration)
-    return result
+    config.pluginmanager.register(Reporter(config.stash[_REPORT]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -1,11 +1,14 @@
 """Ports for services that come and go on this machine."""
 
+import os
 import random
 import socket
 
 # Below the range from which Linux takes ports for outgoing connections (32768 and up): a port picked from that
 # range may be gone when a service that was killed wants it back.
-_RANGE = range(15000, 32000)
+# Workers of `pytest -n` take turns in it: none picks a port that another's service wants back.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_RANGE = range(15000, 32000)[_WORKER :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
 _handed_out: set[int] = set()
 
 

@@ -1,4 +1,4 @@
-"""The services that a whole test run shares, started side by side and only those that it needs."""
+"""The services that the tests of one process share, started side by side and only those that are needed."""
 
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,17 +10,20 @@ from tests.services.kafka_broker import KafkaBroker
 
 
 class SharedServices:
-    """`needed` names the services (`kafka`, `hdfs`, `hive`) to start at once; any other starts when asked for.
+    """Each starts when it is asked for, or begun.
 
     A start that failed raises its reason at every use, so that each test that wanted the service says why.
     """
 
-    def __init__(self, folder: Callable[[str], Path], needed: Collection[str]):
+    def __init__(self, folder: Callable[[str], Path]):
         self._folder = folder
         self._pool = ThreadPoolExecutor(3, thread_name_prefix="service")  # hive's thread waits for hdfs
         self._kafka: Future[KafkaBroker] | None = None
         self._hdfs: Future[Hdfs] | None = None
         self._hive: Future[HiveServer] | None = None
+
+    def begin(self, needed: Collection[str]) -> None:
+        """Start those of `kafka`, `hdfs` and `hive` that `needed` names and that are not started; does not wait."""
         if "hdfs" in needed or "hive" in needed:
             self._start_hdfs()
         if "kafka" in needed:

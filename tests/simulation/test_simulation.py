@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import SAID
 from tests.simulation.campaign import run_campaign
 from tests.simulation.coverage import CASES, never_happened
 from tests.simulation.kinds import KINDS
@@ -18,12 +20,11 @@ PROCESSES = 2
 
 @pytest.mark.timeout(1200)
 def test_every_record_is_visible_exactly_once_after_every_schedule(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     tally = run_campaign(first=0, schedules=SCHEDULES, jobs=PROCESSES)
-    with capsys.disabled():
-        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES["ledger"])
-        sys.stdout.write(f"\n{tally.schedules} schedules, {tally.steps} calls; {cases}\n")
+    cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES["ledger"])
+    record_property(SAID, f"ledger: {tally.schedules} schedules, {tally.steps} calls; {cases}")
     assert tally.violations == {}, "replay: scripts/simulate --seed SEED --schedules 1 --trace"
     assert tally.schedules == SCHEDULES
     assert never_happened(tally.count) == []
@@ -32,12 +33,11 @@ def test_every_record_is_visible_exactly_once_after_every_schedule(
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("kind", "schedules"), [("service", 1_500), ("damage", 800)])
 def test_every_promise_of_whole_services_holds_after_every_schedule(
-    kind: str, schedules: int, capsys: pytest.CaptureFixture[str]
+    kind: str, schedules: int, record_property: Callable[[str, object], None]
 ) -> None:
     tally = run_campaign(first=0, schedules=schedules, jobs=PROCESSES, kind=kind)
-    with capsys.disabled():
-        cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES[kind])
-        sys.stdout.write(f"\n{kind}: {tally.schedules} schedules, {tally.steps} calls; {cases}\n")
+    cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES[kind])
+    record_property(SAID, f"{kind}: {tally.schedules} schedules, {tally.steps} calls; {cases}")
     assert tally.violations == {}, f"replay: scripts/simulate --kind {kind} --seed SEED --schedules 1 --trace"
     assert tally.schedules == schedules
     assert never_happened(tally.count, kind) == []
