@@ -96,7 +96,7 @@ class Committer:
         self._paths = LedgerPaths(order.ledgers, order.table)
         self._chance = random.Random(order.seed)
         owner, processes = new_owner(), HostProcesses()
-        self._judge = OwnershipCheck(
+        self._ownership = OwnershipCheck(
             self._ports, order.ledgers, processes, process_of(owner), order.take_over
         )
         self._beat = Heartbeat(self._ports, order.ledgers, SERVICE, owner, processes.me())
@@ -124,7 +124,7 @@ class Committer:
 
     def _begin(self) -> OwnedLedger:
         self._keep_beating()
-        self._judge.look_again()
+        self._ownership.look_again()
         order = StartOrder(self._paths, self._judged, self._owners, self._order.location, KEEP)
         try:
             return start(self._ports, order).owned
@@ -135,7 +135,7 @@ class Committer:
             return start(self._ports, order).owned
 
     def _judged(self) -> Generation:
-        return self._judge.judge(self._paths, self._order.location)
+        return self._ownership.check(self._paths, self._order.location)
 
     def _epoch(self, owned: OwnedLedger) -> OwnedLedger:
         self._keep_beating()

@@ -74,11 +74,11 @@ def run_one_epoch_with_every_task_twice(
     (table,) = routed_tables(wiring, {topic})
     Catalogue(service_map, None).resolve(table)
     assert table.settings is not None
-    judge = OwnershipCheck(
+    ownership = OwnershipCheck(
         wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
     )
     order = StartOrder(
-        table.paths, lambda: judge.judge(table.paths, table.location), Owners(new_owner), table.location
+        table.paths, lambda: ownership.check(table.paths, table.location), Owners(new_owner), table.location
     )
     owned = start(wiring.ports, order).owned
     ranges = tuple(

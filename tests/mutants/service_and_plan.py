@@ -3,7 +3,7 @@
 from tests.mutants.text_mutant import TextMutant
 
 ONCE = "tests/unit/test_once.py"
-JUDGE = "tests/unit/test_judge.py tests/unit/test_marker.py"
+OWNERSHIP = "tests/unit/test_ownership.py tests/unit/test_marker.py"
 SUSPECTS = "tests/unit/test_failure_isolation.py"
 POSITIONS = "tests/unit/test_positions.py"
 PLAN = "tests/unit/test_plan.py"
@@ -51,25 +51,25 @@ MUTANTS = (
                 "        if (service := None) is not None:\n",
             ),
         ),
-        JUDGE,
+        OWNERSHIP,
     ),
     TextMutant(
         "takeover fences who comes later, too",
         "kafka2hive.service.shared.ownership",
         (("        self._take_over = False\n", "        pass\n"),),
-        JUDGE,
+        OWNERSHIP,
     ),
     TextMutant(
         "takeover forgets at a later try whom it was to fence",
         "kafka2hive.service.shared.ownership",
         (("            self._to_fence.add(process)\n", "            return view.generation\n"),),
-        JUDGE,
+        OWNERSHIP,
     ),
     TextMutant(
         "the look before a start accepts another ledger's marker",
         "kafka2hive.service.shared.ownership",
         (("        if marked is not None and marked != view.state.ledger_id:\n", "        if False:\n"),),
-        JUDGE,
+        OWNERSHIP,
     ),
     TextMutant(
         "a table that stopped is tried again",

@@ -74,7 +74,7 @@ def test_init_stops_where_the_consumer_group_has_read_already(tmp_path: Path, br
     assert KafkaAdmin(options).commit_group_offsets(options.group, {TopicPartition("flights", 0): 2})
     result = invoke("init", "-c", str(path))
     assert result.exit_code == 76
-    assert "ledger.witness" in result.stdout
+    assert "ledger.lost_positions" in result.stdout
 
 
 def test_init_goes_on_where_the_ledger_of_a_renamed_table_explains_the_group(

@@ -48,13 +48,13 @@ def moved_wiring(service: Service) -> Wiring:
     return wire(load_map(str(service.map), {}))
 
 
-def run_judges(wiring: Wiring) -> None:
+def run_checks(wiring: Wiring) -> None:
     """What `run` asks before it takes the table over."""
     me = process_of(new_owner())
-    judge = OwnershipCheck(
+    ownership = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over=False
     )
-    judge.judge(wiring.paths(TABLE), wiring.map.tables[0].location)
+    ownership.check(wiring.paths(TABLE), wiring.map.tables[0].location)
 
 
 def state(wiring: Wiring) -> Snapshot:
@@ -72,7 +72,7 @@ def test_a_changed_location_stops_run_and_recover_and_nothing_is_touched(
     wiring = moved_wiring(service)
     before = tree(tmp_path)
     with pytest.raises(ManualActionRequired) as stop:
-        run_judges(wiring)
+        run_checks(wiring)
     assert stop.value.code == "ledger.location_changed"
     assert old in stop.value.message and "elsewhere" in stop.value.message
     assert f"--accept-location {TABLE}" in stop.value.remedy
@@ -107,7 +107,7 @@ def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean
         == read_marker(wiring.ports.files, old)
         == state(wiring).ledger_id
     )
-    run_judges(wiring)
+    run_checks(wiring)
     assert all(service.final(n).exists() for n in range(2)), "what was visible was moved"
     owned = epoch(wiring, take(wiring), "2013-01-02")
     (file,) = owned.state.files

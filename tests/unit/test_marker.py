@@ -1,4 +1,4 @@
-"""The owner marker: a start that looked away, or judged too early, still refuses a table that another ledger feeds."""
+"""The owner marker: a start that did not check, or checked too early, still refuses a table that another ledger feeds."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.unit.cli_ledger import TABLE, local, pending_service
 FOREIGN = b'{"ledger":"ffffffffffffffffffffffffffffffff"}'
 
 
-def test_a_start_that_judged_nothing_refuses_the_marker_of_another_ledger(tmp_path: Path) -> None:
+def test_a_start_that_checked_nothing_refuses_the_marker_of_another_ledger(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     location = service.wiring.map.tables[0].location
     local(owner_marker(location)).write_bytes(FOREIGN)
@@ -31,7 +31,7 @@ def test_the_look_before_a_start_refuses_it_too_and_leaves_the_owner_in_place(tm
     wiring, paths = service.wiring, service.wiring.paths(TABLE)
     local(owner_marker(wiring.map.tables[0].location)).write_bytes(FOREIGN)
     before = wiring.ports.files.list(paths.table_directory)
-    judge = OwnershipCheck(
+    ownership = OwnershipCheck(
         wiring.ports,
         wiring.map.storage.ledger_root,
         wiring.processes,
@@ -39,7 +39,7 @@ def test_the_look_before_a_start_refuses_it_too_and_leaves_the_owner_in_place(tm
         take_over=True,
     )
     with pytest.raises(ManualActionRequired) as stopped:
-        judge.judge(paths, None)
+        ownership.check(paths, None)
     assert stopped.value.code == "marker.foreign"
     assert wiring.ports.files.list(paths.table_directory) == before
 

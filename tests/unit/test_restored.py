@@ -298,7 +298,7 @@ def test_no_ledger_is_begun_where_one_that_cannot_be_read_may_explain_the_group(
     snapshot.write_bytes(b"damaged")
     with pytest.raises(ManualActionRequired, match=r"air\.copy cannot be read") as stop:
         lost_positions(two, Group(20), "air.lost")
-    assert stop.value.code == "ledger.witness"
+    assert stop.value.code == "ledger.lost_positions"
 
 
 class Silent(Group):

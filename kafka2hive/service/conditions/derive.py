@@ -100,7 +100,7 @@ class Foresight:
         self._acceptances = acceptances
         self._accept_location = accept_location
         root = wiring.map.storage.ledger_root
-        self._judge = OwnershipCheck(wiring.ports, root, wiring.processes, "", take_over=True)
+        self._ownership = OwnershipCheck(wiring.ports, root, wiring.processes, "", take_over=True)
 
     def of(self, view: View) -> WouldStop:
         """Raises StorageError, AmbiguousOutcome, NoLedger."""
@@ -112,7 +112,7 @@ class Foresight:
         routed = self._routed.get(view.paths.table)
         accepted = view.paths.table in self._accept_location
         try:
-            self._judge.judge(view.paths, routed.rule.location if routed and not accepted else None)
+            self._ownership.check(view.paths, routed.rule.location if routed and not accepted else None)
         except ManualActionRequired as stopped:
             return stopped
         return None

@@ -167,7 +167,7 @@ def recover(
     meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
     _refuse_unknown_places(wiring, order, meant, repairs)
     me = process_of(wiring.new_owner())
-    judge = OwnershipCheck(
+    ownership = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
     )
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
@@ -179,7 +179,7 @@ def recover(
         if order.plan_only:
             planned.append(view)
             return []
-        return [_recover_table(wiring, view, order, judge, register, repairs)]
+        return [_recover_table(wiring, view, order, ownership, register, repairs)]
 
     found = each_ledger(wiring, meant, work)
     results += (failed(r.table, r.error) if isinstance(r, Unreadable) else r for r in found)
@@ -267,7 +267,12 @@ def _planned(
 
 
 def _recover_table(
-    wiring: Wiring, view: View, order: RecoverOrder, judge: OwnershipCheck, register: Pay, repairs: Repairs
+    wiring: Wiring,
+    view: View,
+    order: RecoverOrder,
+    ownership: OwnershipCheck,
+    register: Pay,
+    repairs: Repairs,
 ) -> RecoveredTable:
     """Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
 
@@ -280,7 +285,7 @@ def _recover_table(
     repairs.wanted(view, named)
     relocation = _relocation(wiring, view.state, order)
     if relocation:
-        judge.check_marker(view, relocation.after)
+        ownership.check_marker(view, relocation.after)
     repair = Repair()
 
     def prepare(owned: OwnedLedger) -> frozenset[str]:
@@ -293,7 +298,7 @@ def _recover_table(
         wiring.ports,
         StartOrder(
             view.paths,
-            judge=lambda: judge.judge(view.paths, None),
+            judge=lambda: ownership.check(view.paths, None),
             owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,

@@ -104,11 +104,11 @@ def _reset(
         for _, error in unknown_tables(wiring, (order.table,), there):
             raise error
         me = process_of(wiring.new_owner())
-        judge = OwnershipCheck(
+        ownership = OwnershipCheck(
             wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
         )
         try:
-            view = judge.judge_owner(paths, None)
+            view = ownership.check_owner(paths, None)
         except NoLedger:
             return ResetResult(ResetPlan(Begun.NOTHING), done=False)
         plan = _plan(wiring, group, _record(wiring, order, view), Begun.NEW)

@@ -84,7 +84,7 @@ class OwnedTables:
 
         def look(table: Table) -> None:
             try:
-                self._ownership.judge(table.paths, table.location)
+                self._ownership.check(table.paths, table.location)
             except (NoLedger, ManualActionRequired, AmbiguousOutcome, TableError) as trouble:
                 log.debug("%s: %s", table.name, trouble)
 
@@ -258,7 +258,7 @@ class OwnedTables:
 
         The consumer group is asked at a table's first start of this run: what it says later comes from this run.
         """
-        generation = self._ownership.judge(table.paths, table.location)
+        generation = self._ownership.check(table.paths, table.location)
         if not table.group_compared:
             self._lost_ledger.refuse_older_ledger(table, list(self.tables.values()))
             table.group_compared = True

@@ -53,7 +53,7 @@ class LostLedgerCheck:
         if left:
             tp, offset = min(left.items())
             raise ManualActionRequired(
-                "ledger.witness",
+                "ledger.lost_positions",
                 f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
                 f" {offset}{_not_read(unreadable)}",
                 "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"

@@ -28,19 +28,19 @@ class OwnershipCheck:
         self._to_fence: set[str] = set()
         self._live: dict[str, str | None] = {}
 
-    def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
+    def check(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
 
         Raises NoLedger, OwnedByLiveRun (nothing touched), ManualActionRequired (damaged, impossible, fed by another ledger, its
         files
         elsewhere than in `location`, older than the table's files), AmbiguousOutcome.
         """
-        view = self.judge_owner(paths, location)
+        view = self.check_owner(paths, location)
         refuse_older_ledger(self._ports, view, location or view.state.location)
         return view.generation
 
-    def judge_owner(self, paths: LedgerPaths, location: str | None) -> View:
-        """As `judge`, whether or not the ledger is the newest that the table had."""
+    def check_owner(self, paths: LedgerPaths, location: str | None) -> View:
+        """As `check`, whether or not the ledger is the newest that the table had."""
         view = look(self._ports.files, paths)
         if location is not None:
             refuse_changed_location(view.state, location)

@@ -88,13 +88,13 @@ class WatchedFiles(SimulatedFileSystem):
         super().rename(source, target)
 
 
-class WatchedJudge(OwnershipCheck):
-    """Judge; remembers what it found fit."""
+class WatchedOwnershipCheck(OwnershipCheck):
+    """Remembers which generation it found fit."""
 
     process: "Process"
 
-    def judge(self, paths: LedgerPaths, location: str | None) -> Generation:
-        judged = super().judge(paths, location)
+    def check(self, paths: LedgerPaths, location: str | None) -> Generation:
+        judged = super().check(paths, location)
         self.process.judged[paths.table_directory] = judged.name
         return judged
 
@@ -186,7 +186,7 @@ class Process:
         root = self.wiring.map.storage.ledger_root
         self.kafka = kafka = SimulatedKafka(world, around.cluster, self.files.failed)
         self.beat = Heartbeat(ports, root, order.service, owner, self.wiring.processes.me())
-        self.judge = WatchedJudge(ports, root, self.wiring.processes, self.me, order.take_over)
+        self.judge = WatchedOwnershipCheck(ports, root, self.wiring.processes, self.me, order.take_over)
         self.judge.process = self
         self.holding = WatchedHolding(
             self.wiring,

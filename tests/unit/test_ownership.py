@@ -80,14 +80,14 @@ class World:
     def die(self, process: ProcessIdentity) -> None:
         self.clock.pass_time.remove(self._alive.pop(process).beat)
 
-    def judge(self, take_over: bool = False) -> OwnershipCheck:
+    def check(self, take_over: bool = False) -> OwnershipCheck:
         wiring, me = self.wiring, process_of(owner_name(ME, new_uuid()))
         return OwnershipCheck(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over)
 
-    def judged(self, judge: OwnershipCheck) -> str:
+    def checked(self, ownership: OwnershipCheck) -> str:
         """The process whose ownership may end."""
-        judge.look_again()
-        return process_of(judge.judge(self.wiring.paths(TABLE), None).owner or "")
+        ownership.look_again()
+        return process_of(ownership.check(self.wiring.paths(TABLE), None).owner or "")
 
 
 @pytest.fixture
@@ -105,27 +105,27 @@ def test_a_live_owner_is_respected_without_takeover(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST)
     with pytest.raises(OwnedByLiveRun, match="there-2 of service demo"):
-        world.judged(world.judge())
+        world.checked(world.check())
 
 
 def test_a_live_owner_is_found_whatever_its_service_is_called_now(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST, "renamed")
     with pytest.raises(OwnedByLiveRun, match="there-2 of service renamed"):
-        world.judged(world.judge())
+        world.checked(world.check())
 
 
 def test_another_container_of_the_same_host_name_and_process_id_is_not_me(world: World) -> None:
     world.own(TWIN)
     world.live(TWIN)
     with pytest.raises(OwnedByLiveRun, match="here-1 of service demo"):
-        world.judged(world.judge())
+        world.checked(world.check())
 
 
 def test_a_living_process_does_not_keep_the_tables_of_a_dead_one_that_looks_alike(world: World) -> None:
     world.own(TWIN)
     world.live(replace(TWIN, started=3))
-    assert world.judged(world.judge()) == name(TWIN)
+    assert world.checked(world.check()) == name(TWIN)
     assert world.clock.seconds == 0, "there is no beat of the owner to watch"
 
 
@@ -133,30 +133,32 @@ def test_an_owner_of_this_host_that_is_gone_is_dead_at_once(world: World) -> Non
     world.own(FIRST)
     world.live(FIRST)
     world.host.gone.append(FIRST)
-    assert world.judged(world.judge()) == name(FIRST)
+    assert world.checked(world.check()) == name(FIRST)
     assert world.clock.seconds == 0
 
 
 def test_who_owned_a_table_at_the_start_is_fenced_then_and_at_every_retry(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST)
-    judge = world.judge(take_over=True)
-    assert world.judged(judge) == name(FIRST)
-    judge.end_take_over()
-    assert world.judged(judge) == name(FIRST), "the table failed at its first try, the fenced run still beats"
+    check = world.check(take_over=True)
+    assert world.checked(check) == name(FIRST)
+    check.end_take_over()
+    assert world.checked(check) == name(FIRST), (
+        "the table failed at its first try, the fenced run still beats"
+    )
 
 
 def test_who_comes_later_is_respected(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST)
     world.live(LATER)
-    judge = world.judge(take_over=True)
-    world.judged(judge)
-    judge.end_take_over()
+    check = world.check(take_over=True)
+    world.checked(check)
+    check.end_take_over()
     world.own(LATER)
     with pytest.raises(OwnedByLiveRun):
-        world.judged(judge)
+        world.checked(check)
     world.die(LATER)
-    assert world.judged(judge) == name(LATER), "dead by now"
+    assert world.checked(check) == name(LATER), "dead by now"
     world.own(ME)
-    assert world.judged(judge) == name(ME)
+    assert world.checked(check) == name(ME)
