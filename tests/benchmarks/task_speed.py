@@ -28,7 +28,8 @@ from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch, Wanted
+from kafka2hive.pipeline.task.fetch.fetch import Fetch
+from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker
@@ -107,7 +108,7 @@ def bare_round(
         decoder = make_decoder(table.format, schema, "UTC")
         consumer = CountedConsumer(process_consumer(settings.kafka))
         consumer.expect(ranges)
-        fetch = Fetch(consumer, [Wanted("db.t", r) for r in ranges], 60.0)
+        fetch = Fetch(consumer, [RangeRequest("db.t", r) for r in ranges], 60.0)
         read = 0
         with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
             for batches, size in in_row_groups(fetch, decoder.decode):

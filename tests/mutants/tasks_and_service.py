@@ -7,9 +7,11 @@ COUNTED = "kafka2hive.pipeline.task.fetch.counted"
 DELIVERED = "kafka2hive.pipeline.delivered"
 ACCOUNT = "kafka2hive.model.offset_accounting"
 TABLE = "kafka2hive.pipeline.task.table"
+ACCOUNTS = "kafka2hive.pipeline.task.accounts"
+CHUNK_DECODER = "kafka2hive.pipeline.task.chunk_decoder"
 WRITE = "kafka2hive.pipeline.task.write.write"
 STAGED_FILE = "kafka2hive.pipeline.task.write.staged_file"
-BUCKET = "kafka2hive.pipeline.task.bucket"
+BUCKET_TIMES = "kafka2hive.pipeline.task.bucket.times"
 GATE = "kafka2hive.service.run.manifests"
 DUMP = "kafka2hive.service.run.epochs"
 HOLDING = "kafka2hive.service.run.owned_tables"
@@ -373,7 +375,7 @@ TEXT_MUTANTS = (
     ),
     TextMutant(
         "the first range gives the leader epoch",
-        TABLE,
+        ACCOUNTS,
         (
             (
                 "        if known is None or source.start >= known[0]:",
@@ -384,46 +386,46 @@ TEXT_MUTANTS = (
     ),
     TextMutant(
         "the range met first gives the leader epoch",
-        TABLE,
+        ACCOUNTS,
         (("        if known is None or source.start >= known[0]:", "        if known is None:"),),
         ROWS,
     ),
     TextMutant(
         "tombstones are written and not counted",
-        TABLE,
+        CHUNK_DECODER,
         (
             (
-                "                if self._table.tombstones is Tombstones.SKIP:\n",
-                "                if self._table.tombstones is Tombstones.SKIP and not len(tombstones):\n",
+                "        if self._table.tombstones is Tombstones.SKIP:\n",
+                "        if self._table.tombstones is Tombstones.SKIP and not len(tombstones):\n",
             ),
         ),
         ROWS,
     ),
     TextMutant(
         "tombstones are written and counted as skipped, too",
-        TABLE,
+        CHUNK_DECODER,
         (
             (
-                "                elif len(tombstones):\n                    nulls",
-                "                if len(tombstones):\n                    nulls",
+                "        return DecodedChunk(batches, [*refused, *rejected], NOWHERE)\n",
+                "        return DecodedChunk(batches, [*refused, *rejected], tombstones)\n",
             ),
         ),
         ROWS,
     ),
     TextMutant(
         "the record's time is bucketed in the table's zone",
-        BUCKET,
+        BUCKET_TIMES,
         (
             (
                 "                return _wall_clock(_micros(record_times(), 1_000), zone)",
-                "                return _wall_clock(_micros(record_times(), 1_000), self._table_zone)",
+                "                return _wall_clock(_micros(record_times(), 1_000), self.table_zone)",
             ),
         ),
         ROWS,
     ),
     TextMutant(
         "the record's time is bucketed in UTC",
-        BUCKET,
+        BUCKET_TIMES,
         (
             (
                 "                return _wall_clock(_micros(record_times(), 1_000), zone)",
@@ -451,8 +453,8 @@ TEXT_MUTANTS = (
     ),
     TextMutant(
         "accounts are not compared in the task",
-        TABLE,
-        (("        check_accounts(self._range_accounts(), self._delivered)\n", ""),),
+        ACCOUNTS,
+        (("        check_accounts(self.of_ranges(), self.delivered)\n", ""),),
         READS,
     ),
     TextMutant(
@@ -460,7 +462,7 @@ TEXT_MUTANTS = (
         TABLE,
         (
             (
-                "            self._data.finish(whole)\n            self._letters.finish(whole)\n",
+                "            self._data.finish(accounts)\n            self._letters.finish(accounts)\n",
                 "            self._data.finish()\n            self._letters.finish()\n",
             ),
         ),

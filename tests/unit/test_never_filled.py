@@ -17,8 +17,8 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.task.filled import MOST_KEYS, FilledColumns
-from kafka2hive.pipeline.task.sources import value_schema, value_sources
+from kafka2hive.pipeline.task.filled_columns import MOST_KEYS, FilledColumns
+from kafka2hive.pipeline.task.rows import value_schema, value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, manifest_from_json, manifest_to_json
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from kafka2hive.service.run.never_filled import ColumnWatch, never_filled

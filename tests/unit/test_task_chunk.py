@@ -13,11 +13,13 @@ from kafka2hive.config.values import MetadataColumn, WriterOptions
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.fetch.fetch import Wanted, waves
-from kafka2hive.pipeline.task.table import LARGEST_VALUE, TableRun
+from kafka2hive.pipeline.task.chunk_decoder import LARGEST_VALUE
+from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
+from kafka2hive.pipeline.task.table import TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.task.write.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.write import TableWriter
 from tests.unit.task_files import (
     MemoryFiles,
     delivered_as,
@@ -85,16 +87,16 @@ def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:
     first, second = offsets("t", 0, 0, 10), offsets("t", 0, 10, 20)
     other, empty = offsets("t", 1, 0, 5), offsets("t", 2, 7, 7)
     wanted = [
-        Wanted("a", first),
-        Wanted("a", second),
-        Wanted("b", first),
-        Wanted("b", other),
-        Wanted("b", empty),
+        RangeRequest("a", first),
+        RangeRequest("a", second),
+        RangeRequest("b", first),
+        RangeRequest("b", other),
+        RangeRequest("b", empty),
     ]
     assert waves(wanted) == [
-        [Wanted("a", first), Wanted("b", other)],
-        [Wanted("a", second)],
-        [Wanted("b", first)],
+        [RangeRequest("a", first), RangeRequest("b", other)],
+        [RangeRequest("a", second)],
+        [RangeRequest("b", first)],
     ]
 
 

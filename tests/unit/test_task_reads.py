@@ -83,7 +83,7 @@ def mistaken(mutant: TextMutant) -> ModuleType:
     """The fetch with one mistake in it; its events are those that a task knows."""
     module = ModuleType(mutant.module)
     exec(compile(patched(mutant), mutant.module, "exec"), vars(module))
-    vars(module).update({name: getattr(real, name) for name in ("TableRead", "TableUnreadable", "Wanted")})
+    vars(module).update({name: getattr(real, name) for name in ("TableRead", "TableUnreadable")})
     return module
 
 

@@ -12,11 +12,11 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.write import Destination
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.unit.fake_consumer import FakeConsumer, FakeLog, Key, log_of

@@ -14,10 +14,11 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.pipeline.task.write.closing import WIDTH
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
-from kafka2hive.pipeline.task.write.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from tests.simulation.clock import SimulatedClock
 from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
@@ -29,7 +30,20 @@ STAGING = "file:///w/db.t/_tmp"
 def destination(table: str = "db.t") -> Destination:
     location = f"file:///w/{table}"
     ranges = (offsets("topic", 0, 5, 105),)
-    return Destination(FileKind.DATA, table, table, location, f"{location}/_tmp", LEDGER, 3, 7, 2, ranges)
+    return Destination(
+        kind=FileKind.DATA,
+        table=table,
+        hive_table=table,
+        location=location,
+        staging=f"{location}/_tmp",
+        ledger_id=LEDGER,
+        generation=3,
+        epoch=7,
+        task=2,
+        ranges=ranges,
+        attempt="a" * 32,
+        planned_at_ms=0,
+    )
 
 
 def limits(memory: int = 1 << 28, open_files: int = 64, file_bytes: int = 1 << 28) -> TaskLimits:

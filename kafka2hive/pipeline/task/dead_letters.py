@@ -1,6 +1,7 @@
 """Records that cannot become rows: where they were, why, and every byte of them."""
 
 import datetime
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ def dead_letter_path(table: str, planned_at_ms: int) -> str:
     return partition_path((("source_table", table), ("dt", day.isoformat())))
 
 
-def dead_letters(chunk: Chunk, positions: Positions, reasons: list[str], epoch: int) -> pa.RecordBatch:
+def dead_letters(chunk: Chunk, positions: Positions, reasons: Sequence[str], epoch: int) -> pa.RecordBatch:
     """One row per position; a reason is `<stable code>: <detail>`. Headers with names that are not UTF-8 are null."""
     split = [reason.partition(": ") for reason in reasons]
     columns = [

@@ -6,7 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import MetadataColumn
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import Source
 from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
+from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.pipeline.wall_clock import wall_clock
 
 METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
@@ -19,6 +22,16 @@ METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
 }
 
 Metadata = Sequence[tuple[MetadataColumn, str]]
+
+
+def value_schema(table: TableSettings) -> pa.Schema:
+    """The columns that come from the value."""
+    return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+
+
+def value_sources(table: TableSettings) -> list[Source]:
+    """Where each of them stands in the value."""
+    return [Source(column.path or (column.name,), column.unit) for column in table.columns]
 
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:

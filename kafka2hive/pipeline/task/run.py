@@ -20,14 +20,16 @@ from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, FetchBug
-from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable, Wanted, waves
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
+from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
 from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import UNCLEAR
-from kafka2hive.pipeline.task.write.write import Destination, TableWriter
+from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Clock,
@@ -143,9 +145,10 @@ class Task:
     def _read_tables(self, tables: tuple[TableTask, ...]) -> Iterator[TableManifest]:
         for table in tables:
             yield from self._begin(table)
-        wanted = [Wanted(name, source) for name, run in self._running.items() for source in run.task.ranges]
         left = dict.fromkeys(self._running, 0)
-        planned = waves(wanted)
+        planned = waves(
+            [RangeRequest(name, r) for name, run in self._running.items() for r in run.task.ranges]
+        )
         for wave in planned:
             for name in {item.table for item in wave}:
                 left[name] += 1
@@ -173,7 +176,7 @@ class Task:
         options = self._settings.tables[destination.table].writer
         return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
 
-    def _read(self, wave: list[Wanted], left: dict[str, int]) -> Iterator[TableManifest]:
+    def _read(self, wave: list[RangeRequest], left: dict[str, int]) -> Iterator[TableManifest]:
         self._consumer.expect([item.range for item in wave])
         fetch = self._open_fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
         asked = time.perf_counter()

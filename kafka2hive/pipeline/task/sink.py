@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task.bucket import BucketIds
-from kafka2hive.pipeline.task.write.write import Destination
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.write.destination import Destination
 
 
 class RowSink(Protocol):

@@ -28,6 +28,17 @@ _DEFAULTS: dict[str, str | int | bool] = {
 }
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+TRANSIENT = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+    }
+)
 ABOUT_ONE = GONE | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
 

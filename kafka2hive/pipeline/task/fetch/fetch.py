@@ -14,38 +14,18 @@ from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.fetch.consumer import GONE
+from kafka2hive.pipeline.task.fetch.consumer import GONE, TRANSIENT
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, Delivery, Key
+from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableFailure
 
 CHUNK_RECORDS = 30_000  # fewer: the decoder's cost per batch shows; more: batches leave the processor's cache
 CHUNK_BYTES = 16 * 1024 * 1024
 _HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
 _POLL_SECONDS = 0.05
-_PATIENCE_SECONDS = 10.0  # with what may pass: a new leader, stale metadata
-
-
-_PASSING = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
-    {
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._RESOLVE,
-        KafkaError._TIMED_OUT,
-        KafkaError._WAIT_COORD,
-        KafkaError._AUTHENTICATION,
-        KafkaError._SSL,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One range for one table."""
-
-    table: str
-    range: OffsetRange
+_TRANSIENT_SECONDS = 10.0  # how long a problem may last that can pass: a new leader, stale metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +48,12 @@ Event = Chunk | TableRead | TableUnreadable
 
 @dataclass(slots=True)
 class _Reading:
-    """A range being read; `position` is the lowest offset that may come next; `doubt` what seems wrong, since when."""
+    """A range being read; `position` is the lowest offset that may come next; `problem` what seems wrong, since when."""
 
     table: str
     range: OffsetRange
     position: int
-    doubt: tuple[float, TableFailure] | None = None
+    problem: tuple[float, TableFailure] | None = None
 
 
 @dataclass(slots=True)
@@ -85,45 +65,29 @@ class _Held:
     bytes: int = 0
 
 
-def waves(wanted: Sequence[Wanted]) -> list[list[Wanted]]:
-    """What can be assigned at once: a consumer reads a topic partition from one place only. Empty ranges are left out."""
-    result: list[list[Wanted]] = []
-    used: list[set[TopicPartition]] = []
-    for item in wanted:
-        if not len(item.range):
-            continue
-        at = next((n for n, seen in enumerate(used) if item.range.topic_partition not in seen), len(used))
-        if at == len(used):
-            result.append([])
-            used.append(set())
-        result[at].append(item)
-        used[at].add(item.range.topic_partition)
-    return result
-
-
 class Fetch:
     """One wave, being read. Iterate over it for events; `drop` a table whose records are of no use any more."""
 
     def __init__(
         self,
         consumer: CountedConsumer,
-        wave: Sequence[Wanted],
+        wave: Sequence[RangeRequest],
         stall_seconds: float,
-        alive: Callable[[], None] = lambda: None,
+        progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """`alive` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
+        """`progress` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
         self._consumer = consumer
         self._stall_seconds = stall_seconds
-        self._alive = alive
+        self._progress = progress
         self._readings = {
-            (w.range.topic_partition.topic, w.range.topic_partition.number): _Reading(
-                w.table, w.range, w.range.start
+            (r.range.topic_partition.topic, r.range.topic_partition.number): _Reading(
+                r.table, r.range, r.range.start
             )
-            for w in wave
+            for r in wave
         }
         self._open: dict[str, int] = {}
-        for item in wave:
-            self._open[item.table] = self._open.get(item.table, 0) + 1
+        for request in wave:
+            self._open[request.table] = self._open.get(request.table, 0) + 1
         self._held: dict[str, _Held] = {table: _Held() for table in self._open}
         self._mean_bytes = 4096.0
 
@@ -144,15 +108,14 @@ class Fetch:
         last = time.monotonic()
         while self._readings:
             delivery = self._consumer.consume(self._batch(), _POLL_SECONDS)
-            self._alive()
+            self._progress()
             now = time.monotonic()
             if not delivery:
                 stalled = now - last > self._stall_seconds
-                doubted = self._judge_doubts(
-                    now, 0.0 if stalled else min(_PATIENCE_SECONDS, self._stall_seconds / 2)
-                )
-                yield from doubted
-                if stalled and doubted:
+                allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
+                failed = self._fail_lasting_problems(now, allowed)
+                yield from failed
+                if stalled and failed:
                     last = time.monotonic()  # the others get their time
                 elif stalled:
                     raise self._stall()
@@ -170,7 +133,7 @@ class Fetch:
         for run in delivery.runs:
             yield from self._take(run.key, run.messages)
         for event in delivery.events:
-            yield from self._hear(event, now)
+            yield from self._on_event(event, now)
 
     def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
         reading = self._readings.get(key)
@@ -178,7 +141,7 @@ class Fetch:
             return  # beyond the end of a range that is read, or of a table that was dropped
         end, last = reading.range.end, run[-1].offset()
         reading.position = last + 1
-        reading.doubt = None
+        reading.problem = None
         if last >= end:
             run = [message for message in run if message.offset() < end]
         if run:
@@ -216,10 +179,10 @@ class Fetch:
         if keys and self._readings:  # the last ones are given up by `unassign`
             self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
 
-    def _hear(self, message: Any, now: float) -> Iterator[Event]:
-        """Judge one error or event of the client."""
+    def _on_event(self, message: Any, now: float) -> Iterator[Event]:
+        """One error or event of the client."""
         error = message.error()
-        if message.topic() is None or error.code() in _PASSING:
+        if message.topic() is None or error.code() in TRANSIENT:
             self._consumer.last_error = str(error)
             return
         key = (message.topic(), message.partition())
@@ -231,32 +194,32 @@ class Fetch:
                 yield from self._end(key)
             else:
                 text = f"{reading.range}: the log ends at {message.offset()}; truncated, or a transaction is still open"
-                reading.doubt = now, TableFailure("kafka.beyond_log_end", text)
+                reading.problem = now, TableFailure("kafka.beyond_log_end", text)
             return
         self.drop(reading.table)
         yield TableUnreadable(reading.table, _failure(reading, error))
 
-    def _judge_doubts(self, now: float, retry_policy: float) -> list[Event]:
-        """What has seemed wrong for longer than `patience` seconds is wrong."""
-        judged: list[Event] = []
+    def _fail_lasting_problems(self, now: float, allowed_seconds: float) -> list[Event]:
+        """A problem that has lasted for longer than is allowed fails its table."""
+        failed: list[Event] = []
         for (topic, number), reading in list(self._readings.items()):
             complaint = self._consumer.complaints.get(f"{topic} [{number}]")
-            if reading.doubt is None and complaint is not None:
-                reading.doubt = now, _failure(reading, complaint)
-            if reading.doubt is None or reading.table not in self._open:
+            if reading.problem is None and complaint is not None:
+                reading.problem = now, _failure(reading, complaint)
+            if reading.problem is None or reading.table not in self._open:
                 continue
-            since, failure = reading.doubt
-            if now - since >= retry_policy:
+            since, failure = reading.problem
+            if now - since >= allowed_seconds:
                 self.drop(reading.table)
-                judged.append(TableUnreadable(reading.table, failure))
-        return judged
+                failed.append(TableUnreadable(reading.table, failure))
+        return failed
 
     def _stall(self) -> ServiceUnavailable:
         wanted = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
         return ServiceUnavailable(
             "kafka.stalled",
             f"no record for {self._stall_seconds:.0f} s; still wanted: {wanted};"
-            f" last word of the client: {self._consumer.last_error or 'none'}",
+            f" the client's last error: {self._consumer.last_error or 'none'}",
             "look at the brokers that lead these topic partitions",
         )
 

@@ -1,4 +1,4 @@
-"""Take batches apart by bucket: by slices where time runs in order, by sorting where it does not."""
+"""Split batches by bucket: by slices where time runs in order, by sorting where it does not."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 
 _ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
 

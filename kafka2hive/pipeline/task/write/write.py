@@ -1,7 +1,7 @@
 """Rows of one table into files by bucket: real row groups, bounded memory, bounded open files.
 
 Rows wait first in a pool as they come, then, sorted apart, in their bucket's buffer, then in a row group. The pool
-makes out-of-order streams cheap: a batch that touches a thousand buckets is taken apart once per pool, not per batch,
+makes out-of-order streams cheap: batches that touch a thousand buckets are split once per pool, not once per batch,
 and a bucket never holds on to a batch for the sake of a few rows of it.
 """
 
@@ -9,93 +9,21 @@ import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from uuid import uuid4
 
 import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
-from kafka2hive.pipeline.task.write.staged_file import EXTENSION, Staged, StagedFile
+from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.storage.port import FileSystem
 
 _POOL_BYTES = 32 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """Where one writer's files go and what stands in their names and footers.
-
-    `table` is the table whose ledger commits the files; `hive_table` and `location` are those of the table that will
-    hold them (another one for dead letters); `staging` is always `table`'s. `attempt`: see Footer.
-    """
-
-    kind: FileKind
-    table: str
-    hive_table: str
-    location: str
-    staging: str
-    ledger_id: str
-    generation: int
-    epoch: int
-    task: int
-    ranges: tuple[OffsetRange, ...]
-    attempt: str = ""
-    planned_at_ms: int = 0
-
-    def hive_partition(self, path: str) -> HivePartition:
-        return HivePartition(self.hive_table, path, join(self.location, path) if path else self.location)
-
-    def new_name(self, path: str) -> DataFileName:
-        """Used once, ever."""
-        slug, ledger = bucket_slug(path), ledger_tag(self.ledger_id)
-        return DataFileName(
-            slug=slug,
-            task=self.task,
-            ledger=ledger,
-            generation=self.generation,
-            epoch=self.epoch,
-            uuid=uuid4().hex,
-            extension=EXTENSION,
-        )
-
-    def footer(self, path: str, rows: int, accounts: tuple[OffsetAccounting, ...] | None) -> Footer:
-        return Footer(
-            kind=self.kind,
-            ledger_id=self.ledger_id,
-            table=self.table,
-            generation=self.generation,
-            epoch=self.epoch,
-            task=self.task,
-            attempt=self.attempt,
-            planned_at_ms=self.planned_at_ms,
-            ranges=self.ranges,
-            rows=rows,
-            partition=self.hive_partition(path),
-            accounts=accounts,
-        )
-
-    def data_file(self, path: str, staged: Staged) -> DataFile:
-        partition = self.hive_partition(path)
-        final = join(partition.location, staged.name.in_state("final"))
-        return DataFile(
-            kind=self.kind,
-            staged=staged.path,
-            final=final,
-            hive_partition=partition,
-            length=staged.length,
-            rows=staged.rows,
-            checksum=staged.checksum,
-            task=self.task,
-            ranges=self.ranges,
-        )
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task.bucket import BucketIds
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.run import Task, seldom_collected
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.write import Destination
+from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
 from kafka2hive.storage.port import FileSystem

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
-from kafka2hive.pipeline.task.sources import value_sources
+from kafka2hive.pipeline.task.rows import value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
 MOST_MESSAGES = 20

@@ -1,0 +1,1 @@
+"""From rows to the paths of their Hive partitions."""

@@ -1,0 +1,167 @@
+"""Which Hive partition each row belongs to, for whole batches: few distinct times and values are formatted, the rest is indices.
+
+Every time is a wall clock of the bucketing zone in microseconds (times.py). It is floored to what the template can tell
+apart, and only the distinct results are formatted.
+"""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.values import Bucketing
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.layout import partition_path
+from kafka2hive.pipeline.task.bucket.template import parse_template
+from kafka2hive.pipeline.task.bucket.times import EARLIEST, LATEST, BucketTimes
+from kafka2hive.pipeline.task.chunk import Positions
+
+BucketIds = npt.NDArray[np.int32]
+NO_BUCKET = -1
+LONGEST_NAME = 255
+"""Bytes of one directory name: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disk."""
+
+_REMEMBERED = 1_000_000  # distinct keys; then their memory is freed and they are formatted again
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """`ids` index Bucketer.paths, one per row, NO_BUCKET for the rows of `refused`; `reasons` one per refused row."""
+
+    ids: BucketIds
+    refused: Positions
+    reasons: list[str]
+
+
+class Bucketer:
+    """Buckets of one table; keeps the paths it has met, so `ids` mean the same for the whole task."""
+
+    def __init__(self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int) -> None:
+        """Raises TableError for a template or a column that cannot bucket."""
+        self._template = parse_template(bucketing.path)
+        self._span = self._template.span
+        self.paths: list[str] = []
+        self._ids: dict[str, int] = {}
+        self._known: dict[tuple[Any, ...], int | str] = {}
+        self._moments: dict[int, int] = {}
+        self._moment_of_texts: dict[tuple[str, ...], int] = {}
+        self._fields = self._template.fields
+        for name in self._fields:
+            _check_field(name, schema)
+        self._times = BucketTimes(bucketing, table_zone, planned_at_ms)
+        if self._span is not None:
+            self._times.check(schema)
+
+    def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> Assigned:
+        """`record_times` gives the rows' record timestamps (epoch milliseconds) and is asked only if they count."""
+        keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
+        refused = np.zeros(len(rows), dtype=np.bool_)
+        reasons: dict[int, str] = {}
+        if self._span is not None:
+            walls = self._times.of_rows(rows, record_times)
+            if walls.null_count:
+                refused = walls.is_null().to_numpy(zero_copy_only=False)
+                missing = f"bucket.no_time: {self._times.source} is null or outside the years 1 to 9999"
+                reasons = dict.fromkeys(np.flatnonzero(refused).tolist(), missing)
+            micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            codes, floored = _encode(pa.array(micros // self._span * self._span))
+            moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
+            keys.append((moments[codes], distinct))
+        for name in self._fields:
+            keys.append(_encode(rows.column(name)))
+        codes, tuples = _combine(keys, len(rows))
+        found = [self._bucket(key) for key in tuples]
+        table = np.array([item if isinstance(item, int) else NO_BUCKET for item in found], dtype=np.int32)
+        ids = table[codes]
+        ids[refused] = NO_BUCKET
+        for position in np.flatnonzero((ids == NO_BUCKET) & ~refused).tolist():
+            reasons[position] = str(found[codes[position]])
+        places = sorted(reasons)
+        return Assigned(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
+
+    def _bucket(self, key: tuple[Any, ...]) -> int | str:
+        """The id of the bucket of one distinct (time, field values), or why there can be none."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        timed = self._span is not None
+        # a refused row stands in `key` with time 0, and is overruled by the caller
+        wall = _EPOCH + datetime.timedelta(microseconds=min(max(key[0], EARLIEST), LATEST)) if timed else None
+        texts = dict(zip(self._template.fields, map(_text, key[1:] if timed else key), strict=True))
+        path = partition_path(self._template.fill(wall, texts))
+        longest = max((len(name.encode()) for name in path.split("/")), default=0)
+        result: int | str
+        if longest > LONGEST_NAME:
+            result = (
+                f"bucket.name_too_long: {longest} bytes in one directory name, {LONGEST_NAME} are allowed"
+            )
+        else:
+            result = self._ids.setdefault(path, len(self.paths))
+            if result == len(self.paths):
+                self.paths.append(path)
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        self._known[key] = result
+        return result
+
+    def _moment(self, micros: int) -> int:
+        """One wall clock for all whose codes have the same texts: with `hr=%H` alone every day has the same 24."""
+        moment = self._moments.get(micros)
+        if moment is None:
+            if len(self._moments) > _REMEMBERED:
+                self._moments.clear()
+            texts = self._template.time_texts(_datetime(micros))
+            moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
+        return moment
+
+
+def _datetime(micros: int) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(microseconds=micros)
+
+
+def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _combine(
+    keys: list[tuple[npt.NDArray[np.int64], list[Any]]], rows: int
+) -> tuple[npt.NDArray[np.int64], list[tuple[Any, ...]]]:
+    """One code per row for its combination of keys, and the combinations that occur."""
+    codes = np.zeros(rows, dtype=np.int64)
+    tuples: list[tuple[Any, ...]] = [()]
+    for further, values in keys:
+        width = max(1, len(values))
+        codes, distinct = _encode(pa.array(codes * width + further))
+        tuples = [(*tuples[pair // width], values[pair % width]) for pair in distinct]
+    return codes, tuples
+
+
+def _text(value: Any) -> str | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case datetime.datetime():
+            return value.isoformat(sep=" ")
+        case _:
+            return str(value)
+
+
+def _check_field(name: str, schema: pa.Schema) -> None:
+    index = schema.get_field_index(name)
+    if index < 0:
+        raise TableError(
+            "bucket.field", f"bucket field {name!r} is not a column; columns: {', '.join(schema.names)}"
+        )
+    dtype = schema.field(index).type
+    fine = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
+    if not any(check(dtype) for check in (*fine, pa.types.is_decimal, pa.types.is_timestamp)):
+        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no one text form")

@@ -1,0 +1,107 @@
+"""From the messages of a chunk to rows with metadata columns, dead letters and tombstones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.values import MetadataColumn, Tombstones
+from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
+from kafka2hive.pipeline.task.filled_columns import FilledColumns
+from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
+from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+
+LARGEST_VALUE = 64 * 1024 * 1024
+"""What a decoder takes, in bytes; a larger value is a dead letter."""
+
+NOWHERE: Positions = np.array([], dtype=np.int64)
+
+Refused = tuple[Positions, Sequence[str]]
+"""Messages for the dead letters with one reason each."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedChunk:
+    """Every message is in one of the three. `batches`: rows and the positions of their messages (None: all of them).
+
+    `skipped` are tombstones that the table does not write.
+    """
+
+    batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
+    refused: Sequence[Refused]
+    skipped: Positions
+
+
+class ChunkDecoder:
+    """Decodes the chunks of one table."""
+
+    def __init__(self, table: TableSettings) -> None:
+        """Raises TableError where the table's format cannot fill its columns."""
+        self._table = table
+        try:
+            self._decoder = make_decoder(
+                table.format, value_schema(table), table.zone, value_sources(table), table.any_case
+            )
+        except ValueError as error:
+            raise TableError("decode.schema", f"{table.table}: {error}") from error
+        self._filled = FilledColumns(table)
+        self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
+
+    def decode(self, chunk: Chunk) -> DecodedChunk:
+        """Never raises for what a message holds."""
+        if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
+            reason = f"decode.oversized: {chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed"
+            return DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE)
+        values = chunk.values()
+        chosen, tombstones, refused = self._split(chunk, values)
+        rows, chosen, rejected = self._decode(values, chosen)
+        batches = [(self._with_metadata(rows, chunk, chosen), chosen)]
+        if self._table.tombstones is Tombstones.SKIP:
+            return DecodedChunk(batches, [*refused, *rejected], tombstones)
+        if len(tombstones):
+            nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
+            batches.append((self._with_metadata(nulls, chunk, tombstones), tombstones))
+        return DecodedChunk(batches, [*refused, *rejected], NOWHERE)
+
+    def columns_seen(self) -> ColumnsSeen:
+        """Over all chunks so far."""
+        return self._filled.seen()
+
+    def _split(
+        self, chunk: Chunk, values: pa.BinaryArray
+    ) -> tuple[Positions | None, Positions, list[Refused]]:
+        """Positions of the messages to decode (None: all), those of the tombstones, and what is refused unread."""
+        if not values.null_count and not self._wants_headers:
+            return None, NOWHERE, []
+        tombstones = values.is_null().to_numpy(zero_copy_only=False)
+        unreadable = chunk.unreadable_headers() if self._wants_headers else NOWHERE
+        to_decode = ~tombstones
+        to_decode[unreadable] = tombstones[unreadable] = False
+        reasons = ["headers.utf8: the name of a header is not UTF-8"] * len(unreadable)
+        return (
+            None if to_decode.all() else np.flatnonzero(to_decode),
+            np.flatnonzero(tombstones),
+            [(unreadable, reasons)] if reasons else [],
+        )
+
+    def _decode(
+        self, values: pa.BinaryArray, chosen: Positions | None
+    ) -> tuple[pa.RecordBatch, Positions | None, list[Refused]]:
+        """Rows of the accepted messages among the chosen, the positions of these (None: all), and the rejected."""
+        if chosen is not None:
+            values = values.take(pa.array(chosen))
+        decoded = self._decoder.decode(values)
+        self._filled.note(decoded.rows, values)
+        if not len(decoded.rejected):
+            return decoded.rows, chosen, []
+        rejected = decoded.rejected.to_numpy().astype(np.int64)
+        accepted = decoded.accepted.to_numpy().astype(np.int64)
+        if chosen is not None:
+            rejected, accepted = chosen[rejected], chosen[accepted]
+        return decoded.rows, accepted, [(rejected, decoded.reasons.to_pylist())]
+
+    def _with_metadata(self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None) -> pa.RecordBatch:
+        return with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
