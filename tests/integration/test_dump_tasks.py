@@ -72,8 +72,7 @@ def run_one_epoch_with_every_task_twice(
     service_map = load_map(str(config), os.environ)
     wiring = wire(service_map)
     (table,) = routed_tables(wiring, {topic})
-    Catalogue(service_map, None).resolve(table)
-    assert table.settings is not None
+    table_settings = Catalogue(service_map, None).resolve(table)
     ownership = OwnershipCheck(
         wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
     )
@@ -90,7 +89,7 @@ def run_one_epoch_with_every_task_twice(
     task = TableTask(
         name, state.ledger_id, owned.generation.number, owned.next_epoch, int(time.time() * 1000), ranges
     )
-    settings = task_settings(service_map, {name: table.settings})
+    settings = task_settings(service_map, {name: table_settings})
     (_first,) = run_task(TaskPlan(0, (task,)), settings)
     (second,) = run_task(TaskPlan(0, (task,)), settings)
     forget_consumer(settings.kafka)  # it would outlive the broker, and complain

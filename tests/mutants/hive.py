@@ -80,7 +80,7 @@ HIVE = (
     TextMutant(
         "a table is made in Hive before its ledger",
         "kafka2hive.service.run.compare.gate",
-        (("create=table.owned is not None", "create=True"),),
+        (("create=isinstance(table.ownership, Owned)", "create=True"),),
         GATE_TESTS,
     ),
     TextMutant(
@@ -98,19 +98,24 @@ HIVE = (
     TextMutant(
         "an idle table never writes down what was compared",
         "kafka2hive.service.run.epochs",
-        (("(table.registered or self._owned_tables.newly_compared(table)):", "table.registered:"),),
+        (("if registered or self._owned_tables.newly_compared(table):", "if registered:"),),
         GATE_TESTS,
     ),
     TextMutant(
         "a table that was not admitted serves",
         "kafka2hive.service.shared.table_state",
-        (("return self.owned is not None and self.admitted", "return self.owned is not None"),),
+        (
+            (
+                "return isinstance(ownership, Owned) and ownership.admitted",
+                "return isinstance(ownership, Owned)",
+            ),
+        ),
         GATE_TESTS,
     ),
     TextMutant(
         "a table with a refused partition serves",
         "kafka2hive.service.shared.table_state",
-        ((" and not self.refused\n", "\n"),),
+        ((" and not self.refused and", " and"),),
         GATE_TESTS,
     ),
     TextMutant(
@@ -122,7 +127,7 @@ HIVE = (
     TextMutant(
         "a table waits on although its partitions are registered",
         "kafka2hive.service.run.owned_tables",
-        (('now", table.name)\n                table.aside = None', 'now", table.name)'),),
+        (('now", table.name)\n                table.state = table.ownership', 'now", table.name)'),),
         GATE_TESTS,
     ),
     TextMutant(

@@ -496,8 +496,8 @@ TEXT_MUTANTS = (
         HOLDING,
         (
             (
-                "            table.registered |= partitions & table.open_registrations\n",
-                "            table.registered |= frozenset()\n",
+                "registered=table.owned.registered | confirmed)",
+                "registered=table.owned.registered)",
             ),
         ),
         REGISTRATIONS,
@@ -507,7 +507,7 @@ TEXT_MUTANTS = (
         DUMP,
         (
             (
-                "(table.registered or self._owned_tables.newly_compared(table))",
+                "registered or self._owned_tables.newly_compared(table)",
                 "self._owned_tables.newly_compared(table)",
             ),
         ),

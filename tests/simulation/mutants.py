@@ -592,24 +592,24 @@ MUTANTS = (
         "a start forgets what is unregistered",
         OWNED_TABLES,
         (
-            "        table.registered = frozenset()\n        self._on_started(",
-            "        table.registered = frozenset(started.owned.state.unregistered)\n        self._on_started(",
+            "Owned(started.owned, settings)",
+            "Owned(started.owned, settings, registered=frozenset(started.owned.state.unregistered))",
         ),
     ),
     _of_service(
         "registrations reported by the registrar stay open",
         OWNED_TABLES,
         (
-            "            table.registered |= partitions & table.open_registrations\n",
-            "            table.registered |= frozenset()\n",
+            "registered=table.owned.registered | confirmed)",
+            "registered=table.owned.registered)",
         ),
     ),
     _of_service(
         "registrations without new data are never noted",
         EPOCHS,
         (
-            "table.registered or ",
-            "",
+            "if registered or ",
+            "if ",
         ),
     ),
     _of_service(

@@ -18,6 +18,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import ranges_to_read
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
+from tests.unit.owned_table import own, restate
 
 ZERO, ONE, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
 
@@ -46,9 +47,8 @@ tables: [{{table: d.t, topics: [t, gone], format: raw}}]
         written_at="now",
         positions=positions,
     )
-    return Table(
-        rule, paths, ("t", "gone"), str(folder), owned=OwnedLedger(paths, Generation(2, "now", "me"), state)
-    )
+    table = Table(rule, paths, ("t", "gone"), str(folder))
+    return own(table, OwnedLedger(paths, Generation(2, "now", "me"), state))
 
 
 def logs(topic_id: str, numbers: tuple[int, ...] = (0, 1), end: int = 80) -> Logs:
@@ -64,9 +64,9 @@ class Ledger:
         self.changes: list[Change] = []
 
     def publish(self, table: Table, change: Change) -> None:
-        assert table.owned is not None
         self.changes.append(change)
-        table.owned = replace(table.owned, state=draft(table.owned, "view", "now", change))
+        ledger = table.owned.ledger
+        own(table, replace(ledger, state=draft(ledger, "view", "now", change)))
 
     def ranges(self, table: Table, now: Logs) -> tuple[OffsetRange, ...]:
         return ranges_to_read(table, now, (), "now", self.publish)
@@ -86,7 +86,7 @@ def test_an_id_is_learned_once_with_the_clusters_and_moves_no_position(tmp_path:
     ledger, table = Ledger(), rebuilt_table(tmp_path)
     for _ in range(3):
         ledger.ranges(table, logs("id", numbers=(0,)))
-    assert table.owned is not None and len(ledger.changes) == 1
+    assert len(ledger.changes) == 1
     assert {p.topic_partition: (p.end, p.topic_id) for p in table.owned.state.positions} == {
         GONE: (50, UNKNOWN_ID),
         ZERO: (50, "id"),
@@ -119,9 +119,7 @@ def began(folder: Path, start: str, positions: tuple[Position, ...] = (), record
     path.write_text(text)
     table.rule = load_map(str(path), {}).tables[0]
     table.topics = ("t",)
-    assert table.owned is not None
-    state = replace(table.owned.state, positions=positions, start=recorded)
-    table.owned = replace(table.owned, state=state)
+    restate(table, positions=positions, start=recorded)
     return table
 
 
@@ -134,7 +132,7 @@ def test_start_latest_says_how_many_offsets_it_leaves_out_and_how_to_take_them(
         "d.t: start: latest leaves out 160 offsets of topic t that Kafka holds; to dump them too, set start: earliest"
         " and start the table over with `kafka2hive reset`"
     ]
-    assert table.owned is not None and table.owned.state.start == "latest"
+    assert table.owned.state.start == "latest"
 
 
 @pytest.mark.parametrize("start", ["latest", "earliest"])

@@ -43,8 +43,7 @@ def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: st
     service_map = load_text(MAP.replace("COLUMNS", columns), "m", {})
     table = Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
     catalogue = Catalogue(service_map, cast("Hive", FakeHive()))
-    catalogue.resolve(table)
+    settings = catalogue.resolve(table)
     assert catalogue.wish("air.films")[0].bucket_path == table.rule.bucketing.path != ""
-    assert table.settings is not None
-    assert table.settings.any_case is any_case
-    assert table.settings.columns[0].name == ("title" if any_case else "Title")
+    assert settings.any_case is any_case
+    assert settings.columns[0].name == ("title" if any_case else "Title")

@@ -117,7 +117,7 @@ def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None
     pass_time(wiring)
     dump.plan()  # first positions alone
     state = holding.tables["air.early"].owned
-    assert state is not None and [c.table for c in state.state.compared] == ["air.early", LETTERS]
+    assert [c.table for c in state.state.compared] == ["air.early", LETTERS]
     dump, holding = begin(wiring, kafka, Hive(AWAY).gate())
     assert dumped(dump, wiring) == 18 and codes(holding) == {}
 
@@ -195,7 +195,7 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
     dump, holding = begin(wiring, Kafka(), hive.gate())
     epoch = next_epoch(dump)
     owned = holding.tables["air.early"].owned
-    assert owned is not None and [c.table for c in owned.state.compared] == ["air.early"]
+    assert [c.table for c in owned.state.compared] == ["air.early"]
     assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], (
         "looked at once"
     )
@@ -311,4 +311,4 @@ def test_a_map_without_hive_compares_nothing(tmp_path: Path) -> None:
     dump, holding = begin(wiring, Kafka(), NoHive())
     assert dumped(dump, wiring) == 18
     owned = holding.tables["air.early"].owned
-    assert owned is not None and owned.state.compared == ()
+    assert owned.state.compared == ()

@@ -223,12 +223,12 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
         return condition
 
     table.set_aside(REFUSED, 0.0)
-    retrying, table.lag_records, table.aside = told(), 7, None
+    retrying, table.lag_records, table.state = told(), 7, table.ownership
     assert isinstance(retrying.state, Retrying)
     assert told() == retrying, "taken over again, and nothing published yet"
     table.lag_records = 0
     assert told().state == Serving(), "nothing waits for it"
     table.set_aside(REFUSED, 0.0)
     assert told().state != Serving()
-    table.lag_records, table.failures, table.aside = 7, 0, None
+    table.lag_records, table.failures, table.state = 7, 0, table.ownership
     assert told().state == Serving(), "published"

@@ -16,6 +16,7 @@ from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
 from tests.unit.cli_ledger import pending_service
 from tests.unit.later_epochs import FLIGHTS, epoch, take
+from tests.unit.owned_table import own
 
 PATIENCE = 60.0
 
@@ -58,10 +59,10 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     (table,) = routed_tables(wiring, {"flights"})
     kafka = Kafka()
     follower = GroupFollower(kafka, "g")  # type: ignore[arg-type]  # a fake
-    table.owned = take(wiring)
+    own(table, take(wiring))
     follower(cast(EpochReport, Report([table])))
     assert kafka.began.wait(PATIENCE)
-    table.owned = epoch(wiring, table.owned, "2013-01-02")
+    own(table, epoch(wiring, table.owned.ledger, "2013-01-02"))
     follower(cast(EpochReport, Report([table])))
     follower.end(0.0, ended_by)  # while the first commit is under way
     kafka.go.set()

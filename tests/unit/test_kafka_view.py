@@ -19,6 +19,7 @@ from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
+from tests.unit.owned_table import own, restate
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -82,21 +83,18 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
             positions=positions,
         )
         table = Table(rule, paths, ("t",), str(folder))
-        table.owned = OwnedLedger(paths, Generation(1, "now", "me"), state)
-        tables.append(table)
+        tables.append(own(table, OwnedLedger(paths, Generation(1, "now", "me"), state)))
     kafka = Kafka()
     return KafkaView(kafka, wiring.ports.clock), kafka, *tables  # type: ignore[arg-type, return-value]  # a fake
 
 
 def stand(table: Table, offset: int, leader_epoch: int) -> None:
     """Both topic partitions were read up to `offset`."""
-    assert table.owned is not None
     positions = tuple(Position(tp, 0, offset, "id", leader_epoch) for tp in (ZERO, ONE))
-    table.owned = replace(table.owned, state=replace(table.owned.state, positions=positions))
+    restate(table, positions=positions)
 
 
 def decision(table: Table, kafka_offsets: KafkaOffsets) -> Decision:
-    assert table.owned is not None
     return decide(
         table.owned.state, kafka_offsets.of(table.name), TableIntent(table.topics, table.rule.start)
     )
@@ -167,8 +165,7 @@ def test_what_one_table_has_to_wait_for_is_read_on_by_another(tmp_path: Path) ->
 def test_tables_of_one_topic_begin_at_times_of_their_own(tmp_path: Path) -> None:
     view, _, *tables = make(tmp_path)
     for table, begins in zip(tables, (10, 70), strict=True):
-        assert table.owned is not None
-        table.owned = replace(table.owned, state=replace(table.owned.state, positions=()))
+        restate(table, positions=())
         table.rule = replace(table.rule, start=StartPolicy(StartKind.TIMESTAMP, timestamp_ms=begins))
     kafka_offsets = view.look(tables)
     for table, begins in zip(tables, (10, 70), strict=True):

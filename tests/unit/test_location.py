@@ -30,6 +30,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
+from tests.unit.owned_table import own
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path
         wiring.paths(TABLE), lambda: refuse_changed_location(state(wiring), new), Owners(new_owner), new
     )
     owned = start(wiring.ports, order).owned
-    table = Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new, owned=owned)
+    table = own(Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new), owned)
     change = change_before_reading(
         FirstPositions((Position(FLIGHTS, 0, 0),)), {}, Logs(ClusterView("id", {}), {}, {}), table, "now"
     )

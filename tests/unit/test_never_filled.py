@@ -10,6 +10,7 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.layout import LedgerPaths
@@ -23,7 +24,7 @@ from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, manifest_from
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from kafka2hive.service.run.never_filled import ColumnWatch, never_filled
 from kafka2hive.service.run.report import EpochReport, TableReport
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table
 from tests.unit.task_files import table_settings
 
 SETTINGS = replace(
@@ -99,7 +100,8 @@ class Service:
             {},
         )
         self.table = Table(service_map.tables[0], LedgerPaths("file:///l", "db.t"), ("t",), "file:///t")
-        self.table.settings = replace(SETTINGS, columns=SETTINGS.columns[:2])
+        settings = replace(SETTINGS, columns=SETTINGS.columns[:2])
+        self.table.ownership = Owned(cast("OwnedLedger", None), settings)
         self.metrics = ServiceMetrics("s")
         self.watch = ColumnWatch(self.metrics)
 

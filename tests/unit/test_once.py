@@ -22,7 +22,7 @@ from kafka2hive.service.run.report import Reporter
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 from tests.unit.task_files import delivered_as
@@ -92,12 +92,12 @@ class Schemas:
     def __init__(self) -> None:
         self.tries: list[str] = []
 
-    def resolve(self, table: Table) -> None:
+    def resolve(self, table: Table) -> TableSettings:
         self.tries.append(table.name)
         if self.tries.count(table.name) == 1 and table.name == "air.late":
             raise ServiceUnavailable("hive.unavailable", "not there yet")
         rule = table.rule
-        table.settings = TableSettings(
+        return TableSettings(
             table.name,
             rule.format,
             rule.columns,
@@ -195,8 +195,7 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     dump, holding = make_dump_and_holding(wiring, Kafka())
     first = next_epoch(dump)
     table = holding.tables["air.early"]
-    assert table.owned is not None
-    before = wiring.ports.files.list(table.owned.directory)
+    before = wiring.ports.files.list(table.owned.ledger.directory)
     late = [
         replace(m, generation=m.generation + generation, epoch=m.epoch + epoch)
         for m in only_tombstones(first)
@@ -204,7 +203,7 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
         dump.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
-    assert wiring.ports.files.list(table.owned.directory) == before
+    assert wiring.ports.files.list(table.owned.ledger.directory) == before
 
 
 def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path) -> None:
@@ -231,8 +230,8 @@ def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path
     dump, holding = make_dump_and_holding(wiring, Kafka())
     epoch = next_epoch(dump)
     assert epoch.tasks[0].tables[0].planned_at_ms == wiring.ports.clock.epoch_ms()
-    owned = holding.tables["air.early"].owned
-    assert owned is not None and owned.generation.owner is not None
+    owned = holding.tables["air.early"].owned.ledger
+    assert owned.generation.owner is not None
     assert owned.generation.owner.startswith("elsewhere-42-")
     assert int(owned.generation.owner[-16:], 16) < 100
     assert worked_on[:3] == ["air.early", "air.late", "air.early"]
@@ -348,15 +347,17 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
 
     dump, holding = make_dump_and_holding(make_wiring(tmp_path), Silent(), once=False)
     late = holding.tables["air.late"]
-    late.shown = Snapshot(
-        ledger_id="l",
-        service="once",
-        table="air.late",
-        generation=1,
-        owner="me",
-        epoch=1,
-        written_at="now",
-        positions=(Position(LATE, 0, 0),),
+    late.ownership = Unowned(
+        Snapshot(
+            ledger_id="l",
+            service="once",
+            table="air.late",
+            generation=1,
+            owner="me",
+            epoch=1,
+            written_at="now",
+            positions=(Position(LATE, 0, 0),),
+        )
     )
     assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
     assert planned(next_epoch(dump)) == [OffsetRange(EARLY, 0, 7)]

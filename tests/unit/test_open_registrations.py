@@ -1,6 +1,5 @@
 """What is still to be registered in Hive stands in the next snapshot: no more than that, and no less."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -8,25 +7,19 @@ from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.recover import Payment, RecoverOrder, recover
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.shared.table_state import Table
 from tests.unit.cli_ledger import TABLE, Service, pending_service
+from tests.unit.owned_table import restate
 from tests.unit.test_once import Kafka, make_dump_and_holding, make_wiring, next_epoch, only_tombstones
 
 FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
 SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
 
 
-def owes(table: Table, *unregistered: HivePartition) -> None:
-    """As if the newest snapshot said so."""
-    assert table.owned is not None
-    table.owned = replace(table.owned, state=replace(table.owned.state, unregistered=unregistered))
-
-
 def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
     table = holding.tables["air.early"]
-    owes(table, FIRST, SECOND)
+    restate(table, unregistered=(FIRST, SECOND))
     epoch = next_epoch(dump)
     dump.registered(frozenset({FIRST}))
     dump.on_epoch(epoch.number, only_tombstones(epoch))
@@ -37,7 +30,7 @@ def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Pa
     wiring = make_wiring(tmp_path)
     dump, holding = make_dump_and_holding(wiring, Kafka())
     table = holding.tables["air.early"]
-    owes(table, FIRST, SECOND)
+    restate(table, unregistered=(FIRST, SECOND))
     epoch = next_epoch(dump)
     dump.on_epoch(epoch.number, only_tombstones(epoch))
     assert set(look(wiring.ports.files, table.paths).state.unregistered) == {FIRST, SECOND}

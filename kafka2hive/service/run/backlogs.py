@@ -30,7 +30,6 @@ def ranges_to_read(
     brokers gave none before): a topic recreated from now on is noticed.
     Raises ManualActionRequired (Kafka and the ledger do not fit), what `publish` raises.
     """
-    assert table.owned is not None
     intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
     decision = decide(table.owned.state, logs, intent)
     warnings = [*decision.warnings, *changed_start(table)]
@@ -57,7 +56,6 @@ def ranges_to_read(
 
 def changed_start(table: Table) -> tuple[str, ...]:
     """A start policy that was changed in the map after the first positions were committed: it moves none of them."""
-    assert table.owned is not None
     state, wanted = table.owned.state, table.rule.start.text
     if not state.positions or state.start in (UNKNOWN_START, wanted):
         return ()
@@ -78,17 +76,17 @@ def change_before_reading(
     decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
 ) -> change.FirstPositions:
     """The change without files that commits first positions, accepted gaps, and learned topic ids."""
-    assert table.owned is not None
-    epoch = table.owned.next_epoch
+    owned = table.owned
+    epoch = owned.ledger.next_epoch
     first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
-    began = bool(table.owned.state.positions) or not first.positions
+    began = bool(owned.state.positions) or not first.positions
     return change.FirstPositions(
         positions=first.positions,
         gaps=tuple(
             AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch) for g in first.gaps
         ),
         topic_ids=topic_ids,
-        registered=table.registered,
+        registered=owned.registered,
         cluster_id=logs.cluster.cluster_id,
         location=table.location,
         start=None if began else table.rule.start.text,
@@ -125,7 +123,6 @@ def backlog(
     target: Mapping[TopicPartition, int] | None,
 ) -> TableBacklog:
     """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned."""
-    assert table.owned is not None
     if target is not None:
         ranges = [
             OffsetRange(
@@ -138,8 +135,8 @@ def backlog(
     return TableBacklog(
         table=table.name,
         ledger_id=table.owned.state.ledger_id,
-        generation=table.owned.generation.number,
-        epoch=table.owned.next_epoch,
+        generation=table.owned.ledger.generation.number,
+        epoch=table.owned.ledger.next_epoch,
         ranges=tuple(ranges),
         bytes_per_record=table.bytes_per_record,
         seconds_since_epoch=now - table.planned_at,

@@ -243,8 +243,8 @@ class EpochLoop:
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
     ) -> TableReport:
-        assert table.owned is not None
-        next_up = (table.owned.generation.number, table.owned.next_epoch)
+        owned = table.owned
+        next_up = (owned.ledger.generation.number, owned.ledger.next_epoch)
         if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
             raise Kafka2HiveError(
                 "task.wrong_epoch",
@@ -257,15 +257,14 @@ class EpochLoop:
             in_flight.ranges(table.name),
             manifests,
             table.rule.dead_letter_share,
-            table.registered,
+            owned.registered,
             self._kafka.cluster_id,
             table.location,
         )
-        unregistered_before = table.open_registrations
         moves = self._owned_tables.publish(table, outcome.change)
         table.learn_record_size(outcome.total.read, outcome.total.bytes)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
-        return TableReport(table.name, outcome, moves, table.owned.state, unregistered_before)
+        return TableReport(table.name, outcome, moves, table.owned.state, owned.open_registrations)
 
     def _publish_change(self, table: Table, change: Change) -> None:
         self._owned_tables.publish(table, change)
@@ -288,13 +287,13 @@ class EpochLoop:
         self._looked_at = now
 
         def look(table: Table) -> None:
-            if table.owned is not None:
-                list_own_directory(self._wiring.ports.files, table.owned)
+            list_own_directory(self._wiring.ports.files, table.owned.ledger)
 
         self._owned_tables.side_by_side(
             lambda table: self._owned_tables.attempt(table, lambda: look(table)), self._owned_tables.serving()
         )
 
     def _record_registrations(self, table: Table) -> None:
-        if table.owned is not None and (table.registered or self._owned_tables.newly_compared(table)):
-            self._publish_change(table, RegistrationUpdate(registered=table.registered))
+        registered = table.owned.registered
+        if registered or self._owned_tables.newly_compared(table):
+            self._publish_change(table, RegistrationUpdate(registered=registered))

@@ -12,7 +12,7 @@ from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
 from kafka2hive.observe.progress import tell, total_line
 from kafka2hive.service.run.report import EpochReport
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,8 @@ class GroupFollower:
     def __call__(self, report: EpochReport) -> None:
         offsets: dict[TopicPartition, int] = {}
         for table in report.tables:
-            for position in table.owned.state.positions if table.owned else ():
+            owned = table.ownership
+            for position in owned.state.positions if isinstance(owned, Owned) else ():
                 tp = position.topic_partition
                 offsets[tp] = min(position.end, offsets.get(tp, position.end))
         with self._condition:

@@ -33,7 +33,7 @@ class NeverFilled:
 
 
 @dataclass(slots=True)
-class _Sight:
+class _ColumnsOfTable:
     """What the epochs of one table have shown since the start."""
 
     rows: int = 0
@@ -42,6 +42,7 @@ class _Sight:
     strange: dict[str, None] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     enough: bool = False
+    columns: tuple[Column, ...] = ()
 
     def add(self, seen: ColumnsSeen) -> None:
         before = seen.empty if self.empty is None else self.empty
@@ -62,32 +63,33 @@ class ColumnWatch:
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
-        self._sights: dict[str, _Sight] = {}
+        self._seen: dict[str, _ColumnsOfTable] = {}
 
     def __call__(self, report: EpochReport) -> None:
         tables = {table.name: table for table in report.tables}
         for part in report.reports:
             if part.outcome.columns.rows:
-                kafka_offsets = self._sights.setdefault(part.table, _Sight())
-                kafka_offsets.add(part.outcome.columns)
-                self._tell(tables[part.table], kafka_offsets)
+                table = tables[part.table]
+                sight = self._seen.setdefault(part.table, _ColumnsOfTable())
+                sight.add(part.outcome.columns)
+                sight.columns = table.owned.settings.columns
+                self._tell(table, sight)
 
     def end(self, tables: Iterable[Table]) -> None:
         """The end of a `--once` run: nothing more comes, so what was read is enough to judge by, however little it was."""
         for table in tables:
-            if kafka_offsets := self._sights.get(table.name):
-                kafka_offsets.enough = True
-                self._tell(table, kafka_offsets)
+            if sight := self._seen.get(table.name):
+                sight.enough = True
+                self._tell(table, sight)
 
-    def _tell(self, table: Table, kafka_offsets: _Sight) -> None:
-        now, before = kafka_offsets.never_filled, kafka_offsets.told
+    def _tell(self, table: Table, sight: _ColumnsOfTable) -> None:
+        now, before = sight.never_filled, sight.told
         if now == before:
             return
         self._metrics.observe_never_filled(table.name, before, now)
-        columns = table.settings.columns if table.settings else ()
-        text = _text(never_filled(now, columns, kafka_offsets.strange), kafka_offsets.rows)
+        text = _text(never_filled(now, sight.columns, sight.strange), sight.rows)
         table.warnings["columns"] = (text,) if now else ()
-        kafka_offsets.told = now
+        sight.told = now
         if not before:
             log.warning("%s: %s", table.name, text)
 

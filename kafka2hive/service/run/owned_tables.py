@@ -22,11 +22,12 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.quantities import counted
+from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate, NoHive
 from kafka2hive.service.shared.init_ledgers import begin_ledger
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table, Unowned
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -38,7 +39,7 @@ TIDY_EPOCHS = 20
 
 
 class OwnedTables:
-    """`resolve` gives a table its settings (reads the schema from Hive where the map has none), `owe` hands Hive
+    """`resolve` gives a table's settings (reads the schema from Hive where the map has none), `enqueue` hands Hive
     partitions to the registrar, `on_started` hears of each table that was taken over.
     `gate` says whether Hive's table is the one of the map.
     `on_progress` is called whenever one table's work has ended, well or not.
@@ -49,7 +50,7 @@ class OwnedTables:
         wiring: Wiring,
         ownership: OwnershipCheck,
         lost_ledger: LostLedgerCheck,
-        resolve: Callable[[Table], None],
+        resolve: Callable[[Table], TableSettings],
         enqueue: Callable[[frozenset[HivePartition]], None],
         on_started: Callable[[Started], None],
         gate: Gate = NoHive(),  # noqa: B008  it holds nothing
@@ -97,7 +98,7 @@ class OwnedTables:
         """
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
-        if any(t.owned is None for t in due):
+        if any(isinstance(t.ownership, Unowned) for t in due):
             self._lost_ledger.new_round()
             self._ownership.look_again()  # who lives now: a later start must not fence a run that came in between
         self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
@@ -140,7 +141,8 @@ class OwnedTables:
             log.log(logging.DEBUG if str(error) in self._told else logging.ERROR, "%s", error)
             self._told.add(str(error))
             return
-        table.admitted = table.admitted and bool(partitions)
+        if not partitions:
+            self._revoke(table)
         table.refused.update(dict.fromkeys(partitions, error))
         if not table.is_waiting(self._now()):
             self.set_aside(table, error)
@@ -148,30 +150,29 @@ class OwnedTables:
     def registered(self, partitions: frozenset[HivePartition]) -> None:
         """Hive has these: a table that waited for nothing else goes on."""
         for table in self.tables.values():
-            table.registered |= partitions & table.open_registrations
+            if confirmed := partitions & table.open_registrations:
+                table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
             waited = bool(table.refused)
             for partition in partitions & table.refused.keys():
                 del table.refused[partition]
             if waited and not table.refused and not table.needs_manual_action:
                 log.info("%s goes on: Hive takes its partitions now", table.name)
-                table.aside = None
+                table.state = table.ownership
 
     def publish(self, table: Table, change: Change) -> MoveCounts:
         """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
 
         Nothing is committed where Hive's table is another one than the map's.
         """
-        assert table.owned is not None
+        owned = table.owned
         self._refuse_what_hive_refuses(table, change)
         change = replace(change, compared=self._gate.agreed(table))
         try:
-            published = publish(self._wiring.ports, table.owned, change, self._wiring.map.service)
+            published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
         except Kafka2HiveError:
             table.forget()
             raise
-        table.owned = published.owned
-        table.registered = frozenset()
-        table.aside = None
+        table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
         self._enqueue(table.open_registrations)
         if published.owned.state.epoch % TIDY_EPOCHS == 0:
@@ -186,9 +187,7 @@ class OwnedTables:
 
     def newly_compared(self, table: Table) -> bool:
         """The ledger does not say yet what was compared in this run."""
-        return table.owned is not None and not set(self._gate.agreed(table)) <= set(
-            table.owned.state.compared
-        )
+        return not set(self._gate.agreed(table)) <= set(table.owned.state.compared)
 
     def next_retry(self, tries: int, since: float) -> float | None:
         """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none.
@@ -214,18 +213,21 @@ class OwnedTables:
         try:
             self._gate.check(table, change)
         except (TableError, ServiceUnavailable):
-            table.admitted = False
+            self._revoke(table)
             raise
 
+    def _revoke(self, table: Table) -> None:
+        if isinstance(owned := table.ownership, Owned):
+            table.ownership = replace(owned, admitted=False)
+
     def _start(self, table: Table) -> None:
-        if table.owned is None:
+        if isinstance(table.ownership, Unowned):
             self._take_over(table)
         self._gate.admit(table)
-        table.admitted = True
-        table.aside = None
+        table.state = replace(table.owned, admitted=True)
 
     def _take_over(self, table: Table) -> None:
-        self._resolve(table)
+        settings = self._resolve(table)
         order = StartOrder(
             table.paths,
             judge=lambda: self._judged(table),
@@ -239,8 +241,7 @@ class OwnedTables:
             self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
             begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
-        table.owned = started.owned
-        table.registered = frozenset()
+        table.ownership = Owned(started.owned, settings)
         self._on_started(started)
         self._enqueue(table.open_registrations)
         log.info(

@@ -140,10 +140,9 @@ class Run:
         self._metrics.observe_moves(state.table, move_numbers(started.moves))
         self._catalogue.remember_ledger(state.table, state.ledger_id)
 
-    def _resolve(self, table: Table) -> None:
-        self._catalogue.resolve(table)
-        if table.settings is not None:
-            self._settings[table.name] = table.settings
+    def _resolve(self, table: Table) -> TableSettings:
+        self._settings[table.name] = settings = self._catalogue.resolve(table)
+        return settings
 
     def _enqueue(self, unregistered: frozenset[HivePartition]) -> None:
         if self._registrar is not None:

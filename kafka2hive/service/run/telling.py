@@ -24,7 +24,7 @@ class ConditionTeller:
         self._board = board
         self._clock = clock
         self._retrying: dict[str, Retrying] = {}
-        self._tries: dict[str, tuple[SetAside, str]] = {}
+        self._tries: dict[str, tuple[tuple[int, float], str]] = {}
 
     def tell(self, tables: Collection[Table]) -> None:
         """Tables are read, not changed; other threads may change them meanwhile."""
@@ -55,10 +55,10 @@ class ConditionTeller:
 
     def _next_try(self, name: str, aside: SetAside) -> str:
         known = self._tries.get(name)
-        if known is not None and known[0] is aside:
+        if known is not None and known[0] == (aside.times, aside.until):
             return known[1]
         wait = timedelta(seconds=max(aside.until - self._clock.monotonic(), 0.0))
         moment = datetime.fromtimestamp(self._clock.epoch_ms() / 1000, UTC) + wait
         text = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._tries[name] = (aside, text)
+        self._tries[name] = ((aside.times, aside.until), text)
         return text

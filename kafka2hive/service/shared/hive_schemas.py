@@ -47,8 +47,8 @@ class Catalogue:
         self._ensured: set[str] = set()
         self._outage = Outage()
 
-    def resolve(self, table: Table) -> None:
-        """Give the table its settings. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+    def resolve(self, table: Table) -> TableSettings:
+        """What tasks must know of the table. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
         rule = table.rule
         columns = rule.columns or self._columns_in_hive(table)
         metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
@@ -62,7 +62,7 @@ class Catalogue:
             rule.bucketing.path,
         )
         self._wishes[table.name] = (wish, rule.create)
-        table.settings = TableSettings(
+        return TableSettings(
             table.name,
             rule.format,
             columns,

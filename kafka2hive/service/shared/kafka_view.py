@@ -12,7 +12,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table, Unowned
 from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)
@@ -78,14 +78,17 @@ class KafkaView:
         found: dict[str, Mapping[TopicPartition, Watermark]] = {}
         for table in tables:
             start = table.rule.start
-            if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None or table.owned is None:
+            if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None:
+                continue
+            owned = table.ownership
+            if isinstance(owned, Unowned):
                 continue
             new = [
                 tp
                 for topic in table.topics
                 if topic in cluster.topics
                 for tp in cluster.topics[topic].topic_partitions()
-                if table.owned.state.position(tp) is None
+                if owned.state.position(tp) is None
             ]
             found[table.name] = self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {}
         return found
@@ -115,7 +118,8 @@ class KafkaView:
         for table in tables:
             records = due[table.name]
             answers = {tp: epochs[tp, offset] for tp, offset in records.items() if (tp, offset) in epochs}
-            table.checked_epochs.update({tp: latest[tp].leader_epoch for tp in answers})
+            if isinstance(owned := table.ownership, Owned):
+                owned.checked_epochs.update({tp: latest[tp].leader_epoch for tp in answers})
             found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
             unknown[table.name] = records.keys() - answers.keys()
             if left := sorted(unknown[table.name]):
@@ -133,12 +137,13 @@ def _due(
     table: Table, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
 ) -> dict[TopicPartition, int]:
     """Offsets of the records read last whose epoch is to be asked for: none of them since the log is in this epoch."""
-    if table.owned is None:
+    owned = table.ownership
+    if isinstance(owned, Unowned):
         return {}
     return {
         p.topic_partition: p.end - 1
-        for p in moved_on(table.owned.state, earliest, latest)
-        if table.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
+        for p in moved_on(owned.state, earliest, latest)
+        if owned.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
     }
 
 

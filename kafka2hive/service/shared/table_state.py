@@ -1,7 +1,7 @@
 """One table of a run: what the driver remembers of it between epochs. Everything here can be forgotten at any moment."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import TableRule
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -26,12 +26,48 @@ _DOUBLINGS = 10  # beyond that the longest wait holds anyway, and a power of a t
 
 
 @dataclass(frozen=True, slots=True)
+class Unowned:
+    """Not taken over, or the memory of the ledger was dropped (rule R0). `last`: its newest state that this run knew."""
+
+    last: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Taken over.
+
+    `admitted`: Hive's table is the one of the map, as far as commits have to wait for that. `registered`: pending
+    registrations of the newest snapshot that Hive has confirmed since. `checked_epochs`: leader epochs of the logs
+    whose last record read was compared.
+    """
+
+    ledger: OwnedLedger
+    settings: TableSettings
+    admitted: bool = False
+    registered: frozenset[HivePartition] = frozenset()
+    checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> Snapshot:
+        return self.ledger.state
+
+    @property
+    def open_registrations(self) -> frozenset[HivePartition]:
+        """Hive partitions that may hold data and are not known to be registered."""
+        return frozenset(self.state.unregistered) - self.registered
+
+
+@dataclass(frozen=True, slots=True)
 class SetAside:
-    """Why and until when (monotonic seconds, infinity for a ManualActionRequired) a table is left alone; `times` in a row."""
+    """Why and until when (monotonic seconds, infinity for a ManualActionRequired) a table is left alone.
+
+    `times` in a row. `ownership` is kept: a table whose ledger is in order serves again when the wait is over.
+    """
 
     error: Kafka2HiveError
     until: float
     times: int
+    ownership: Unowned | Owned
 
     @property
     def needs_manual_action(self) -> bool:
@@ -42,17 +78,13 @@ class SetAside:
 class Table:
     """`topics` exist in Kafka, `missing` ones are listed by the map and do not.
 
-    `owned ledger` None: not taken over, or the memory of it was dropped (rule R0). `settings` None: schema not known yet.
+    Other threads may read `state` at any moment: whoever looks at it twice keeps it in a variable.
 
-    `registered`: pending registrations of the newest snapshot that Hive has confirmed since; `bytes_per_record` the planner's
-    estimate,
-    from the last epochs; `planned_at` monotonic seconds of the last epoch's planning. `failures` counts since the last published
-    epoch: a take-over that went well proves little. `shown` is the state of the owned ledger that was dropped last.
-    `admitted`: Hive's table is the one of the map, as far as commits have to wait for that; `refused`: partitions that
-    Hive does not register. `warnings`: what `status` shows of the table as long as it holds, by who found it; whoever
-    sets an entry replaces it when it holds no more.
-    `lag_known`: `lag_records` was counted at least once.
-    `group_compared`: the consumer group was compared with the ledger.
+    `bytes_per_record` is the planner's estimate, from the last epochs; `planned_at` monotonic seconds of the last epoch's
+    planning. `failures` counts since the last published epoch: a take-over that succeeded proves little.
+    `refused`: partitions that Hive does not register. `warnings`: what `status` shows of the table as long as it holds,
+    by who found it; whoever sets an entry replaces it when it holds no more. `lag_known`: `lag_records` was counted at
+    least once. `group_compared`: the consumer group was compared with the ledger.
     """
 
     rule: TableRule
@@ -60,20 +92,14 @@ class Table:
     topics: tuple[str, ...]
     location: str
     missing: tuple[str, ...] = ()
-    settings: TableSettings | None = None
-    owned: OwnedLedger | None = None
-    registered: frozenset[HivePartition] = frozenset()
-    admitted: bool = False
+    state: Unowned | Owned | SetAside = Unowned()
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
-    aside: SetAside | None = None
     failures: int = 0
     bytes_per_record: float = FIRST_GUESS_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
     lag_known: bool = False
-    shown: Snapshot | None = None
     group_compared: bool = False
-    checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -82,10 +108,39 @@ class Table:
         return self.paths.table
 
     @property
+    def ownership(self) -> Unowned | Owned:
+        """Whether the ledger is owned, set aside or not."""
+        state = self.state
+        return state.ownership if isinstance(state, SetAside) else state
+
+    @ownership.setter
+    def ownership(self, ownership: Unowned | Owned) -> None:
+        """A table that is set aside stays so."""
+        state = self.state
+        self.state = replace(state, ownership=ownership) if isinstance(state, SetAside) else ownership
+
+    @property
+    def owned(self) -> Owned:
+        """For work on tables that are owned. Raises Kafka2HiveError: this one is not, a bug."""
+        match self.ownership:
+            case Owned() as owned:
+                return owned
+            case Unowned():
+                raise Kafka2HiveError(
+                    "table.not_owned", f"{self.name} is worked on without its ledger", "report it: a bug"
+                )
+
+    @property
+    def aside(self) -> SetAside | None:
+        """Set when the table is left alone, or was and has not published since."""
+        state = self.state
+        return state if isinstance(state, SetAside) else None
+
+    @property
     def open_registrations(self) -> frozenset[HivePartition]:
-        """Hive partitions that may hold data and are not known to be registered."""
-        owned = self.owned
-        return frozenset() if owned is None else frozenset(owned.state.unregistered) - self.registered
+        """See Owned."""
+        ownership = self.ownership
+        return ownership.open_registrations if isinstance(ownership, Owned) else frozenset()
 
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Leave the table alone: for ever after a ManualActionRequired, otherwise with doubling waits.
@@ -93,48 +148,47 @@ class Table:
         From 5 s to 5 min; to 30 s at most where a service was away, for it may be back at any moment.
         """
         self.failures += 1
-        times = self.failures
         longest = (
             _LONGEST_OUTAGE if isinstance(error, AmbiguousOutcome | ServiceUnavailable) else _LONGEST_WAIT
         )
-        wait = min(_FIRST_WAIT * 2 ** min(times - 1, _DOUBLINGS), longest)
+        wait = min(_FIRST_WAIT * 2 ** min(self.failures - 1, _DOUBLINGS), longest)
         wait = math.inf if isinstance(error, ManualActionRequired) else wait
-        self.aside = SetAside(error, now + wait, times)
-        return self.aside
+        self.state = aside = SetAside(error, now + wait, self.failures, self.ownership)
+        return aside
 
     def forget(self) -> None:
-        """Drop all memory of the ledger; the next start reads it afresh (rule R0)."""
-        self.shown = self.last_state
-        self.owned = None
-        self.admitted = False
-        self.registered = frozenset()
-        self.checked_epochs.clear()
+        """Drop all memory of the ledger; the next start reads it again (rule R0)."""
+        self.ownership = Unowned(self.last_state)
 
     @property
     def last_state(self) -> Snapshot | None:
-        """What the table showed last, also while it is not held: to count and show, never to decide by."""
-        owned = self.owned  # read once: another thread may drop it
-        return owned.state if owned is not None else self.shown
+        """What the table showed last, also while it is not owned: to count and show, never to decide by."""
+        match self.ownership:
+            case Owned() as owned:
+                return owned.state
+            case Unowned(last):
+                return last
 
     def is_waiting(self, now: float) -> bool:
         """Set aside, and not to be tried yet."""
-        return self.aside is not None and now < self.aside.until
+        aside = self.aside
+        return aside is not None and now < aside.until
 
     @property
     def needs_manual_action(self) -> bool:
-        """Set aside by a ManualActionRequired. Any thread may ask: `aside` is read once."""
+        """Set aside by a ManualActionRequired."""
         aside = self.aside
         return aside is not None and aside.needs_manual_action
 
     def serves(self, now: float) -> bool:
         """Ready to be planned."""
-        ready = self.is_held and self.settings is not None and not self.refused
-        return ready and not self.is_waiting(now)
+        return self.is_held and not self.refused and not self.is_waiting(now)
 
     @property
     def is_held(self) -> bool:
         """Taken over, and not refused by Hive."""
-        return self.owned is not None and self.admitted
+        ownership = self.ownership
+        return isinstance(ownership, Owned) and ownership.admitted
 
     def learn_record_size(self, records: int, size: int) -> None:
         """Move the estimate half-way to what an epoch showed (`size` bytes in `records`)."""

@@ -58,9 +58,7 @@ class MapTables:
         table = self.by_name.get(name)
         if table is None:
             raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
-        self.catalogue.resolve(table)
-        assert table.settings is not None
-        return task_settings(self._wiring.map, {name: table.settings})
+        return task_settings(self._wiring.map, {name: self.catalogue.resolve(table)})
 
     @cached_property
     def by_name(self) -> dict[str, Table]:

@@ -24,7 +24,7 @@ from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.pipeline.delivered import Delivered
-from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
+from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableSettings
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.report import Reporter
@@ -33,7 +33,7 @@ from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.registrar import Registrar
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table
 from kafka2hive.service.shared.wiring import Wiring
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
@@ -239,7 +239,7 @@ class Process:
                     self._register()
                 continue
             tables = self.holding.tables.values()
-            self.settled = all(t.owned and t.aside is None and not t.lag_records for t in tables)
+            self.settled = all(isinstance(t.state, Owned) and not t.lag_records for t in tables)
             if self.order.once:
                 return self._drained()
             self._register()
@@ -313,7 +313,6 @@ class Process:
         code = self._exit_code()
         if code is ExitCode.DONE:
             for table in self.holding.tables.values():
-                assert table.owned is not None
                 for tp in topic_partitions(table.topics):
                     position = table.owned.state.position(tp)
                     wanted = self.kafka.first_ends.get(tp)
@@ -421,5 +420,5 @@ def _delivered(account: RangeAccounting) -> Delivered:
     return Delivered(r, r.start, counts.read, counts.absent, r.end, r.end)
 
 
-def _resolve(table: Table) -> None:
-    table.settings = SETTINGS[table.name]
+def _resolve(table: Table) -> TableSettings:
+    return SETTINGS[table.name]

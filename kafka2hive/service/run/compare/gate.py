@@ -9,7 +9,7 @@ from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
 from kafka2hive.service.run.compare.asking import Question
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.table_state import Owned, Table
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class HiveGate:
 
     def admit(self, table: Table) -> None:
         """See Gate. Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
-        self._require(table, table.name, create=table.owned is not None)
+        self._require(table, table.name, create=isinstance(table.ownership, Owned))
         if table.name in self._with_letters:
             self._require(table, self._dead_letters, create=True)
         elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
@@ -140,7 +140,8 @@ class HiveGate:
 
 
 def _recorded(table: Table) -> Collection[ComparedTable]:
-    return table.owned.state.compared if table.owned is not None else ()
+    owned = table.ownership
+    return owned.state.compared if isinstance(owned, Owned) else ()
 
 
 def _not_compared(table: Table, name: str, why: str) -> ServiceUnavailable:
