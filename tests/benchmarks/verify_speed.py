@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.service.audit.verify import VerifyOrder, verify
+from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.shared.tables import MapTables
 from tests.integration.epochs import begin, dump, wiring_of
 from tests.integration.service_map import flights_table, write_map

@@ -26,7 +26,7 @@ from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.audit.verify import VerifiedTable, VerifyResult
+from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
 from kafka2hive.service.conditions.condition import Retrying, Trouble
 from kafka2hive.service.conditions.derive import PendingFiles
 from kafka2hive.service.conditions.table_state import OwnerLife

@@ -16,7 +16,8 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.service.audit.verify import VerifyOrder, verify
+from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.recover import RecoverOrder
 from kafka2hive.service.recover.recovering import recover_service
 from kafka2hive.service.shared.wiring import Wiring, wire

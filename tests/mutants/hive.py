@@ -167,7 +167,7 @@ HIVE = (
         FORGET_TESTS,
     ),
     TextMutant(
-        "verify does not look at what is owed",
+        "verify does not look at pending registrations",
         "kafka2hive.service.audit.registrations",
         (("    found += [\n", "    [] and [\n"),),
         FORGET_TESTS,
@@ -175,7 +175,7 @@ HIVE = (
     TextMutant(
         "verify does not wait for a live run to register",
         "kafka2hive.service.audit.registrations",
-        (("        clock.sleep(OWED_SECONDS)\n", "        pass\n"),),
+        (("        clock.sleep(PENDING_SECONDS)\n", "        pass\n"),),
         FORGET_TESTS,
     ),
     TextMutant(

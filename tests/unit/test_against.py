@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit.other_table import Against, Side
+from kafka2hive.service.audit.other_table import OtherTableAudit, Side
 from kafka2hive.service.audit.rows.rows import PlaceColumns
 from kafka2hive.storage.concurrency import Sequential
 from tests.unit.task_files import MemoryFiles, offsets
@@ -17,7 +17,7 @@ from tests.unit.task_files import MemoryFiles, offsets
 PLACE = PlaceColumns("o", "t", "p")
 
 
-class EpochLoop:
+class DumpedTable:
     """Epochs of one topic partition in one file each; `rows` are offsets with their value, `bucket` is common."""
 
     def __init__(self, files: MemoryFiles, table: str) -> None:
@@ -61,16 +61,16 @@ class EpochLoop:
 
 
 def compared(
-    files: MemoryFiles, ours: EpochLoop, other: EpochLoop, buckets: bool = True
+    files: MemoryFiles, ours: DumpedTable, other: DumpedTable, buckets: bool = True
 ) -> tuple[list[tuple[str, str]], list[str]]:
     sides = [Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other)]
-    findings, left_out = Against(files, Sequential(), *sides, buckets, lambda _files, _rows: None).audit()
-    return sorted((f.code, f.where) for f in findings), left_out
+    audited = OtherTableAudit(files, Sequential(), *sides, buckets, lambda _files, _rows: None).audit()
+    return sorted((f.code, f.where) for f in audited.findings), audited.not_checked
 
 
-def dumps() -> tuple[MemoryFiles, EpochLoop, EpochLoop]:
+def dumps() -> tuple[MemoryFiles, DumpedTable, DumpedTable]:
     files = MemoryFiles()
-    ours, other = EpochLoop(files, "d.ours"), EpochLoop(files, "d.other")
+    ours, other = DumpedTable(files, "d.ours"), DumpedTable(files, "d.other")
     ours.epoch(0, 4, {o: o for o in range(4)})
     ours.epoch(4, 9, {o: o for o in (4, 5, 6, 8)})
     other.epoch(2, 7, {o: o for o in range(2, 7)})

@@ -85,7 +85,7 @@ def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:
     assert there == [offsets("t", 0, 12, 25)]
     assert summed(gone) == [
         "2 offsets aged out of Kafka: t-0@[10, 12)",
-        "5 offsets cut off of Kafka: t-0@[25, 30)",
+        "5 offsets truncated in Kafka: t-0@[25, 30)",
     ]
     there, gone = still_there(whole, logs(99, 120))
     assert (there, summed(gone)) == ([], ["20 offsets aged out of Kafka: t-0@[10, 30)"])
@@ -93,7 +93,7 @@ def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:
 
 def test_another_topic_of_the_same_name_is_not_compared_with() -> None:
     there, gone = still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "another"))
-    assert (there, summed(gone)) == ([], ["3 offsets of a topic that was deleted and made again: t-0@[0, 3)"])
+    assert (there, summed(gone)) == ([], ["3 offsets of a topic that was deleted and recreated: t-0@[0, 3)"])
     assert still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "-"))[1] == []
     there, gone = still_there(unit(offsets("t", 7, 0, 3)), logs(0, 30))
     assert (there, summed(gone)) == ([], ["3 offsets not in Kafka any more: t-7@[0, 3)"])

@@ -15,7 +15,9 @@ from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit.verify import VerifyOrder, VerifyResult, verify
+from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verified import VerifyResult
+from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.forget import Payment, Registration
 from kafka2hive.service.recover.recover import RecoverOrder, RecoverResult, recover
 from kafka2hive.service.recover.repair import Repairs

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.quantities import size
-from kafka2hive.service.audit.verify import VerifyResult
+from kafka2hive.service.audit.verified import VerifyResult
 
 _SHOWN = 50  # findings per table; all of them: --json
 

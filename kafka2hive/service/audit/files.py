@@ -22,21 +22,21 @@ def audit_presence(
 ) -> tuple[Finding, ...]:
     """Compare names and lengths: one listing per directory of the table. Raises StorageError.
 
-    Files of this ledger that no snapshot names are findings too; other ledgers' and other programs' files are not ours
-    to judge. A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
+    Files of this ledger that no snapshot names are findings too; those of other ledgers and other programs are left out.
+    A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
     and a file above it was never committed.
     """
     snapshots = (*finals, pending) if pending else tuple(finals)
     wanted = {f.final: f for snapshot in finals for f in snapshot.files if f.final not in lost}
     named = {file.final for snapshot in snapshots for file in snapshot.files}
-    homes = {s.location for s in snapshots} | {
-        _dead_letters_home(f.hive_partition)
+    roots = {s.location for s in snapshots} | {
+        _dead_letters_root(f.hive_partition)
         for s in snapshots
         for f in s.files
         if f.kind is FileKind.DEAD_LETTER
     }
-    there = _lengths(files, concurrency, homes, {parent(path) for path in named})
-    found = [*_missing(wanted.values(), there), *_strangers(snapshots, named, there, newest_now)]
+    there = _lengths(files, concurrency, roots, {parent(path) for path in named})
+    found = [*_missing(wanted.values(), there), *_untracked(snapshots, named, there, newest_now)]
     return tuple(found)
 
 
@@ -84,7 +84,7 @@ def audit_pending(
     return tuple(f for found in concurrency.map(audit, wanted) for f in found)
 
 
-def _dead_letters_home(partition: HivePartition) -> str:
+def _dead_letters_root(partition: HivePartition) -> str:
     """The directory of one source table within the dead-letter table."""
     source, _, below = partition.path.partition("/")
     return partition.location.removesuffix(f"/{below}") if source else partition.location
@@ -130,7 +130,7 @@ def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[F
             )
 
 
-def _strangers(
+def _untracked(
     snapshots: Sequence[Snapshot],
     named: Collection[str],
     there: Mapping[str, int],
@@ -162,7 +162,7 @@ def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
         except NotFound:
             continue
     else:
-        return []  # audit_presence says it
+        return []  # a finding of audit_presence
     damage = whole_file(file, path, data)
     return [] if damage is None else [damage]
 

@@ -18,10 +18,10 @@ MOST = 1_000  # findings of one code within one unit; the rest is counted in one
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """What is compared with: `one` begins a sentence and `no` follows "no"."""
+    """What is compared with: `subject` begins a sentence and `negated` follows "no"."""
 
-    one: str = "Kafka's record is"
-    no: str = "record of Kafka's makes"
+    subject: str = "Kafka's record is"
+    negated: str = "record of Kafka's makes"
 
 
 def place_findings(
@@ -30,25 +30,27 @@ def place_findings(
     files: Sequence[DataFile],
     paths: Sequence[str],
     what: str,
-    words: FindingText = FindingText(),
+    text: FindingText = FindingText(),
 ) -> list[Finding]:
     """One finding per run of adjoining offsets with the same file. `what`: `row` or `dead letter`."""
     of_file = found.files
     nobody = np.full(len(of_file), -1, np.int32)
     groups = (
-        ("verify.lost", found.lost, nobody, f"{words.one} no {what} in any file"),
-        ("verify.extra", found.extra, of_file, f"a {what} that no {words.no}"),
+        ("verify.lost", found.lost, nobody, f"{text.subject} no {what} in any file"),
+        ("verify.extra", found.extra, of_file, f"a {what} that no {text.negated}"),
         ("verify.doubled", found.doubled, of_file, f"the {what} is there more than once"),
-        ("verify.different", found.different, of_file, f"the {what} is another: {words.one} not like it"),
+        ("verify.different", found.different, of_file, f"the {what} is another: {text.subject} not like it"),
     )
     result: list[Finding] = []
-    for code, places, owners, text in groups:
-        result += _capped(code, _told(code, span, places, owners, files, text))
+    for code, places, owners, message in groups:
+        result += _capped(code, _by_file(code, span, places, owners, files, message))
     misplaced = found.misplaced
     for bucket in np.unique(found.expected_buckets[misplaced]).tolist():
         here = misplaced[found.expected_buckets[misplaced] == bucket]
-        text = f"the {what} belongs to bucket {paths[bucket]}"
-        result += _capped("verify.misplaced", _told("verify.misplaced", span, here, of_file, files, text))
+        message = f"the {what} belongs to bucket {paths[bucket]}"
+        result += _capped(
+            "verify.misplaced", _by_file("verify.misplaced", span, here, of_file, files, message)
+        )
     return result
 
 
@@ -83,7 +85,7 @@ def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], b
     return lost[~np.isin(numbers, fine)]
 
 
-def _told(
+def _by_file(
     code: str, span: Span, places: Indices, owners: Numbers, files: Sequence[DataFile], text: str
 ) -> Iterator[Finding]:
     for owner in np.unique(owners[places]).tolist():
@@ -98,8 +100,8 @@ def _where(run: OffsetRange) -> str:
 
 
 def _capped(code: str, findings: Iterator[Finding]) -> list[Finding]:
-    told = list(findings)
-    if len(told) <= MOST:
-        return told
-    more = Finding(code, told[MOST].where, f"and {len(told) - MOST:,} findings like this")
-    return [*told[:MOST], more]
+    every = list(findings)
+    if len(every) <= MOST:
+        return every
+    more = Finding(code, every[MOST].where, f"and {len(every) - MOST:,} findings like this")
+    return [*every[:MOST], more]

@@ -5,12 +5,10 @@ for each of its rows. Only reads, and only finished epochs: a live run goes on b
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-import pyarrow as pa
-
-from kafka2hive.config.values import BucketTime, MetadataColumn
+from kafka2hive.config.values import BucketTime
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
@@ -19,54 +17,33 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.task.table import written_schema
-from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
+from kafka2hive.pipeline.values import TableTask, TaskSettings
 from kafka2hive.service.audit.files import whole_file
 from kafka2hive.service.audit.findings import multiset_findings, place_findings, without_absent
+from kafka2hive.service.audit.loaded import Loaded, column_differences, load, place_columns
 from kafka2hive.service.audit.rows.compare import PlaceDifferences, as_multisets, by_place
-from kafka2hive.service.audit.rows.file_rows import (
-    UNREADABLE,
-    file_schema,
-    filled_columns,
-    is_readable,
-    read_rows,
+from kafka2hive.service.audit.rows.file_rows import file_schema, filled_columns, is_readable
+from kafka2hive.service.audit.rows.replay import LETTERS, Replay, replay
+from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Span
+from kafka2hive.service.audit.units import (
+    PIECE_OFFSETS,
+    Advance,
+    Logs,
+    Unit,
+    Unreadable,
+    pieces,
+    still_there,
+    summed,
+    units_of,
 )
-from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, Replay, letter_columns, replay
-from kafka2hive.service.audit.rows.row_hash import comparable
-from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Rows, Span
-from kafka2hive.service.audit.units import Logs, Unit, Unreadable, pieces, still_there, summed, units_of
+from kafka2hive.service.audit.verified import Audited
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
-PIECE_OFFSETS = 4_000_000
 STALL_SECONDS = 60.0
 
-Advance = Callable[[int, int], None]
-"""Told how many further files and rows are done."""
 
-
-@dataclass(slots=True)
-class DeepAudit:
-    """What was found: `not_checked` is what cannot be compared, `no_answer` what a service did not answer.
-
-    `notes` is what may be meant as it is.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    not_checked: list[str] = field(default_factory=list)
-    no_answer: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Loaded:
-    """A unit's rows by kind; `absent` counts the rows of files that are not there, by bucket number."""
-
-    data: Rows = field(default_factory=Rows)
-    letters: Rows = field(default_factory=Rows)
-    absent: Counter[int] = field(default_factory=Counter)
-
-
-class Deep:
-    """The comparison of one table with Kafka."""
+class KafkaAudit:
+    """Compares the rows of one table with Kafka's records."""
 
     def __init__(
         self,
@@ -84,15 +61,15 @@ class Deep:
         self._schema = written_schema(self._table)
         self._place = place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
-        self._audit = DeepAudit()
+        self._audit = Audited()
         self._gone: list[Unreadable] = []
         self._compacted = 0
         self._uncompared: Counter[str] = Counter()
         self._filled: set[str] = set()
         self._rows = 0
 
-    def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> DeepAudit:
-        """Raises StorageError. A Kafka that does not answer is told in `no_answer`."""
+    def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> Audited:
+        """Raises StorageError. A Kafka that does not answer stands in `no_answer`."""
         units, unassigned = units_of(finals)
         try:
             logs = _logs(units, kafka)
@@ -101,7 +78,7 @@ class Deep:
                 self._advance(len(unit.files), unit.rows)
         except ServiceUnavailable as error:
             self._audit.no_answer.append(f"Kafka: {error.message}")
-        self._tell_what_was_left_out(unassigned)
+        self._report_left_out(unassigned)
         return self._audit
 
     def _unit(self, unit: Unit, logs: Logs) -> None:
@@ -131,20 +108,21 @@ class Deep:
         if manifest.failure is not None:
             self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return
-        loaded = self._load(unit, contents, span, columns, place, paths)
+        loaded = load(unit.files, contents, columns, place, span, paths)
+        self._audit.findings += loaded.findings
         whole = set(ranges) == set(unit.ranges)
         if whole:  # in a part, rows outside may be of another part
-            self._tell_strangers(unit, loaded, place is not None)
+            self._report_rows_outside(unit, loaded, place is not None)
         # a record that was read and has gone since (compaction) leaves its row behind
         gone = sum(_gone(unit, a.range, a.account.read) for a in manifest.accounts)
         letters = by_place(span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False)
-        gone -= self._tell_places(
+        gone -= self._report_places(
             unit, span, paths, letters, Counter({LETTERS: loaded.absent[LETTERS]}), gone, "dead letter"
         )
         rows_absent = Counter({b: n for b, n in loaded.absent.items() if b != LETTERS})
         if place is not None:
             rows = by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
-            self._tell_places(unit, span, paths, rows, rows_absent, gone, "row")
+            self._report_places(unit, span, paths, rows, rows_absent, gone, "row")
             return
         differences = as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
         extra = sum(d.extra for d in differences)
@@ -157,7 +135,7 @@ class Deep:
         names = paths.names if self._by_bucket else []
         self._audit.findings += multiset_findings(where, left, names, extra=not explained)
 
-    def _tell_places(
+    def _report_places(
         self,
         unit: Unit,
         span: Span,
@@ -167,7 +145,7 @@ class Deep:
         gone: int,
         what: str,
     ) -> int:
-        """Tell the differences; gives how many rows beyond Kafka's records compaction explains."""
+        """Report the differences; gives how many rows beyond Kafka's records compaction explains."""
         by_bucket = self._by_bucket or what == "dead letter"
         lost = without_absent(found.lost, found.expected_buckets, absent, by_bucket)
         explained = len(found.extra) if len(found.extra) <= gone else 0
@@ -176,7 +154,7 @@ class Deep:
         self._audit.findings += place_findings(span, left, unit.files, paths.names, what)
         return explained
 
-    def _tell_strangers(self, unit: Unit, loaded: _Loaded, placed: bool) -> None:
+    def _report_rows_outside(self, unit: Unit, loaded: Loaded, placed: bool) -> None:
         """Rows that say they come from offsets that their own file does not name."""
         for rows in (loaded.letters, *([loaded.data] if placed else [])):
             whole = rows.whole()
@@ -186,36 +164,8 @@ class Deep:
                 text = f"{counted(count, 'row')} say they are of other offsets than {', '.join(map(str, file.ranges))}"
                 self._audit.findings.append(Finding("verify.extra", file.final, text))
 
-    def _load(
-        self,
-        unit: Unit,
-        contents: Sequence[bytes | None],
-        span: Span,
-        columns: dict[str, str],
-        place: PlaceColumns | None,
-        paths: Paths,
-    ) -> _Loaded:
-        loaded = _Loaded()
-        for number, (file, data) in enumerate(zip(unit.files, contents, strict=True)):
-            letter = file.kind is FileKind.DEAD_LETTER
-            bucket = LETTERS if letter else paths.number(file.hive_partition.path)
-            if data is None:
-                loaded.absent[bucket] += file.rows
-                continue
-            try:
-                if letter:
-                    rows = read_rows(data, letter_columns(), LETTER_PLACE, span, bucket, number)
-                else:
-                    rows = read_rows(data, columns, place, span, bucket, number)
-            except UNREADABLE as error:
-                self._audit.findings.append(Finding("verify.unreadable", file.final, str(error)))
-                loaded.absent[bucket] += file.rows
-            else:
-                (loaded.letters if letter else loaded.data).extend(rows)
-        return loaded
-
     def _read(self, file: DataFile) -> bytes | None:
-        """A file's bytes; None when it is not there (audit_presence says it, or a person gave it up) or damaged."""
+        """A file's bytes; None when it is not there (audit_presence says it, or it was given up) or damaged."""
         try:
             data = self._files.read(file.final)
         except NotFound:
@@ -243,45 +193,22 @@ class Deep:
                 shared.pop(name, None)
         return shared
 
-    def _tell_what_was_left_out(self, unassigned: Sequence[DataFile]) -> None:
+    def _report_left_out(self, unassigned: Sequence[DataFile]) -> None:
         from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
         empty = [name for name in from_value if name not in self._filled] if self._rows else []
         self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
-        told = self._audit.not_checked
-        told += summed(self._gone)
+        left_out = self._audit.not_checked
+        left_out += summed(self._gone)
         if self._compacted:
-            told.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
+            left_out.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
         if unassigned:
             rows = sum(file.rows for file in unassigned)
-            told.append(
+            left_out.append(
                 f"{counted(rows, 'row')} in {counted(len(unassigned), 'file')} of offsets that were accepted as a gap"
             )
-        told += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
+        left_out += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
         if not self._by_bucket:
-            told.append("buckets: they are of the time of processing, which no record tells")
-
-
-def place_columns(table: TableSettings) -> PlaceColumns | None:
-    """The columns of a table's files that say where a row came from; None without offsets."""
-    written = set(written_schema(table).names)
-    names = {kind: name for kind, name in table.metadata if name in written}
-    offset = names.get(MetadataColumn.OFFSET)
-    if offset is None:
-        return None
-    return PlaceColumns(offset, names.get(MetadataColumn.TOPIC), names.get(MetadataColumn.PARTITION))
-
-
-def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, str]]:
-    """Columns that cannot be compared, each with why, to be followed by a number of files."""
-    result = []
-    for name in dict.fromkeys([*wanted.names, *found.names]):
-        if name not in found.names:
-            result.append((name, f"column {name}: not in"))
-        elif name not in wanted.names:
-            result.append((name, f"column {name}: the map does not have it, but"))
-        elif comparable(wanted.field(name).type) != comparable(found.field(name).type):
-            result.append((name, f"column {name}: of another type in"))
-    return result
+            left_out.append("buckets: they are of the time of processing, which no record tells")
 
 
 def _logs(units: Iterable[Unit], kafka: Kafka) -> Logs:

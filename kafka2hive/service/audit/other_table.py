@@ -1,11 +1,11 @@
 """`verify --against db.table`: two dumps of the same topics, compared row by row over the offsets that both have.
 
 Works through one task of the audited dump at a time, beside the other dump's files that hold rows of the same offsets.
-Dead letters have no columns to compare: a record that is one in only one of the two is counted, not judged.
+Dead letters have no columns to compare: a record that is one in only one of the two is only counted.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,18 +17,16 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.findings import FindingText, place_findings
+from kafka2hive.service.audit.loaded import load
 from kafka2hive.service.audit.rows.compare import by_place
-from kafka2hive.service.audit.rows.file_rows import UNREADABLE, file_schema, read_rows
-from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, letter_columns
+from kafka2hive.service.audit.rows.file_rows import UNREADABLE, file_schema
 from kafka2hive.service.audit.rows.row_hash import comparable
 from kafka2hive.service.audit.rows.rows import OUTSIDE, Indices, Paths, PlaceColumns, Rows, Span
-from kafka2hive.service.audit.units import Unit, pieces, units_of
+from kafka2hive.service.audit.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
+from kafka2hive.service.audit.verified import Audited
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
-PIECE_OFFSETS = 4_000_000
 _KEPT_BYTES = 512 * 1024 * 1024
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Side:
     place: PlaceColumns
 
 
-class Against:
+class OtherTableAudit:
     """Compares `ours` with `other`; `buckets`: both put a row into a bucket of the same path."""
 
     def __init__(
@@ -64,8 +62,8 @@ class Against:
         self._alone = 0
         self._uncompared: set[str] = set()
 
-    def audit(self) -> tuple[list[Finding], list[str]]:
-        """Findings, and what was not compared. Raises StorageError."""
+    def audit(self) -> Audited:
+        """Raises StorageError."""
         units, _ = units_of(self._ours.finals)
         others, _ = units_of(self._other.finals)
         covered = [r for unit in others for r in unit.ranges]
@@ -80,7 +78,7 @@ class Against:
             for part in pieces(shared, PIECE_OFFSETS):
                 self._piece(unit, [o for o in others if _touch(o, part)], part)
             self._advance(len(unit.files), unit.rows)
-        return self._findings, self._left_out(units, others)
+        return Audited(self._findings, self._left_out(units, others))
 
     def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:
         span, paths = Span(ranges), Paths()
@@ -93,9 +91,9 @@ class Against:
         lost = found.lost[~np.isin(found.lost, my_letters)]
         extra = found.extra[~np.isin(found.extra, their_letters)]
         self._letters += len(found.lost) - len(lost) + len(found.extra) - len(extra)
-        words = FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is")
+        text = FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is")
         left = replace(found, lost=lost, extra=extra)
-        self._findings += place_findings(span, left, unit.files, paths.names, "row", words)
+        self._findings += place_findings(span, left, unit.files, paths.names, "row", text)
 
     def _rows(
         self,
@@ -107,21 +105,10 @@ class Against:
         paths: Paths,
     ) -> tuple[Rows, Indices]:
         """Data rows, and the places of dead letters."""
-        rows, letters = Rows(), Rows()
-        for number, file in enumerate(files):
-            data = contents[file.final]
-            if data is None:
-                continue
-            try:
-                if file.kind is FileKind.DEAD_LETTER:
-                    letters.extend(read_rows(data, letter_columns(), LETTER_PLACE, span, LETTERS, number))
-                else:
-                    bucket = paths.number(file.hive_partition.path)
-                    rows.extend(read_rows(data, columns, place, span, bucket, number))
-            except UNREADABLE as error:
-                self._findings.append(Finding("verify.unreadable", file.final, str(error)))
-        places = letters.whole().places
-        return rows, places[places != OUTSIDE]
+        loaded = load(files, [contents[file.final] for file in files], columns, place, span, paths)
+        self._findings += loaded.findings
+        places = loaded.letters.whole().places
+        return loaded.data, places[places != OUTSIDE]
 
     def _columns(
         self, mine: Iterable[DataFile], theirs: Iterable[DataFile], contents: dict[str, bytes | None]
@@ -168,20 +155,22 @@ class Against:
             - sum(len(r) for u in units for r in u.ranges)
             + self._alone
         )
-        told = []
+        left_out = []
         if self._alone:
-            told.append(f"{counted(self._alone, 'offset')} that {name} has not read")
+            left_out.append(f"{counted(self._alone, 'offset')} that {name} has not read")
         if only_there > 0:
-            told.append(f"{counted(only_there, 'offset')} that only {name} has read")
+            left_out.append(f"{counted(only_there, 'offset')} that only {name} has read")
         if self._letters:
-            told.append(
+            left_out.append(
                 f"{counted(self._letters, 'record')} that are a dead letter in one of the two and a row in the other"
             )
         if self._uncompared:
-            told.append(f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}")
+            left_out.append(
+                f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}"
+            )
         if not self._buckets:
-            told.append(f"buckets: {name} has others")
-        return told
+            left_out.append(f"buckets: {name} has others")
+        return left_out
 
 
 def _names(files: Iterable[DataFile]) -> list[str]:
@@ -197,7 +186,7 @@ def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> li
         try:
             found.append(file_schema(data))
         except UNREADABLE:
-            continue  # told when its rows are read
+            continue  # found when its rows are read
     return found
 
 

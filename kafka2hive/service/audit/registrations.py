@@ -9,12 +9,12 @@ from kafka2hive.model.metastore import Metastore, MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import Clock
 
-OWED_SECONDS = 15.0
+PENDING_SECONDS = 15.0
 """A live run registers at once, and tries again every 10 s."""
 
 
 def accepted(newest: Snapshot) -> tuple[str, ...]:
-    """What a person gave up, for people."""
+    """Registrations that were given up, as text."""
     return tuple(
         f"{f.partition.table} {f.partition.path} is not registered in Hive, given up {f.accepted_at}: {f.reason}"
         for f in newest.forgotten
@@ -26,23 +26,23 @@ def unregistered(
 ) -> list[Finding]:
     """Partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
 
-    One that the ledger owes may be registered this very moment by a live run: it is asked for again after a while, and
-    then is a finding as well: nobody registers it, or Hive refuses it.
+    One that is pending in the ledger may be registered this very moment by a live run: it is asked for again after a
+    while, and then is a finding as well: nobody registers it, or Hive refuses it.
     """
     given_up = {f.partition for f in newest.forgotten}
     touched = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up
-    owed = {p for p in newest.unregistered if p.path}
+    pending = {p for p in newest.unregistered if p.path}
     found = [
         Finding("verify.hive", _name(p), wrong)
-        for p in sorted(touched - owed)
+        for p in sorted(touched - pending)
         if (wrong := _wrong(p, metastore))
     ]
-    late = [p for p in sorted(owed) if _wrong(p, metastore)]
-    if late:
-        clock.sleep(OWED_SECONDS)
+    asked_again = [p for p in sorted(pending) if _wrong(p, metastore)]
+    if asked_again:
+        clock.sleep(PENDING_SECONDS)
     found += [
-        Finding("verify.unregistered", _name(p), f"{wrong}; the ledger owes it to Hive")
-        for p in late
+        Finding("verify.unregistered", _name(p), f"{wrong}; its registration is pending in the ledger")
+        for p in asked_again
         if (wrong := _wrong(p, metastore))
     ]
     return found

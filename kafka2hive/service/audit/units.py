@@ -1,6 +1,6 @@
 """What `verify --deep` compares at a time: what one task of one epoch read, and every file that holds rows of it. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka2hive.model.files import DataFile
@@ -8,6 +8,11 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
+
+PIECE_OFFSETS = 4_000_000  # compared at a time: bounds the memory of a comparison
+
+Advance = Callable[[int, int], None]
+"""Hears how many further files and rows are done."""
 
 
 @dataclass(slots=True)
@@ -51,8 +56,8 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         for file in snapshot.files:
             wanted = frozenset(file.ranges)
             own = here.get(file.task)
-            home = own if own and wanted == own.accounts.keys() else newest.get(wanted)
-            (unassigned if home is None else home.files).append(file)
+            unit_of = own if own and wanted == own.accounts.keys() else newest.get(wanted)
+            (unassigned if unit_of is None else unit_of.files).append(file)
     return units, unassigned
 
 
@@ -84,16 +89,16 @@ def still_there(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Unreada
             continue
         known, now = unit.topic_ids[tp], logs.topic_ids.get(tp.topic, UNKNOWN_ID)
         if UNKNOWN_ID not in (known, now) and known != now:
-            gone.append(Unreadable(r, "of a topic that was deleted and made again"))
+            gone.append(Unreadable(r, "of a topic that was deleted and recreated"))
             continue
         start = min(max(r.start, logs.earliest[tp]), r.end)
         end = max(min(r.end, logs.latest[tp]), start)
         for part, why in (
-            (OffsetRange(tp, r.start, start), "aged out"),
-            (OffsetRange(tp, end, r.end), "cut off"),
+            (OffsetRange(tp, r.start, start), "aged out of Kafka"),
+            (OffsetRange(tp, end, r.end), "truncated in Kafka"),
         ):
             if len(part):
-                gone.append(Unreadable(part, f"{why} of Kafka"))
+                gone.append(Unreadable(part, why))
         if start < end:
             there.append(OffsetRange(tp, start, end))
     return there, gone

@@ -1,7 +1,7 @@
 """The document of `verify`."""
 
 from kafka2hive.cli.render.json.document import Document, document, error_of
-from kafka2hive.service.audit.verify import VerifyResult
+from kafka2hive.service.audit.verified import VerifyResult
 
 
 def verify_document(service: str, result: VerifyResult) -> Document:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-FindingText = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(secrets.randbits(64))
 _SHIFT = np.uint64(32)
@@ -28,7 +28,7 @@ def _factor(name: str) -> np.uint64:
     return np.uint64(secrets.randbits(64) | 1)
 
 
-def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> FindingText:
+def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
     """One word per row over the named columns, each of `rows` values."""
     result = np.zeros(rows, np.uint64)
     for name, column in columns:
@@ -36,7 +36,7 @@ def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> FindingTex
     return mixed(result)
 
 
-def mixed(words: FindingText) -> FindingText:
+def mixed(words: Hashes) -> Hashes:
     """Every bit of a word decides over every bit of the result, one to one (Stafford's variant 13 of MurmurHash3)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -61,7 +61,7 @@ def comparable(type: pa.DataType) -> pa.DataType:
     return type
 
 
-def _words(column: pa.Array) -> FindingText:
+def _words(column: pa.Array) -> Hashes:
     """One word per value; every null is the same word."""
     words = _values(column)
     if column.null_count:
@@ -69,7 +69,7 @@ def _words(column: pa.Array) -> FindingText:
     return words
 
 
-def _values(column: pa.Array) -> FindingText:
+def _values(column: pa.Array) -> Hashes:
     """One word per value in an array of its own; what stands for a null is of no meaning."""
     kind = column.type
     if pa.types.is_boolean(kind):
@@ -101,7 +101,7 @@ def _values(column: pa.Array) -> FindingText:
     raise NotImplementedError(f"no hash of a column of type {kind}")  # pragma: no cover
 
 
-def _folded(words: FindingText) -> FindingText:
+def _folded(words: Hashes) -> Hashes:
     """One to one; brings high bits down, which the factor would push out."""
     return words ^ (words >> _SHIFT)
 
@@ -113,7 +113,7 @@ def _fixed(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     return np.frombuffer(column.buffers()[1], dtype, len(column) + column.offset)[column.offset :]
 
 
-def _decimals(column: pa.Array) -> FindingText:
+def _decimals(column: pa.Array) -> Hashes:
     halves = column.type.bit_width // 64
     if not len(column):
         return np.zeros(0, np.uint64)
@@ -125,13 +125,13 @@ def _decimals(column: pa.Array) -> FindingText:
     return result
 
 
-def _bytes(column: pa.Array) -> FindingText:
+def _bytes(column: pa.Array) -> Hashes:
     """Python's keyed hash of each value (SipHash)."""
     values = column.to_numpy(zero_copy_only=False)
     return np.fromiter(map(hash, values), np.int64, len(values)).view(np.uint64)
 
 
-def _lists(column: pa.Array) -> FindingText:
+def _lists(column: pa.Array) -> Hashes:
     """The sum over the elements, each mixed with its place in the list, and the length."""
     lengths = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
     elements = _words(column.flatten())
@@ -139,7 +139,5 @@ def _lists(column: pa.Array) -> FindingText:
     places = np.arange(len(elements)) - np.repeat(ends - lengths, lengths)
     placed = mixed(elements + places.astype(np.uint64) * _factor("place in a list"))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(placed, dtype=np.uint64)])
-    result: FindingText = (
-        sums[ends] - sums[ends - lengths] + lengths.view(np.uint64) * _factor("length of a list")
-    )
+    result: Hashes = sums[ends] - sums[ends - lengths] + lengths.view(np.uint64) * _factor("length of a list")
     return result

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.audit.rows.row_hash import FindingText, row_hashes
+from kafka2hive.service.audit.rows.row_hash import Hashes, row_hashes
 
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
@@ -119,12 +119,12 @@ class Rows:
     """Rows of one side, batch by batch: 24 bytes each. `places` hold OUTSIDE throughout where none is known."""
 
     places: list[Indices] = field(default_factory=list)
-    hashes: list[FindingText] = field(default_factory=list)
+    hashes: list[Hashes] = field(default_factory=list)
     buckets: list[Numbers] = field(default_factory=list)
     files: list[Numbers] = field(default_factory=list)
     count: int = 0
 
-    def add(self, places: Indices | None, hashes: FindingText, buckets: Numbers, file: int = NO_FILE) -> None:
+    def add(self, places: Indices | None, hashes: Hashes, buckets: Numbers, file: int = NO_FILE) -> None:
         size = len(hashes)
         self.places.append(np.full(size, OUTSIDE, np.int64) if places is None else places)
         self.hashes.append(hashes)
@@ -153,7 +153,7 @@ class WholeRows:
     """One side, joined; all four of the same length."""
 
     places: Indices
-    hashes: FindingText
+    hashes: Hashes
     buckets: Numbers
     files: Numbers
 
@@ -175,6 +175,6 @@ class Paths:
         return found
 
 
-def hashes_of(batch: pa.RecordBatch, columns: Mapping[str, str]) -> FindingText:
+def hashes_of(batch: pa.RecordBatch, columns: Mapping[str, str]) -> Hashes:
     """Row hashes over `columns`: the name in the batch by the name that both sides share."""
     return row_hashes(((shared, batch.column(own)) for shared, own in columns.items()), len(batch))

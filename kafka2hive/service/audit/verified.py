@@ -1,0 +1,61 @@
+"""What `verify` answers."""
+
+from dataclasses import dataclass, field
+
+from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+
+
+@dataclass(slots=True)
+class Audited:
+    """What an audit found: `not_checked` cannot be compared, `no_answer` is what a service did not answer.
+
+    `notes` is as the map says, but perhaps not as it was meant.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
+    no_answer: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def extend(self, more: "Audited") -> None:
+        self.findings += more.findings
+        self.not_checked += more.not_checked
+        self.no_answer += more.no_answer
+        self.notes += more.notes
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTable:
+    """One table's audit: what was looked at, and what was found (see Audited). `rows` holds dead letters, too.
+
+    `accepted`: registrations that were given up, so no finding.
+    """
+
+    table: str
+    epochs: int
+    files: int
+    rows: int
+    bytes: int
+    findings: tuple[Finding, ...]
+    no_answer: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """All audited tables, and tables that could not be audited."""
+
+    tables: tuple[VerifiedTable, ...]
+    errors: tuple[tuple[str, Kafka2HiveError], ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """STOP when anything is not as promised, UNAVAILABLE when something could not be looked at."""
+        if any(table.findings for table in self.tables):
+            return ExitCode.STOP
+        if self.errors:
+            return self.errors[0][1].exit_code
+        return ExitCode.UNAVAILABLE if any(table.no_answer for table in self.tables) else ExitCode.DONE
