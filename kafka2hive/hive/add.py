@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka2hive.hive import text
-from kafka2hive.model import layout
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION
 
 # One statement: Hive's parser takes seconds for megabytes, and the metastore writes a statement in one transaction.
 _STATEMENT_CHARACTERS = 60_000
@@ -34,7 +34,7 @@ class Batch:
         return (
             f"SET {_DEFAULT_NAME_KEY}={_ANOTHER_NAME}",
             add,
-            f"SET {_DEFAULT_NAME_KEY}={layout.HIVE_DEFAULT_PARTITION}",
+            f"SET {_DEFAULT_NAME_KEY}={HIVE_DEFAULT_PARTITION}",
         )
 
 

@@ -1,6 +1,6 @@
 """HiveQL text: names and literals, quoted so that both Hive and Spark read them back unchanged."""
 
-from kafka2hive.model import layout
+from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION, parse_partition_path
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\b": "\\b"}
 
@@ -25,13 +25,11 @@ def partition_spec(path: str) -> str:
 
     Quoted strings do for partition columns of every type. The empty value is Hive's default partition by name.
     """
-    pairs = layout.parse_partition_path(path)
-    spec = ",".join(
-        f"{identifier(name)}={literal(value or layout.HIVE_DEFAULT_PARTITION)}" for name, value in pairs
-    )
+    pairs = parse_partition_path(path)
+    spec = ",".join(f"{identifier(name)}={literal(value or HIVE_DEFAULT_PARTITION)}" for name, value in pairs)
     return f"PARTITION ({spec})"
 
 
 def has_default_value(path: str) -> bool:
     """Whether a partition path holds the default partition (the bucket of null)."""
-    return any(value == "" for _, value in layout.parse_partition_path(path))
+    return any(value == "" for _, value in parse_partition_path(path))

@@ -4,13 +4,13 @@ Grammar and bounds follow the Hive language manual (LanguageManual Types). What 
 (uniontype, intervals, timestamp with local time zone) is refused by name, never mapped to something near it.
 """
 
-import difflib
 import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.hive_type_words import ALIASES, SIMPLE, advice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,57 +19,6 @@ MAX_DECIMAL_DIGITS = 38
 MAX_NESTING = 16
 
 _TOKEN = re.compile(r"\s*([<>(),:]|`[^`]+`|[^\s<>(),:`]+)")
-_SIMPLE = {
-    "bigint": "int64",
-    "int": "int32",
-    "smallint": "int16",
-    "tinyint": "int8",
-    "double": "float64",
-    "float": "float32",
-    "boolean": "bool",
-    "string": "string",
-    "binary": "binary",
-    "date": "date32",
-}
-_ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
-_NEARBY = {
-    "long": "bigint",
-    "int64": "bigint",
-    "uint64": "decimal(20,0)",
-    "int32": "int",
-    "short": "smallint",
-    "int16": "smallint",
-    "byte": "tinyint",
-    "int8": "tinyint",
-    "real": "float",
-    "float32": "float",
-    "float64": "double",
-    "number": "double",
-    "bool": "boolean",
-    "str": "string",
-    "text": "string",
-    "json": "string",
-    "uuid": "string",
-    "bytes": "binary",
-    "blob": "binary",
-    "datetime": "timestamp",
-    "timestamptz": "timestamp",
-    "list": "array<...>",
-    "object": "struct<...>",
-    "row": "struct<...>",
-    "dict": "map<string,...>",
-}
-_UNSUPPORTED = (
-    "uniontype",
-    "interval",
-    "interval_year_month",
-    "interval_day_time",
-    "timestamplocaltz",
-    "void",
-)
-_WORDS = [*_SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
-
-
 _SEVERAL_WORDS = re.compile(r"([^\s<>(),:`]+(?:\s+[^\s<>(),:`]+)+)\s*:")
 
 
@@ -138,9 +87,9 @@ class _Parser:
         token = self._take()
         if depth > MAX_NESTING:
             self._fail(token.position, f"types may nest {MAX_NESTING} deep")
-        word = _ALIASES.get(token.text.lower(), token.text.lower())
-        if word in _SIMPLE:
-            return pa.type_for_alias(_SIMPLE[word])
+        word = ALIASES.get(token.text.lower(), token.text.lower())
+        if word in SIMPLE:
+            return pa.type_for_alias(SIMPLE[word])
         match word:
             case "timestamp":
                 return self._timestamp()
@@ -159,21 +108,7 @@ class _Parser:
             case "struct":
                 return self._struct(depth)
             case _:
-                raise self._unknown(token)
-
-    def _unknown(self, token: _Token) -> HiveTypeError:
-        word = token.text.lower()
-        if not word:
-            return HiveTypeError(
-                self._text, token.position, "a type is missing", "for example bigint, string or decimal(10,2)"
-            )
-        if word in _UNSUPPORTED:
-            return HiveTypeError(
-                self._text, token.position, f"{word} is not supported", "declare the column as string"
-            )
-        near = _NEARBY.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, 1)), "")
-        suggestion = f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
-        return HiveTypeError(self._text, token.position, f"unknown type {token.text!r}", suggestion)
+                raise HiveTypeError(self._text, token.position, *advice(token.text))
 
     def _timestamp(self) -> "pa.DataType":
         import pyarrow as pa
@@ -291,7 +226,7 @@ def hive_type_of(dtype: "pa.DataType") -> str:
     """Arrow's type to Hive's text; `parse_hive_type` gives the same type back. Raises HiveTypeError for others."""
     import pyarrow as pa
 
-    names = {pa.type_for_alias(arrow): hive for hive, arrow in _SIMPLE.items()}
+    names = {pa.type_for_alias(arrow): hive for hive, arrow in SIMPLE.items()}
     if dtype in names:
         return names[dtype]
     if dtype == pa.timestamp("us"):

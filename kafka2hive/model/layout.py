@@ -31,8 +31,6 @@ _DATA_FILE = re.compile(
 )
 _BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
-_HIVE_ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
-HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 _REMEMBERED = 4096
@@ -210,32 +208,6 @@ def bucket_slug(partition_path: str) -> str:
 def ledger_tag(ledger_id: str) -> str:
     """The part of a ledger id that stands in file names: its first eight digits."""
     return ledger_id[:8]
-
-
-def escape_partition_value(value: str) -> str:
-    """A partition value as Hive escapes it in a path (FileUtils.escapePathName); empty is Hive's default name."""
-    if value == "":
-        return HIVE_DEFAULT_PARTITION
-    return _HIVE_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value)
-
-
-def unescape_partition_value(text: str) -> str:
-    """Inverse of escape_partition_value for values that are not empty."""
-    return re.sub(r"%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text)
-
-
-def partition_path(values: tuple[tuple[str, str], ...]) -> str:
-    """`(("dt", "2013-01-01"), ("hr", "05"))` -> `dt=2013-01-01/hr=05`."""
-    return "/".join(f"{name}={escape_partition_value(value)}" for name, value in values)
-
-
-def parse_partition_path(path: str) -> tuple[tuple[str, str], ...]:
-    """Inverse of partition_path; the default partition name stands for the empty value."""
-    pairs = []
-    for part in path.split("/") if path else []:
-        name, _, value = part.partition("=")
-        pairs.append((name, "" if value == HIVE_DEFAULT_PARTITION else unescape_partition_value(value)))
-    return tuple(pairs)
 
 
 def alive_directories(root: str) -> str:

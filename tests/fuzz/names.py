@@ -15,12 +15,10 @@ from kafka2hive.model.layout import (
     draft_name,
     is_draft_name,
     parse_beat_name,
-    parse_partition_path,
     parse_snapshot_name,
-    partition_path,
     snapshot_name,
-    unescape_partition_value,
 )
+from kafka2hive.model.partition_path import parse_partition_path, partition_path, unescape_partition_value
 from kafka2hive.storage.port import FileStatus
 from tests.fuzz.finding import Finding
 

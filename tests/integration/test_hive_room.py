@@ -17,8 +17,9 @@ from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.tables import TableSpec, create_table, describe, ensure_database, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import HIVE_DEFAULT_PARTITION, join, partition_path
+from kafka2hive.model.layout import join
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION, partition_path
 from kafka2hive.publish.register import register
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer

@@ -721,13 +721,11 @@ MUTANTS = (
         DRAFT,
         ("losses=state.losses + change.losses", "losses=change.losses"),
     ),
-    _of_damage(
-        "accepted gaps are not encoded", CODEC, ("        for g in snapshot.gaps\n", "        for g in ()\n")
-    ),
+    _of_damage("accepted gaps are not encoded", CODEC, (" for g in snapshot.gaps)", " for g in ())")),
     _of_damage(
         "accepted losses are not encoded",
         CODEC,
-        ("        for x in snapshot.losses\n", "        for x in ()\n"),
+        (" for x in snapshot.losses)", " for x in ())"),
     ),
     _of_damage(
         "one file that is given up leaves all others out",

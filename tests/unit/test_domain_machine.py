@@ -25,11 +25,11 @@ from kafka2hive.model.layout import (
     bucket_slug,
     join,
     ledger_tag,
-    partition_path,
     staging_directory,
 )
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.partition_path import partition_path
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan

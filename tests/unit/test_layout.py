@@ -12,11 +12,10 @@ from kafka2hive.model.layout import (
     draft_name,
     is_draft_name,
     parse_beat_name,
-    parse_partition_path,
     parse_snapshot_name,
-    partition_path,
     snapshot_name,
 )
+from kafka2hive.model.partition_path import parse_partition_path, partition_path
 
 uuids = st.uuids().map(lambda u: u.hex)
 numbers = st.integers(0, 10**9)

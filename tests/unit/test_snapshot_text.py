@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import join, partition_path
+from kafka2hive.model.layout import join
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.partition_path import partition_path
 from kafka2hive.model.snapshot import Snapshot
 
 LOCATION = "hdfs://namenode:8020/warehouse/air.db/flights"

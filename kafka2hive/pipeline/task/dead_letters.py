@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn
-from kafka2hive.model.layout import partition_path
+from kafka2hive.model.partition_path import partition_path
 from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
 from kafka2hive.pipeline.task.rows import metadata_column
 

@@ -14,13 +14,8 @@ from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.repair.tasks import FoundFile
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import (
-    DataFileName,
-    escape_partition_value,
-    join,
-    ledger_tag,
-    staging_directory,
-)
+from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.partition_path import escape_partition_value
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables

@@ -11,8 +11,9 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
 from kafka2hive.ledger.take_over import NoLedger, take_over
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import escape_partition_value, join, parent, reset_aside
+from kafka2hive.model.layout import join, parent, reset_aside
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.partition_path import escape_partition_value
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.shared.ownership import OwnershipCheck

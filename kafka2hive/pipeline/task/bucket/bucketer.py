@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.layout import partition_path
+from kafka2hive.model.partition_path import partition_path
 from kafka2hive.pipeline.task.bucket.template import parse_template
 from kafka2hive.pipeline.task.bucket.times import EARLIEST, LATEST, BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions

@@ -1,0 +1,63 @@
+"""The words of Hive's types, and what to say to somebody who writes another one."""
+
+import difflib
+
+SIMPLE = {
+    "bigint": "int64",
+    "int": "int32",
+    "smallint": "int16",
+    "tinyint": "int8",
+    "double": "float64",
+    "float": "float32",
+    "boolean": "bool",
+    "string": "string",
+    "binary": "binary",
+    "date": "date32",
+}
+ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
+_NEARBY = {
+    "long": "bigint",
+    "int64": "bigint",
+    "uint64": "decimal(20,0)",
+    "int32": "int",
+    "short": "smallint",
+    "int16": "smallint",
+    "byte": "tinyint",
+    "int8": "tinyint",
+    "real": "float",
+    "float32": "float",
+    "float64": "double",
+    "number": "double",
+    "bool": "boolean",
+    "str": "string",
+    "text": "string",
+    "json": "string",
+    "uuid": "string",
+    "bytes": "binary",
+    "blob": "binary",
+    "datetime": "timestamp",
+    "timestamptz": "timestamp",
+    "list": "array<...>",
+    "object": "struct<...>",
+    "row": "struct<...>",
+    "dict": "map<string,...>",
+}
+_UNSUPPORTED = (
+    "uniontype",
+    "interval",
+    "interval_year_month",
+    "interval_day_time",
+    "timestamplocaltz",
+    "void",
+)
+_WORDS = [*SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
+
+
+def advice(word: str) -> tuple[str, str]:
+    """What is wrong with a word that is no type of Hive's, and what to write instead."""
+    if not word:
+        return "a type is missing", "for example bigint, string or decimal(10,2)"
+    if word.lower() in _UNSUPPORTED:
+        return f"{word.lower()} is not supported", "declare the column as string"
+    near = _NEARBY.get(word.lower()) or next(iter(difflib.get_close_matches(word.lower(), _WORDS, 1)), "")
+    return f"unknown type {word!r}", f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
