@@ -28,15 +28,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.plan_gate import PlanGate, Planner
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
-from kafka2hive.pipeline.values import (
-    PlannedEpoch,
-    TableManifest,
-    TaskPlan,
-    manifest_from_json,
-    manifest_to_json,
-    plan_from_json,
-    plan_to_json,
-)
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan, planned_manifests
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +37,7 @@ CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
 
 Settings = TypeVar("Settings")
+TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
 
 
 class EpochListener(Protocol):
@@ -90,7 +83,7 @@ class DumpQuery:
         spark: SparkSession,
         planner: Planner,
         listener: EpochListener,
-        function: Callable[[Iterable[str]], Iterator[str]],
+        function: TaskFunction,
         scratch: Path,
         *,
         trigger_seconds: float,
@@ -210,13 +203,12 @@ class DumpQuery:
 
     def _run_tasks(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
         """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
-        plans = [plan_to_json(task) for task in tasks]
-        job = self._spark.sparkContext.parallelize(plans, len(plans)).mapPartitions(self._function)
-        manifests = [manifest_from_json(str(text)) for text in job.collect()]
+        job = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(self._function)
+        returned = job.collect()
         # pyspark takes the end of a broken connection for the end of the results
-        if len(manifests) < sum(len(task.tables) for task in tasks) and not self._is_active():
+        if len(returned) < sum(len(task.tables) for task in tasks) and not self._is_active():
             raise spark_gone("not all manifests returned")
-        return manifests
+        return planned_manifests(tasks, returned)
 
     def _is_active(self) -> bool:
         try:
@@ -241,15 +233,14 @@ class DumpQuery:
 
 def task_function(
     run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
-) -> Callable[[Iterable[str]], Iterator[str]]:
-    """What a Spark task runs: plans as JSON in, manifests as JSON out.
+) -> TaskFunction:
+    """What a Spark task runs: plans in, manifests out, pickled by Spark.
 
-    Secrets in `settings` travel in this closure, never in rows.
+    Secrets in `settings` travel in this closure, never in plans or manifests.
     """
 
-    def run(plans: Iterable[str]) -> Iterator[str]:
-        for text in plans:
-            for manifest in run_task(plan_from_json(text), settings):
-                yield manifest_to_json(manifest)
+    def run(plans: Iterable[TaskPlan]) -> Iterator[TableManifest]:
+        for plan in plans:
+            yield from run_task(plan, settings)
 
     return run

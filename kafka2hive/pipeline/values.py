@@ -1,12 +1,13 @@
-"""What driver and tasks say to each other: plans go out, manifests come back. No secrets in either.
+"""What driver and tasks say to each other: plans go out, manifests return. No secrets in either.
 
-Both travel as JSON text in Spark rows (`plan_to_json`, `manifest_to_json`); secrets travel in TaskSettings, which
-goes out in the task's closure only.
+Spark pickles both, as elements of the job's collection. The driver takes nothing else from it than one manifest per table
+and task of the plan (`planned_manifests`); what stands in them is checked before the commit (service/run/manifests.py).
+Secrets travel in TaskSettings, which goes out in the closure of the task's function only.
 """
 
-from dataclasses import astuple, dataclass, field, replace
-
-import orjson
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import (
     Bucketing,
@@ -16,8 +17,8 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import Delivered
 
@@ -155,123 +156,19 @@ class TaskSettings:
     stall_seconds: float = 300.0
 
 
-def _range(value: OffsetRange) -> list[object]:
-    return [value.topic_partition.topic, value.topic_partition.number, value.start, value.end]
-
-
-def _parse_range(value: list[object]) -> OffsetRange:
-    topic, number, start, end = value
-    return OffsetRange(TopicPartition(str(topic), int(str(number))), int(str(start)), int(str(end)))
-
-
-def plan_to_json(plan: TaskPlan) -> str:
-    tables = [
-        [
-            t.table,
-            t.ledger_id,
-            t.generation,
-            t.epoch,
-            t.planned_at_ms,
-            [_range(r) for r in t.ranges],
-            t.only_bucket,
-        ]
-        for t in plan.tables
-    ]
-    return orjson.dumps([plan.index, tables]).decode()
-
-
-def plan_from_json(text: str) -> TaskPlan:
-    index, tables = orjson.loads(text)
-    return TaskPlan(
-        index,
-        tuple(TableTask(t[0], t[1], t[2], t[3], t[4], tuple(map(_parse_range, t[5])), t[6]) for t in tables),
-    )
-
-
-def manifest_to_json(manifest: TableManifest) -> str:
-    files = [
-        [
-            f.kind.value,
-            f.staged,
-            f.final,
-            f.hive_partition.table,
-            f.hive_partition.path,
-            f.hive_partition.location,
-            f.length,
-            f.rows,
-            f.checksum,
-            f.task,
-            [_range(r) for r in f.ranges],
-        ]
-        for f in manifest.files
-    ]
-    accounts = [[a.task, _range(a.range), *astuple(a.account)] for a in manifest.accounts]
-    failure = None if manifest.failure is None else [manifest.failure.code, manifest.failure.message]
-    return orjson.dumps(
-        {
-            "table": manifest.table,
-            "task": manifest.task,
-            "generation": manifest.generation,
-            "epoch": manifest.epoch,
-            "files": files,
-            "accounts": accounts,
-            "delivered": [
-                [_range(d.range), d.begun, d.records, d.absent, d.position, d.log_end]
-                for d in manifest.delivered
-            ],
-            "leader_epochs": [[t.topic, t.number, e] for t, e in manifest.leader_epochs],
-            "newest_ms": manifest.newest_ms,
-            "seconds": manifest.seconds,
-            "refusals": [
-                [
-                    r.code,
-                    r.column,
-                    r.count,
-                    r.topic_partition.topic,
-                    r.topic_partition.number,
-                    r.offset,
-                    r.detail,
-                ]
-                for r in manifest.refusals
-            ],
-            "failure": failure,
-            "columns": astuple(manifest.columns),
-        }
-    ).decode()
-
-
-def manifest_from_json(text: str) -> TableManifest:
-    value = orjson.loads(text)
-    return TableManifest(
-        table=value["table"],
-        task=value["task"],
-        generation=value["generation"],
-        epoch=value["epoch"],
-        files=tuple(
-            DataFile(
-                kind=FileKind(f[0]),
-                staged=f[1],
-                final=f[2],
-                hive_partition=HivePartition(f[3], f[4], f[5]),
-                length=f[6],
-                rows=f[7],
-                checksum=f[8],
-                task=f[9],
-                ranges=tuple(map(_parse_range, f[10])),
-            )
-            for f in value["files"]
-        ),
-        accounts=tuple(
-            RangeAccounting(a[0], _parse_range(a[1]), OffsetAccounting(*a[2:])) for a in value["accounts"]
-        ),
-        delivered=tuple(Delivered(_parse_range(d[0]), *d[1:]) for d in value["delivered"]),
-        leader_epochs=tuple((TopicPartition(t, n), e) for t, n, e in value["leader_epochs"]),
-        newest_ms=value["newest_ms"],
-        seconds=tuple((name, seconds) for name, seconds in value["seconds"]),
-        refusals=tuple(
-            Refusal(code, column, count, TopicPartition(topic, number), offset, detail)
-            for code, column, count, topic, number, offset, detail in value["refusals"]
-        ),
-        failure=None if value["failure"] is None else TableFailure(*value["failure"]),
-        columns=ColumnsSeen(value["columns"][0], *map(tuple, value["columns"][1:])),
-    )
+def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> list[TableManifest]:
+    """What the tasks returned, as it came. Raises AccountingMismatch (a bug: nothing of the epoch may be committed) unless
+    it is exactly one manifest per table and task, each for the generation and epoch of its plan.
+    """
+    manifests = [one for one in returned if isinstance(one, TableManifest)]
+    if len(manifests) < len(returned):
+        strange = next(one for one in returned if not isinstance(one, TableManifest))
+        raise AccountingMismatch(f"a task returned {type(strange).__name__} instead of a manifest")
+    planned = Counter((t.table, task.index, t.generation, t.epoch) for task in tasks for t in task.tables)
+    came = Counter((m.table, m.task, m.generation, m.epoch) for m in manifests)
+    if planned != came:
+        raise AccountingMismatch(
+            "manifests as (table, task, generation, epoch):"
+            f" missing {sorted(planned - came)[:10]}, not planned {sorted(came - planned)[:10]}"
+        )
+    return manifests

@@ -13,6 +13,7 @@ WRITE = "kafka2hive.pipeline.task.write.write"
 STAGED_FILE = "kafka2hive.pipeline.task.write.staged_file"
 BUCKET_TIMES = "kafka2hive.pipeline.task.bucket.times"
 GATE = "kafka2hive.service.run.manifests"
+VALUES = "kafka2hive.pipeline.values"
 DUMP = "kafka2hive.service.run.epochs"
 HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
@@ -23,6 +24,7 @@ RECOVER = "kafka2hive.service.recover.recover"
 READS = "tests/unit/test_task_reads.py"
 ROWS = "tests/unit/test_task_rows.py"
 WRITES = "tests/unit/test_write.py"
+RETURNED = "tests/unit/test_returned_manifests.py"
 COMMIT_GATE = "tests/unit/test_commit_gate.py"
 LETTERS_COMMAND = "tests/unit/test_dead_letters_command.py"
 LETTERS = "tests/unit/test_dead_letter_share.py"
@@ -247,6 +249,24 @@ TEXT_MUTANTS = (
             ("    if sorted(wanted) != sorted(one.range for one in delivered):", "    if False:"),
         ),
         COMMIT_GATE,
+    ),
+    TextMutant(
+        "a manifest that returns twice is taken twice",
+        VALUES,
+        (("    if planned != came:", "    if set(planned) != set(came):"),),
+        RETURNED,
+    ),
+    TextMutant(
+        "manifests are not compared with the plan",
+        VALUES,
+        (("    if planned != came:", "    if False:"),),
+        RETURNED,
+    ),
+    TextMutant(
+        "what is no manifest is passed over",
+        VALUES,
+        (("    if len(manifests) < len(returned):", "    if False:"),),
+        RETURNED,
     ),
     TextMutant(
         "negative counts pass",

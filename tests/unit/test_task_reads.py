@@ -1,5 +1,6 @@
 """What a task reads is what Kafka's client delivered, range by range: whatever the fetch does wrong commits nothing."""
 
+import pickle
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ from kafka2hive.pipeline.task.fetch.counted import FetchBug
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TaskPlan, manifest_from_json, manifest_to_json
+from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from tests.mutants.tasks_and_service import BROKEN_FETCHES
 from tests.mutants.text_mutant import TextMutant
@@ -61,7 +62,7 @@ def run_task_of(
     plan = TaskPlan(0, (table_task("db.t", *ranges),))
     with Watchdog(30.0) as watchdog:
         (manifest,) = Task(plan, settings, files, consumer, watchdog, open_fetch=fetch).run()
-    return manifest_from_json(manifest_to_json(manifest)), files
+    return pickle.loads(pickle.dumps(manifest)), files
 
 
 def judged(manifest: TableManifest, ranges: Sequence[OffsetRange] = RANGES) -> Outcome:
