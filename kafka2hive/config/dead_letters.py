@@ -1,6 +1,10 @@
-"""The columns of the dead-letter table: the same for every service, written by tasks, created by the driver."""
+"""The dead-letter table: its columns and directories, the same for every service, written by tasks, created by the driver."""
+
+import datetime
 
 from kafka2hive.config.values import Column
+from kafka2hive.model.layout import join
+from kafka2hive.model.partition_path import partition_path
 
 DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("topic", "string"),
@@ -15,5 +19,17 @@ DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("epoch", "bigint"),
 )
 
-DEAD_LETTER_PARTITIONS: tuple[Column, ...] = (Column("source_table", "string"), Column("dt", "string"))
-DEAD_LETTER_PATH = "source_table={source_table}/dt=%Y-%m-%d"  # the UTC day of the epoch
+_TABLE, _DAY = "source_table", "dt"
+DEAD_LETTER_PARTITIONS: tuple[Column, ...] = (Column(_TABLE, "string"), Column(_DAY, "string"))
+DEAD_LETTER_PATH = f"{_TABLE}={{{_TABLE}}}/{_DAY}=%Y-%m-%d"
+
+
+def dead_letter_path(table: str, planned_at_ms: int) -> str:
+    """Partition of the letters of one epoch: the source table, and the UTC day on which the epoch was planned."""
+    day = datetime.datetime.fromtimestamp(planned_at_ms // 1000, datetime.UTC).date()
+    return partition_path(((_TABLE, table), (_DAY, day.isoformat())))
+
+
+def dead_letter_directory(location: str, table: str) -> str:
+    """Where all letters of one source table lie, below the `location` of the dead-letter table."""
+    return join(location, partition_path(((_TABLE, table),)))

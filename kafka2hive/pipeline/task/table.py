@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
@@ -19,7 +20,7 @@ from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, Bucket
 from kafka2hive.pipeline.task.bucket.template import parse_template
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, Refused
-from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letter_path, dead_letters
+from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import row_schema, value_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink

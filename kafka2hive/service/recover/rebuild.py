@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 
+from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.marker import read_marker
@@ -14,8 +15,7 @@ from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.repair.tasks import FoundFile
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
-from kafka2hive.model.partition_path import escape_partition_value
+from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables
@@ -54,7 +54,7 @@ def rebuild_ledger(
     if not take_over:
         _refuse_live_run(wiring, table)
     location = _location(wiring, table, kafka)
-    letters = join(wiring.map.dead_letters.location, f"source_table={escape_partition_value(table)}")
+    letters = dead_letter_directory(wiring.map.dead_letters.location, table)
     # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
     staging = _children(files, staging_directory(location))
     pending = [s for s in staging if s.name.endswith(".pending")]

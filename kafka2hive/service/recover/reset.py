@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
 from kafka2hive.ledger.take_over import NoLedger, take_over
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import join, parent, reset_aside
+from kafka2hive.model.layout import parent, reset_aside
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.partition_path import escape_partition_value
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.shared.ownership import OwnershipCheck
@@ -149,7 +149,6 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
 
 
 def _record(wiring: Wiring, order: ResetOrder, view: View) -> ResetRecord:
-    letters = f"source_table={escape_partition_value(order.table)}"
     positions = sorted((*_key(p.topic_partition), p.end) for p in view.state.positions)
     return ResetRecord(
         id=wiring.ports.new_uuid(),
@@ -160,7 +159,7 @@ def _record(wiring: Wiring, order: ResetOrder, view: View) -> ResetRecord:
         epoch=view.state.epoch,
         pending=view.newest.pending,
         location=view.state.location,
-        letters=join(wiring.map.dead_letters.location, letters),
+        letters=dead_letter_directory(wiring.map.dead_letters.location, order.table),
         move_data=order.move_data,
         positions=tuple(positions),
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
@@ -19,7 +20,7 @@ from kafka2hive.storage.port import FileSystem
 
 LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is nobody's promise
 LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
-LETTER_COLUMNS = ("topic", "partition", "offset", "timestamp", "reason", "key", "value", "headers")
+LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
 """What a dead letter has of its record; its detail and epoch are the dump's own."""
 
 
