@@ -18,7 +18,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
-from kafka2hive.service.conditions.derive import Foresight, look_at_kafka
+from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
 from kafka2hive.service.conditions.table_state import (
     LiveRuns,
     OwnerLife,
@@ -131,11 +131,11 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     seen = look_at_kafka(kafka, views, routed)
     ends = seen.logs.latest if seen.logs else {}
     live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
-    foresight = Foresight(wiring, kafka, seen, routed)
+    starts = StartPreview(wiring, kafka, seen, routed)
     tables: list[TableStatus] = []
 
     def told(view: View) -> list[TableStatus]:
-        state = _state(view, live, view.paths.table in routed, foresight)
+        state = _state(view, live, view.paths.table in routed, starts)
         return [_table(wiring, view, ends, state)]
 
     for shown in chain.from_iterable(attempt(v.paths.table, partial(told, v)) for v in views):
@@ -172,13 +172,13 @@ class _State:
     warnings: tuple[str, ...]
 
 
-def _state(view: View, live: LiveRuns, in_map: bool, foresight: Foresight) -> _State:
+def _state(view: View, live: LiveRuns, in_map: bool, starts: StartPreview) -> _State:
     owner = view.generation.owner
     life = OwnerLife.ALIVE if live.of(owner) else OwnerLife.DEAD
     if owner is None:
         life = OwnerLife.NOBODY
     condition = live.condition(view.paths.table, owner)
-    stop = foresight.of(view).stop if condition is None and life is not OwnerLife.ALIVE else None
+    stop = starts.of(view).stop if condition is None and life is not OwnerLife.ALIVE else None
     return _State(
         state_of(condition, life, in_map, stop), life, condition.warnings if condition is not None else ()
     )

@@ -33,7 +33,7 @@ from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
-from kafka2hive.service.recover.recover import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 from kafka2hive.service.where import FoundPlace, Place, WhereResult
@@ -64,7 +64,7 @@ def _recovered() -> RecoverResult:
         epoch=42,
         rolled_forward=41,
         moves=MoveCounts(5, 3, 1, 1, 2),
-        swept=4,
+        orphans_deleted=4,
         registered=2,
         unregistered=1,
         repaired=("hdfs://namenode:8020/a.final",),

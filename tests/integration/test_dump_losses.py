@@ -93,7 +93,7 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
         idle = command("recover", config, "--json")
         assert idle.code == 0, idle.log
         assert idle.document["tables"][0]["rolled_forward"] is None
-        assert idle.document["tables"][0]["swept"] == 0
+        assert idle.document["tables"][0]["orphans_deleted"] == 0
         assert {**tree.files(place), **dict.fromkeys(ledger.names(), 0)} == before
     assert_settled(tree, root, table, place, ends_of(stored))
     assert_exactly(tree, place, left, by_day)

@@ -58,9 +58,9 @@ def test_a_second_run_of_a_task_doubles_nothing(
     assert twins, "the second attempt left nothing"
     assert_exactly(tree, place, stored, flight)
 
-    swept = command("recover", config, "--json")
-    assert swept.code == 0, swept.log
-    assert swept.document["tables"][0]["swept"] >= len(twins)
+    cleaned = command("recover", config, "--json")
+    assert cleaned.code == 0, cleaned.log
+    assert cleaned.document["tables"][0]["orphans_deleted"] >= len(twins)
     assert_settled(tree, ledger_root(uri), table, place, ends_of(stored))
     assert_exactly(tree, place, stored, flight)
 

@@ -151,7 +151,7 @@ HIVE = (
     TextMutant(
         "a registration is given up that Hive has not refused",
         "kafka2hive.service.recover.forget",
-        (("given_up = sorted(wanted & payment.refusals.keys())", "given_up = sorted(wanted)"),),
+        (("given_up = sorted(wanted & outcome.refusals.keys())", "given_up = sorted(wanted)"),),
         FORGET_TESTS,
     ),
     TextMutant(

@@ -19,7 +19,7 @@ HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
 SHARE = "kafka2hive.service.run.dead_letter_share"
 REFUSALS = "kafka2hive.pipeline.task.refusals"
-RECOVER = "kafka2hive.service.recover.recover"
+RECOVER = "kafka2hive.service.recover.table"
 
 READS = "tests/unit/test_task_reads.py"
 ROWS = "tests/unit/test_task_rows.py"
@@ -548,7 +548,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "a repair never tells what was registered",
         RECOVER,
-        (("    if forgetting.payment.left != owed:", "    if False:"),),
+        (("    if forgetting.outcome.left != pending:", "    if False:"),),
         REGISTRATIONS,
     ),
     TextMutant(

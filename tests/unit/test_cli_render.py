@@ -10,7 +10,8 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
-from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 
@@ -32,7 +33,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
         epoch=42,
         rolled_forward=41,
         moves=moves,
-        swept=4,
+        orphans_deleted=4,
         registered=2,
         unregistered=0,
         resumes_at=_positions(15_000, 15_001),

@@ -1,4 +1,4 @@
-"""A registration that Hive refuses for ever can be given up: recorded, never owed again, no finding of `verify`."""
+"""A registration that Hive refuses for ever can be given up: recorded, never pending again, no finding of `verify`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,9 +18,11 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.order import VerifyOrder
 from kafka2hive.service.audit.verified import VerifyResult
 from kafka2hive.service.audit.verify import verify
-from kafka2hive.service.recover.forget import Payment, Registration
-from kafka2hive.service.recover.recover import RecoverOrder, RecoverResult, recover
+from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
+from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoverResult
 from kafka2hive.service.shared.wiring import Wiring
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 
@@ -36,10 +38,10 @@ def state(service: Service) -> Snapshot:
     return look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
 
 
-def refusing(unregistered: frozenset[HivePartition]) -> Payment:
+def refusing(unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
     """Hive refuses the first partition and takes the rest."""
     first = min(unregistered)
-    return Payment(frozenset({first}), DENIED, {first: DENIED})
+    return RegistrationOutcome(frozenset({first}), DENIED, {first: DENIED})
 
 
 def recovered(service: Service, register: object, *named: Registration) -> RecoverResult:
@@ -53,7 +55,9 @@ def recovered(service: Service, register: object, *named: Registration) -> Recov
     return recover(service.wiring, RecoverOrder(forget=named), register, repairs)  # type: ignore[arg-type]
 
 
-def test_a_refused_registration_that_was_given_up_is_recorded_and_never_owed_again(service: Service) -> None:
+def test_a_refused_registration_that_was_given_up_is_recorded_and_never_pending_again(
+    service: Service,
+) -> None:
     partition = min(state(service).unregistered)
     refused = recovered(service, refusing)
     assert refused.exit_code == 75 and state(service).unregistered == (partition,)
@@ -80,11 +84,11 @@ def test_a_refused_registration_that_was_given_up_is_recorded_and_never_owed_aga
 def test_only_what_hive_refuses_can_be_given_up(service: Service) -> None:
     partition = min(state(service).unregistered)
     named = Registration(partition.table, partition.path)
-    away = recovered(service, Payment, named)
+    away = recovered(service, RegistrationOutcome, named)
     (table,) = away.tables
     assert away.exit_code == 69 and table.error is not None and table.error.code == "hive.not_refused"
     assert state(service).forgotten == () and partition in state(service).unregistered
-    taken = recovered(service, lambda _unregistered: Payment(), named)
+    taken = recovered(service, lambda _unregistered: RegistrationOutcome(), named)
     assert taken.exit_code == 0 and state(service).forgotten == ()
 
 
@@ -93,7 +97,7 @@ def test_a_refusal_of_the_whole_table_gives_no_registration_up(service: Service)
     other = TableError("hive.columns", "another table")
     result = recovered(
         service,
-        lambda unregistered: Payment(unregistered, other),
+        lambda unregistered: RegistrationOutcome(unregistered, other),
         Registration(partition.table, partition.path),
     )
     assert result.tables[0].error is other and state(service).forgotten == ()
@@ -149,9 +153,9 @@ def verified(service: Service, hive: Hive) -> tuple[VerifyResult, float]:
     return verify(wiring, VerifyOrder(), None, hive), clock.slept
 
 
-def test_verify_finds_what_is_owed_for_good_and_accepts_what_was_given_up(service: Service) -> None:
+def test_verify_finds_what_stays_pending_and_accepts_what_was_given_up(service: Service) -> None:
     unregistered = state(service).unregistered
-    recovered(service, lambda owed: Payment(owed))
+    recovered(service, lambda pending: RegistrationOutcome(pending))
     there = {partition: partition.location for partition in unregistered}
     assert verified(service, Hive(there)) == (verified(service, Hive(there))[0], 0.0)
 
@@ -159,9 +163,9 @@ def test_verify_finds_what_is_owed_for_good_and_accepts_what_was_given_up(servic
     assert fresh.exit_code == 0 and slept > 10, "a live run registers it in this moment"
 
     hive = Hive({partition: where for partition, where in there.items() if partition != unregistered[0]})
-    owed, _ = verified(service, hive)
-    assert owed.exit_code == 76
-    assert [(f.code, f.where) for f in owed.tables[0].findings] == [
+    pending, _ = verified(service, hive)
+    assert pending.exit_code == 76
+    assert [(f.code, f.where) for f in pending.tables[0].findings] == [
         ("verify.unregistered", f"{unregistered[0].table} {unregistered[0].path}")
     ]
     elsewhere, _ = verified(service, Hive({**there, unregistered[0]: "file:///elsewhere"}))

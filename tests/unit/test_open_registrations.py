@@ -5,7 +5,9 @@ from pathlib import Path
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.service.recover.recover import Payment, RecoverOrder, recover
+from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 from tests.unit.owned_table import restate
@@ -54,7 +56,7 @@ def _accept_loss(service: Service, registered: bool) -> None:
     (table,) = recover(
         service.wiring,
         order,
-        lambda unregistered: Payment(frozenset() if registered else unregistered),
+        lambda unregistered: RegistrationOutcome(frozenset() if registered else unregistered),
         repairs,
     ).tables
     assert table.error is None

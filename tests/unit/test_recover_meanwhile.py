@@ -13,9 +13,11 @@ from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
 from kafka2hive.service.conditions.derive import pending_files
-from kafka2hive.service.recover.forget import Payment
-from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, recover
+from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoveredTable
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
@@ -86,7 +88,7 @@ def on(service: Service, files: LocalFileSystem) -> Wiring:
 
 
 def recovered(wiring: Wiring, order: RecoverOrder, fetched: Fetched) -> RecoveredTable:
-    (table,) = recover(wiring, order, Payment, Repairs(wiring, _no_kafka, fetched)).tables
+    (table,) = recover(wiring, order, RegistrationOutcome, Repairs(wiring, _no_kafka, fetched)).tables
     return table
 
 

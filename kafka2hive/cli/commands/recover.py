@@ -75,8 +75,8 @@ def recover(
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.kafka.acceptance import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
-    from kafka2hive.service.recover.recover import RecoverOrder
-    from kafka2hive.service.recover.recovering import recover_service
+    from kafka2hive.service.recover.order import RecoverOrder
+    from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.shared.wiring import wire
 
     gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())

@@ -10,8 +10,9 @@ from kafka2hive.cli.screen import Screen, render
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.progress import yours_to_register
+from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger
-from kafka2hive.service.recover.recover import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 
 _INDENT = "  "
 
@@ -100,8 +101,8 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
             else ""
         )
         lines.append(f"Hive: {registered}{table.unregistered} still owed")
-    if table.swept:
-        lines.append(f"swept: {counted(table.swept, 'file')} that no snapshot names")
+    if table.orphans_deleted:
+        lines.append(f"swept: {counted(table.orphans_deleted, 'file')} that no snapshot names")
     if table.relocated is not None:
         lines += [
             f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",

@@ -78,7 +78,7 @@ class WouldStop:
     stop: ManualActionRequired | None
 
 
-class Foresight:
+class StartPreview:
     """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched.
 
     `acceptances` and `accept_location` are what the person accepts: gaps, and tables whose location changed.

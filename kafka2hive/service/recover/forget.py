@@ -1,4 +1,4 @@
-"""`recover --forget-registration`: go on without telling Hive of a partition that it refuses. Pure."""
+"""`recover --forget-registration`: give up the registration of a partition that Hive refuses. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,10 @@ from kafka2hive.service.shared.ledgers import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
-    """What became of pending registrations: `left` are still owed, `refused` is why Hive does not want them (None: it was only
-    away).
+class RegistrationOutcome:
+    """What became of pending registrations: `left` are still pending, `refused` is why Hive refuses them.
 
-    `refusals`: what Hive said to single partitions.
+    `refused` None: Hive only gave no answer. `refusals`: what Hive said to single partitions.
     """
 
     left: frozenset[HivePartition] = frozenset()
@@ -25,7 +24,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A Hive partition as a person names it: the Hive table and the path, `dt=2013-01-17/hr=05`."""
+    """A Hive partition as an operator names it: the Hive table and the path, `dt=2013-01-17/hr=05`."""
 
     table: str
     path: str
@@ -39,45 +38,47 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What is recorded, and the payment without it; `error`: a named registration that Hive did not refuse just now."""
+    """What is recorded, and the outcome without it; `error`: a named registration that Hive did not refuse just now."""
 
     recorded: tuple[ForgottenRegistration, ...]
-    payment: Payment
+    outcome: RegistrationOutcome
     error: ServiceUnavailable | None
 
 
 def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[Registration]) -> None:
-    """Every registration that was named is owed by one of the ledgers, or was given up before. Raises ConfigError."""
+    """Every registration that was named is pending in one of the ledgers, or was given up before. Raises ConfigError."""
     known = {p for state in states for p in (*state.unregistered, *(f.partition for f in state.forgotten))}
     for registration in named:
         if not any(map(registration.names, known)):
             paths = {p.path for p in known if p.table == registration.table}
             raise ConfigError(
                 "usage.no_such_registration",
-                f"no ledger here owes Hive the registration of {registration}: nothing was touched",
+                f"{registration} is no pending registration of any ledger here: nothing was touched",
                 did_you_mean(registration.path, paths),
             )
 
 
-def forget(owned: OwnedLedger, payment: Payment, named: Collection[Registration], now: str) -> Forgetting:
+def forget(
+    owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
+) -> Forgetting:
     """Only what Hive has refused just now can be given up; what it has taken meanwhile needs not be."""
-    wanted = {p for p in payment.left if any(r.names(p) for r in named)}
-    given_up = sorted(wanted & payment.refusals.keys())
+    wanted = {p for p in outcome.left if any(r.names(p) for r in named)}
+    given_up = sorted(wanted & outcome.refusals.keys())
     recorded = tuple(
         ForgottenRegistration(
             partition=p,
-            reason=payment.refusals[p].message,
+            reason=outcome.refusals[p].message,
             accepted_by=owned.generation.owner or "init",
             accepted_at=now,
             epoch=owned.next_epoch,
         )
         for p in given_up
     )
-    refusals = {p: error for p, error in payment.refusals.items() if p not in given_up}
-    refused = payment.refused
-    if refused in payment.refusals.values():
+    refusals = {p: error for p, error in outcome.refusals.items() if p not in given_up}
+    refused = outcome.refused
+    if refused in outcome.refusals.values():
         refused = next(iter(refusals.values()), None)
-    left = Payment(payment.left - set(given_up), refused, refusals)
+    left = RegistrationOutcome(outcome.left - set(given_up), refused, refusals)
     unclear = sorted(wanted - set(given_up))
     if not unclear or refused is not None:
         return Forgetting(recorded, left, None)

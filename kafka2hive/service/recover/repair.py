@@ -1,4 +1,4 @@
-"""What a person decides after a STOP: give a file up, dump its records again, accept a gap. All recorded in the ledger."""
+"""What an operator decides after a STOP: give a file up, dump its records again, accept a gap. Recorded in the ledger."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
@@ -29,19 +29,18 @@ Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The lost files of one table that a person named, with the remedy for each address."""
+class LostFiles:
+    """The lost files of one table that were named, each with its remedy."""
 
-    files: tuple[DataFile, ...] = ()
-    remedies: tuple[tuple[str, str], ...] = ()
+    remedies: tuple[tuple[DataFile, str], ...]
 
     @property
     def finals(self) -> frozenset[str]:
-        return frozenset(file.final for file in self.files)
+        return frozenset(file.final for file, _ in self.remedies)
 
 
 def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
-    """The remedy for each address that a person named. Raises ConfigError when one is named for both."""
+    """The remedy for each address that was named. Raises ConfigError when one is named for both."""
     both = set(accept_loss) & set(refetch)
     if both:
         raise ConfigError("usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch")
@@ -95,32 +94,29 @@ class Repairs:
                 f"give one of its partitions, or {gap.topic}:* for all",
             )
 
-    def wanted(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> Wanted:
+    def lost_files(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> LostFiles:
         """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.
 
         Of a View the answer is advice: another owner may repair the same files meanwhile. Raises ManualActionRequired,
         StorageError.
         """
         recorded = {loss.path for loss in ledger.state.losses}
-        files = []
+        lost = []
         for path in sorted(set(remedies) - recorded):
             file = self._named(ledger, path)
             if file is not None and isinstance(find(self._wiring.ports.files, file), ManualActionRequired):
-                files.append(file)
-        return Wanted(tuple(files), tuple((f.final, remedies[f.final]) for f in files))
+                lost.append((file, remedies[path]))
+        return LostFiles(tuple(lost))
 
-    def repair(self, owned: OwnedLedger, wanted: Wanted, gaps: Collection[GapAcceptance]) -> Repair:
+    def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
         """What the next snapshot records; nothing when nothing was asked. Raises ManualActionRequired, ServiceUnavailable."""
         now = self._wiring.ports.clock.now()
-        remedies = dict(wanted.remedies)
         losses = tuple(
-            AcceptedLoss(
-                path=f.final, remedy=remedies[f.final], rows=f.rows, accepted_at=now, epoch=owned.next_epoch
-            )
-            for f in wanted.files
+            AcceptedLoss(path=f.final, remedy=remedy, rows=f.rows, accepted_at=now, epoch=owned.next_epoch)
+            for f, remedy in lost.remedies
         )
         again = tuple(
-            new for f in wanted.files if remedies[f.final] == REFETCH for new in self._refetch(owned, f)
+            new for f, remedy in lost.remedies if remedy == REFETCH for new in self._refetch(owned, f)
         )
         repair = Repair(files=again, losses=losses)
         return self._accept(owned, gaps, repair) if gaps else repair

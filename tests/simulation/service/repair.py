@@ -6,8 +6,10 @@ Like driver.py one of the modules that a mutant gets copies of.
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import rebuild_ledger
-from kafka2hive.service.recover.recover import Payment, RecoverOrder, recover
+from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.shared.registrar import Registrar
 from tests.simulation import tasks
@@ -50,7 +52,7 @@ class _Command:
         staged = tasks.run_task(process.world, process.files, share)
         return tuple(f for f in staged if (f.kind, f.hive_partition) == (lost.kind, lost.hive_partition))
 
-    def register(self, unregistered: frozenset[HivePartition]) -> Payment:
+    def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
         refusals: list[TableError] = []
         process = self.process
         registrar = Registrar(
@@ -59,4 +61,4 @@ class _Command:
             registered=lambda registered: None,
             refused=lambda table, error: refusals.append(error),
         )
-        return Payment(registrar.register(unregistered), refusals[0] if refusals else None)
+        return RegistrationOutcome(registrar.register(unregistered), refusals[0] if refusals else None)

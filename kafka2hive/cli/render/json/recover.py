@@ -2,7 +2,7 @@
 
 from kafka2hive.cli.render.json.document import Document, document, error_of, hive_partition, next_offset
 from kafka2hive.service.recover.rebuild import RebuiltLedger
-from kafka2hive.service.recover.recover import RecoveredTable, RecoverResult
+from kafka2hive.service.recover.result import RecoveredTable, RecoverResult
 
 
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
@@ -35,7 +35,7 @@ def _recovered(table: RecoveredTable) -> Document:
             "given_up": moves.given_up,
         },
         "pending": {"staged": pending.staged, "already_there": pending.already_there} if pending else None,
-        "orphans_deleted": table.swept,
+        "orphans_deleted": table.orphans_deleted,
         "registrations": {"done": table.registered, "open": table.unregistered},
         "repaired": list(table.repaired),
         "gaps": [

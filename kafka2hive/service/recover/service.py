@@ -13,18 +13,13 @@ from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
-from kafka2hive.service.recover.forget import Payment
+from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover.recover import (
-    RecoveredTable,
-    RecoverOrder,
-    RecoverResult,
-    Recovery,
-    failed,
-    recover,
-)
+from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.refetch import refetch_file
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery, failed
 from kafka2hive.service.shared.ledgers import Unreadable, attempt
 from kafka2hive.service.shared.registrar import Registrar
 from kafka2hive.service.shared.tables import MapTables
@@ -54,9 +49,7 @@ def rebuild_and_recover(
     """
 
     def rebuild() -> list[RebuiltLedger]:
-        return [
-            rebuild_ledger(wiring, table, order.accept_gap, order.plan_only, order.take_over, kafka),
-        ]
+        return [rebuild_ledger(wiring, table, order.accept_gap, order.plan_only, order.take_over, kafka)]
 
     (rebuilt,) = attempt(table, rebuild)
     if isinstance(rebuilt, Unreadable):
@@ -89,13 +82,12 @@ class _Outside:
         self._tables = MapTables(wiring, self._metastore)
         self._catalogue = self._tables.catalogue
 
-    def register(self, unregistered: frozenset[HivePartition]) -> Payment:
+    def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
         """Register partitions now; those of a table whose schema cannot be had stay pending registrations."""
         if self._metastore is None:
-            return Payment(unregistered)
-        payable = frozenset(
-            d for d in unregistered if d.table in self._resolvable({d.table for d in unregistered})
-        )
+            return RegistrationOutcome(unregistered)
+        tables = self._resolvable({partition.table for partition in unregistered})
+        resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
         refusals: list[TableError] = []
         by_partition: dict[HivePartition, TableError] = {}
 
@@ -109,10 +101,10 @@ class _Outside:
             registered=lambda registered: log.info("registered %d partitions in Hive", len(registered)),
             refused=refused,
         )
-        left = registrar.register(payable)
+        left = registrar.register(resolvable)
         whole_tables = [error for error in refusals if error not in by_partition.values()]
         first = next(iter((*whole_tables, *refusals)), None)
-        return Payment(left | (unregistered - payable), first, by_partition)
+        return RegistrationOutcome(left | (unregistered - resolvable), first, by_partition)
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         """See refetch_file."""

@@ -1,0 +1,91 @@
+"""What became of each table that `recover` was asked for."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kafka2hive.ledger.promote import MoveCounts
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offsets import Position
+from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.service.conditions.derive import PendingFiles
+from kafka2hive.service.recover.rebuild import RebuiltLedger
+
+
+class Recovery(Enum):
+    """What became of one table."""
+
+    DONE = "done"
+    PLANNED = "planned"
+    STOPPED = "stopped"
+    OWNED = "owned"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Where a table's files were written until now, and where they are from now on."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredTable:
+    """One table's result. `epoch` is the newest, `rolled_forward` the one that was pending (None: nothing was).
+
+    `repaired`, `gaps` and `forgotten` are the losses, gaps and registrations given up that this call has recorded.
+    `resumes_at`: positions (end = next offset) at which the next run resumes. DONE with an `error`: rolled forward, but
+    Hive refuses its partitions.
+    """
+
+    table: str
+    recovery: Recovery
+    generation: str = ""
+    epoch: int = -1
+    rolled_forward: int | None = None
+    moves: MoveCounts = field(default_factory=MoveCounts)
+    pending: PendingFiles | None = None
+    orphans_deleted: int = 0
+    registered: int = 0
+    unregistered: int = 0
+    repaired: tuple[str, ...] = ()
+    gaps: tuple[AcceptedGap, ...] = ()
+    resumes_at: tuple[Position, ...] = ()
+    error: Kafka2HiveError | None = None
+    rebuilt: RebuiltLedger | None = None
+    forgotten: tuple[HivePartition, ...] = ()
+    relocated: Relocation | None = None
+
+
+_WORST_FIRST = (
+    ExitCode.BUG,
+    ExitCode.STOP,
+    ExitCode.FENCED,
+    ExitCode.OWNED,
+    ExitCode.UNAVAILABLE,
+    ExitCode.CONFIG,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverResult:
+    """All tables of the call, by name. `kafka_error`: why `--plan` does not know whether Kafka still fits the positions."""
+
+    tables: tuple[RecoveredTable, ...]
+    kafka_error: str | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst: STOP before owned before anything set aside."""
+        errors = [t.error.exit_code for t in self.tables if t.error is not None]
+        for code in _WORST_FIRST:
+            if code in errors:
+                return code
+        return ExitCode.SET_ASIDE if errors else ExitCode.DONE
+
+
+def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
+    """The result of a table whose recovery ended with an error."""
+    kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
+    return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)

@@ -1,0 +1,138 @@
+"""One table recovered, or what `--plan` says of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
+from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
+from kafka2hive.ledger.start import Started, StartOrder, start
+from kafka2hive.model.addresses import same_location
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.conditions.derive import StartPreview
+from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
+from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.repair import Repairs, remedies
+from kafka2hive.service.recover.result import RecoveredTable, Recovery, Relocation
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.tables import location_in_map
+from kafka2hive.service.shared.wiring import Wiring
+
+Register = Callable[[frozenset[HivePartition]], RegistrationOutcome]
+"""Registers Hive partitions now."""
+
+
+def recover_table(
+    wiring: Wiring,
+    view: View,
+    order: RecoverOrder,
+    ownership: OwnershipCheck,
+    register: Register,
+    repairs: Repairs,
+) -> RecoveredTable:
+    """Take over, roll forward, record the repairs, register with Hive, move to an accepted location.
+
+    Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
+    What is lost is decided after each take-over, from the state taken over: another `recover` may have repaired it since
+    the look. Before the fence only the question itself may fail.
+    Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is
+    not recorded: the same command again records it, and `verify` names it.
+    """
+    named = remedies(order.accept_loss, order.refetch)
+    repairs.lost_files(view, named)
+    relocation = _relocation(wiring, view.state, order)
+    if relocation:
+        ownership.check_marker(view, relocation.after)
+    repair = Repair()
+
+    def prepare(owned: OwnedLedger) -> frozenset[str]:
+        nonlocal repair
+        lost = repairs.lost_files(owned, named)
+        repair = repairs.repair(owned, lost, order.accept_gap)
+        return lost.finals
+
+    started = start(
+        wiring.ports,
+        StartOrder(
+            view.paths,
+            judge=lambda: ownership.check(view.paths, None),
+            owners=wiring.owners,
+            keep=wiring.map.limits.keep_snapshots,
+            before_roll_forward=prepare,
+        ),
+    )
+    owned = started.owned
+    if repair.losses or repair.gaps or repair.positions:
+        owned = publish(wiring.ports, owned, repair).owned
+    pending = frozenset(owned.state.unregistered)
+    outcome = register(pending) if pending else RegistrationOutcome()
+    registered = pending - outcome.left
+    forgetting = forget(owned, outcome, order.forget, wiring.ports.clock.now())
+    if forgetting.outcome.left != pending:
+        update = RegistrationUpdate(registered=registered, forgotten=forgetting.recorded)
+        owned = publish(wiring.ports, owned, update).owned
+    if relocation and owned.state.location != relocation.after:
+        owned = accept_location(wiring.ports, owned, relocation.after)
+    return replace(_done(started, owned, len(registered), forgetting, repair), relocated=relocation)
+
+
+def _done(
+    started: Started, owned: OwnedLedger, registered: int, forgetting: Forgetting, repair: Repair
+) -> RecoveredTable:
+    return RecoveredTable(
+        owned.paths.table,
+        Recovery.DONE,
+        generation=owned.generation.name,
+        epoch=owned.state.epoch,
+        rolled_forward=started.rolled_forward,
+        moves=started.moves,
+        orphans_deleted=started.swept,
+        registered=registered,
+        unregistered=len(owned.state.unregistered),
+        repaired=tuple(loss.path for loss in repair.losses),
+        gaps=repair.gaps,
+        resumes_at=owned.state.positions,
+        error=forgetting.error or forgetting.outcome.refused,
+        forgotten=tuple(f.partition for f in forgetting.recorded),
+    )
+
+
+def planned_table(
+    wiring: Wiring, view: View, starts: StartPreview, order: RecoverOrder
+) -> Iterator[RecoveredTable]:
+    """`--plan`: only reads."""
+    ahead = starts.of(view)
+    accepted = view.paths.table in order.accept_location
+    yield RecoveredTable(
+        view.paths.table,
+        Recovery.PLANNED,
+        generation=view.generation.name,
+        epoch=view.state.epoch,
+        rolled_forward=view.state.epoch if view.newest.pending else None,
+        pending=ahead.pending,
+        unregistered=len(view.state.unregistered),
+        resumes_at=view.state.positions,
+        error=ahead.stop,
+        relocated=_relocation(wiring, view.state, order) if accepted else None,
+    )
+
+
+def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocation | None:
+    """What `--accept-location` asks for this table.
+
+    Raises ManualActionRequired: the map's location is another one, and was not accepted.
+    """
+    location = location_in_map(wiring, state)
+    if state.table not in order.accept_location:
+        if location is not None:
+            refuse_changed_location(state, location)
+        return None
+    if location is None:
+        raise ConfigError(
+            "usage.no_such_table", f"--accept-location {state.table}: no rule of the map makes it"
+        )
+    return None if same_location(location, state.location) else Relocation(state.location, location)
