@@ -6,9 +6,10 @@ from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.finalise import finalise
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.promote import MoveCounts, promote
+from kafka2hive.ledger.promote import promote
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.snapshot.draft import draft
+from kafka2hive.model.files import FileMoves
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Published:
     """An owned ledger whose state is final, and how its files came there."""
 
     owned: OwnedLedger
-    moves: MoveCounts
+    moves: FileMoves
 
 
 def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Published:
@@ -32,6 +33,6 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Published:
     """R6 and R7 when the state is pending, nothing when it is final. Also R4 of a start."""
     if not owned.pending:
-        return Published(owned, MoveCounts())
+        return Published(owned, FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
     return Published(finalise(ports, owned), moves)

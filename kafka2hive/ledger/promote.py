@@ -5,7 +5,6 @@ The only code that puts files into final places (W3). Idempotent: a file already
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from kafka2hive.ledger.file_state import FileState, find, judge
@@ -13,7 +12,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileMoves
 from kafka2hive.model.layout import parent
 from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
 
@@ -22,24 +21,13 @@ class Move(Enum):
     """How one file came to its final place."""
 
     RENAMED = "renamed"
-    ALREADY_MOVED = "already_moved"
+    ALREADY_THERE = "already_there"
     GIVEN_UP = "given_up"
-
-
-@dataclass(frozen=True, slots=True)
-class MoveCounts:
-    """The counts of a table's epoch; `created = renamed + already_moved + given_up` once it is promoted."""
-
-    created: int = 0
-    renamed: int = 0
-    already_moved: int = 0
-    given_up: int = 0
-    retried: int = 0
 
 
 def promote(
     ports: Ports, owned: OwnedLedger, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
-) -> MoveCounts:
+) -> FileMoves:
     """Move every file; afterwards all lie at their final places, with the committed lengths.
 
     `given_up`: final addresses a person accepted as lost; they are left out. State before: the snapshot is pending.
@@ -58,10 +46,10 @@ def promote(
         return _move(ports, owned, file, retries)
 
     moves = ports.concurrency.map(move, files)
-    return MoveCounts(
+    return FileMoves(
         created=len(files),
         renamed=moves.count(Move.RENAMED),
-        already_moved=moves.count(Move.ALREADY_MOVED),
+        already_there=moves.count(Move.ALREADY_THERE),
         given_up=moves.count(Move.GIVEN_UP),
         retried=retries[0],
     )
@@ -98,7 +86,7 @@ def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile,
         return Answer.DONE
 
     retry(ports, "look at", file.final, look)
-    return Move.ALREADY_MOVED
+    return Move.ALREADY_THERE
 
 
 def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) -> Move:
@@ -115,7 +103,7 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
         except StorageError as error:
             log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
             if _is_moved(ports.files, owned, file):
-                came = Move.ALREADY_MOVED
+                came = Move.ALREADY_THERE
                 return Answer.DONE
             retries[0] += 1
             return answer_to(error)

@@ -9,9 +9,9 @@ from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.model.files import FileMoves
 from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
 
 
@@ -21,7 +21,7 @@ class Started:
 
     owned: OwnedLedger
     rolled_forward: int | None
-    moves: MoveCounts
+    moves: FileMoves
     swept: int = 0
 
 

@@ -46,3 +46,23 @@ class DataFile:
     checksum: str
     task: int
     ranges: tuple[OffsetRange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMoves:
+    """How the files of one table's epoch came to their final places: `created = renamed + already_there + given_up`.
+
+    `already_there`: an earlier attempt or run had moved them. `given_up`: `recover --accept-loss` or `--refetch` left
+    them out. `retried` counts attempts, not files: renames that were tried again.
+    """
+
+    created: int = 0
+    renamed: int = 0
+    already_there: int = 0
+    given_up: int = 0
+    retried: int = 0
+
+    @property
+    def unaccounted(self) -> int:
+        """Files of which nobody knows what became; 0 unless there is a bug."""
+        return self.created - self.renamed - self.already_there - self.given_up

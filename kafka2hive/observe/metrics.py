@@ -6,7 +6,8 @@ from http.server import HTTPServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers
+from kafka2hive.model.files import FileMoves
+from kafka2hive.observe.numbers import EpochNumbers, TableNumbers
 
 _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
@@ -77,10 +78,10 @@ class ServiceMetrics:
         for table in epoch.tables:
             self._observe_table(table)
 
-    def observe_moves(self, table: str, moves: Moves) -> None:
+    def observe_moves(self, table: str, moves: FileMoves) -> None:
         """Count what became of a table's files: of an epoch, or of what a start rolled forward."""
         self._files.labels(table).inc(moves.created)
-        for outcome in ("renamed", "already_there", "missing", "failed"):
+        for outcome in ("renamed", "already_there", "retried"):
             self._moves.labels(table, outcome).inc(getattr(moves, outcome))
         self._unaccounted.labels(table).inc(moves.unaccounted)
 

@@ -3,27 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """What became of files that were to be promoted.
-
-    `created` are files that tasks staged and a snapshot names: created = renamed + already_there + missing + owed, or
-    alert. `missing` were given up by a person (until then the table is stopped), `owed` are left to the next start.
-    `failed` are attempts, not files: moves that were tried again.
-    """
-
-    created: int = 0
-    renamed: int = 0
-    already_there: int = 0
-    missing: int = 0
-    failed: int = 0
-    owed: int = 0
-
-    @property
-    def unaccounted(self) -> int:
-        """Files of which nobody knows what became; 0 unless something is wrong."""
-        return self.created - self.renamed - self.already_there - self.missing - self.owed
+from kafka2hive.model.files import FileMoves
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +21,7 @@ class TableNumbers:
     records: int
     bytes: int
     dead_letters: int = 0
-    moves: Moves = field(default_factory=Moves)
+    moves: FileMoves = field(default_factory=FileMoves)
     unregistered: int = 0
     overdue: int = 0
     lag_records: int = 0

@@ -20,9 +20,8 @@ from kafka2hive.cli.render.json.where import where_document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.ledger.audit.finding import Finding
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import ManualActionRequired, TableError
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
@@ -63,7 +62,7 @@ def _recovered() -> RecoverResult:
         GENERATION,
         epoch=42,
         rolled_forward=41,
-        moves=MoveCounts(5, 3, 1, 1, 2),
+        moves=FileMoves(created=5, renamed=3, already_there=1, given_up=1, retried=2),
         orphans_deleted=4,
         registered=2,
         unregistered=1,

@@ -266,7 +266,7 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, owned, given_up)\n",
-            "    published = Published(finalise(ports, owned) if owned.pending else owned, MoveCounts())\n",
+            "    published = Published(finalise(ports, owned) if owned.pending else owned, FileMoves())\n",
         ),
         (
             "import roll_forward\n",
@@ -278,7 +278,7 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, owned, given_up)\n",
-            "    published = Published(owned.finalised(), MoveCounts())\n",
+            "    published = Published(owned.finalised(), FileMoves())\n",
         ),
         ("import roll_forward\n", "import Published\n"),
     ),
@@ -318,7 +318,7 @@ MUTANTS = (
         PROMOTE,
         (
             "    retries = [0]\n",
-            "    retries = [0]\n    if files and files[0].staged not in lengths:\n        return MoveCounts()\n",
+            "    retries = [0]\n    if files and files[0].staged not in lengths:\n        return FileMoves()\n",
         ),
     ),
     _mutant(

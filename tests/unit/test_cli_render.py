@@ -5,8 +5,8 @@ from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.render.recover import render_recover
 from kafka2hive.cli.render.status import render_status
 from kafka2hive.cli.screen import Screen
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
@@ -25,7 +25,7 @@ def _positions(*ends: int) -> tuple[Position, ...]:
 
 
 def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
-    moves = MoveCounts(created=5, renamed=3, already_moved=2, retried=1)
+    moves = FileMoves(created=5, renamed=3, already_there=2, retried=1)
     table = RecoveredTable(
         "air.flights",
         Recovery.DONE,
@@ -41,7 +41,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
     assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
         "air.flights  recovered  epoch 42, g000007",
         "  rolled forward: epoch 41, 5 files = 3 renamed + 2 already there",
-        "  0 missing, 1 failed and tried again",
+        "  1 rename retried",
         "  Hive: 2 partitions registered, 0 still owed",
         "  swept: 4 files that no snapshot names",
         "  the next run resumes at flights  0:15,000 1:15,001",

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.epoch import roll_forward
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.model.files import FileMoves
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
@@ -47,7 +47,7 @@ class UnclearRenames(LocalFileSystem):
             raise Unavailable(path)
 
 
-def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[MoveCounts, list[float]]:
+def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[FileMoves, list[float]]:
     """What became of the pending epoch's files, and the waits."""
     service = pending_service(tmp_path)
     clock = SkippedTime()
@@ -68,7 +68,7 @@ def test_a_promote_and_a_finalise_go_on_when_their_looks_have_no_answer_at_first
     tmp_path: Path, end: str, done: bool, silent: int
 ) -> None:
     moves, waits = rolled_forward(tmp_path, UnclearRenames(end, done, silent))
-    assert moves.created == moves.renamed + moves.already_moved > 0
+    assert moves.created == moves.renamed + moves.already_there > 0
     assert waits, "it waits before it asks again"
 
 

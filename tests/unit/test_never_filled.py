@@ -12,8 +12,8 @@ import pytest
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.snapshot.change import DataEpoch
+from kafka2hive.model.files import FileMoves
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
@@ -109,7 +109,7 @@ class Service:
     def epoch(self, rows: int, *empty: str) -> None:
         change = DataEpoch(files=(), accounts=())
         outcome = Outcome(change, OffsetAccounting(), ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
-        report = TableReport("db.t", outcome, MoveCounts(), cast("Snapshot", None), frozenset())
+        report = TableReport("db.t", outcome, FileMoves(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 
     def gauge(self, column: str) -> float | None:

@@ -14,15 +14,14 @@ from typing import cast
 
 import pytest
 
-from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
-from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
+from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.service.run.manifests import Outcome
 from kafka2hive.service.run.metrics import epoch_numbers
 from kafka2hive.service.run.report import EpochReport, TableReport
@@ -32,8 +31,12 @@ EPOCH = EpochNumbers(
     41,
     2.0,
     (
-        TableNumbers("d.t", 7, 119_000, 26_000_000, 2, Moves(5, 4, 1), 3, 1, 10, 2.4),
-        TableNumbers("d.u", 3, 1_000, 100_000, moves=Moves(1, 1), freshness_seconds=600.0),
+        TableNumbers(
+            "d.t", 7, 119_000, 26_000_000, 2, FileMoves(created=5, renamed=4, already_there=1), 3, 1, 10, 2.4
+        ),
+        TableNumbers(
+            "d.u", 3, 1_000, 100_000, moves=FileMoves(created=1, renamed=1), freshness_seconds=600.0
+        ),
     ),
     {"tasks": 1.5, "publish": 0.5},
     set_aside=1,
@@ -93,13 +96,13 @@ def test_a_partition_is_overdue_only_where_the_map_names_a_hive(hive: bool, over
         SimpleNamespace(name="d.t", open_registrations=owed, lag_records=0, aside=None, last_state=None),
     )
     outcome = cast("Outcome", SimpleNamespace(total=OffsetAccounting()))
-    report = TableReport("d.t", outcome, MoveCounts(), cast("Snapshot", SimpleNamespace(epoch=2)), owed)
+    report = TableReport("d.t", outcome, FileMoves(), cast("Snapshot", SimpleNamespace(epoch=2)), owed)
     numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), 0.0, hive)
     assert [t.overdue for t in numbers.tables] == [overdue]
 
 
 def test_files_that_nobody_can_explain_are_shouted_about() -> None:
-    table = TableNumbers("d.t", 1, 1, 1, moves=Moves(created=3, renamed=1, owed=1))
+    table = TableNumbers("d.t", 1, 1, 1, moves=FileMoves(created=3, renamed=1, given_up=1))
     assert "1 file UNACCOUNTED FOR" in progress.line(EpochNumbers(1, 1.0, (table,)))
 
 
@@ -155,7 +158,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
     port = metrics.serve("127.0.0.1", 0)
     try:
         metrics.observe_epoch(EPOCH)
-        metrics.observe_moves("d.t", Moves(created=2, already_there=1, failed=3))
+        metrics.observe_moves("d.t", FileMoves(created=2, already_there=1, retried=3))
         metrics.observe_lag("d.idle", 5, None)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
             lines = set(answer.read().decode().splitlines())
@@ -169,8 +172,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_files_created_total{table="d.t"} 7.0',
         'kafka2hive_moves_total{outcome="renamed",table="d.t"} 4.0',
         'kafka2hive_moves_total{outcome="already_there",table="d.t"} 2.0',
-        'kafka2hive_moves_total{outcome="missing",table="d.t"} 0.0',
-        'kafka2hive_moves_total{outcome="failed",table="d.t"} 3.0',
+        'kafka2hive_moves_total{outcome="retried",table="d.t"} 3.0',
         'kafka2hive_unaccounted_files{table="d.t"} 1.0',
         'kafka2hive_unaccounted_files{table="d.u"} 0.0',
         'kafka2hive_lag_records{table="d.idle"} 5.0',

@@ -87,8 +87,8 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
         given_up = f", {moves.given_up} given up" if moves.given_up else ""
         lines += [
             f"rolled forward: epoch {table.rolled_forward}, {counted(moves.created, 'file')} = {moves.renamed} renamed"
-            f" + {moves.already_moved} already there{given_up}",
-            f"0 missing, {moves.retried} failed and tried again",
+            f" + {moves.already_there} already there{given_up}",
+            f"{counted(moves.retried, 'rename')} retried",
         ]
     elif table.error is None:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")

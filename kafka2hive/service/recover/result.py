@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.conditions.derive import PendingFiles
@@ -44,7 +43,7 @@ class RecoveredTable:
     generation: str = ""
     epoch: int = -1
     rolled_forward: int | None = None
-    moves: MoveCounts = field(default_factory=MoveCounts)
+    moves: FileMoves = field(default_factory=FileMoves)
     pending: PendingFiles | None = None
     orphans_deleted: int = 0
     registered: int = 0

@@ -5,11 +5,10 @@ import threading
 import time
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.numbers import EpochNumbers, Moves, TableNumbers, Totals
+from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.observe.progress import tell, total_line
 from kafka2hive.service.run.report import EpochReport
 from kafka2hive.service.shared.table_state import Owned, Table
@@ -67,7 +66,7 @@ def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
                 r.outcome.total.read,
                 r.outcome.total.bytes,
                 r.outcome.total.dead_lettered,
-                move_numbers(r.moves),
+                r.moves,
                 len(tables[r.table].open_registrations),
                 len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
                 tables[r.table].lag_records,
@@ -79,10 +78,6 @@ def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
         set_aside=sum(t.aside is not None for t in report.tables),
         lag_records=report.lag_records,
     )
-
-
-def move_numbers(moves: MoveCounts) -> Moves:
-    return Moves(moves.created, moves.renamed, moves.already_moved, failed=moves.retried, owed=moves.given_up)
 
 
 def freshness(table: Table, now: float) -> float | None:

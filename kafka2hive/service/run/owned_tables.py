@@ -8,7 +8,6 @@ from typing import TypeVar
 from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.promote import MoveCounts
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
@@ -19,7 +18,7 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TableError,
 )
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableSettings
@@ -159,7 +158,7 @@ class OwnedTables:
                 log.info("%s goes on: Hive takes its partitions now", table.name)
                 table.state = table.ownership
 
-    def publish(self, table: Table, change: Change) -> MoveCounts:
+    def publish(self, table: Table, change: Change) -> FileMoves:
         """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
 
         Nothing is committed where Hive's table is another one than the map's.

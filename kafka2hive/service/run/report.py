@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kafka2hive.ledger.promote import MoveCounts
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.manifests import Outcome
 from kafka2hive.service.shared.table_state import Table
@@ -16,7 +15,7 @@ class TableReport:
 
     table: str
     outcome: Outcome
-    moves: MoveCounts
+    moves: FileMoves
     state: Snapshot
     unregistered_before: frozenset[HivePartition]
 

@@ -25,7 +25,7 @@ from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.compare.with_hive import hive_gate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.liveness import Liveness
-from kafka2hive.service.run.metrics import EpochWatcher, GroupFollower, move_numbers
+from kafka2hive.service.run.metrics import EpochWatcher, GroupFollower
 from kafka2hive.service.run.never_filled import ColumnWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.report import Listener, Reporter
@@ -137,7 +137,7 @@ class Run:
 
     def _started(self, started: Started) -> None:
         state = started.owned.state
-        self._metrics.observe_moves(state.table, move_numbers(started.moves))
+        self._metrics.observe_moves(state.table, started.moves)
         self._catalogue.remember_ledger(state.table, state.ledger_id)
 
     def _resolve(self, table: Table) -> TableSettings:

@@ -1,5 +1,7 @@
 """The document of `recover`."""
 
+from dataclasses import asdict
+
 from kafka2hive.cli.render.json.document import Document, document, error_of, hive_partition, next_offset
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult
@@ -19,21 +21,14 @@ def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Do
 
 
 def _recovered(table: RecoveredTable) -> Document:
-    moves, pending = table.moves, table.pending
+    pending = table.pending
     return {
         "table": table.table,
         "result": table.recovery.value,
         "generation": table.generation or None,
         "epoch": table.epoch if table.epoch >= 0 else None,
         "rolled_forward": table.rolled_forward,
-        "files": {
-            "created": moves.created,
-            "renamed": moves.renamed,
-            "already_there": moves.already_moved,
-            "missing": int(table.error is not None and table.error.code == "ledger.missing"),
-            "failed": moves.retried,
-            "given_up": moves.given_up,
-        },
+        "files": asdict(table.moves),
         "pending": {"staged": pending.staged, "already_there": pending.already_there} if pending else None,
         "orphans_deleted": table.orphans_deleted,
         "registrations": {"done": table.registered, "open": table.unregistered},
