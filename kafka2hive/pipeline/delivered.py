@@ -9,7 +9,7 @@ from kafka2hive.model.offsets import OffsetRange
 NEVER = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
     """One range as the client itself tells it: the second opinion on a task's account.
 

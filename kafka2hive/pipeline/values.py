@@ -23,7 +23,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import Delivered
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
     """One table's share of a task: its ranges, and the (ledger, generation, epoch) its files are named by.
 
@@ -64,7 +64,7 @@ class TableFailure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """`count` records became dead letters for the reason `code` and this `column` ("": none is to blame).
 
@@ -94,7 +94,7 @@ class ColumnsSeen:
     strange: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
@@ -120,7 +120,7 @@ class TableManifest:
     columns: ColumnsSeen = ColumnsSeen()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
     """What a task must know of a table; the same for every epoch of a run.
 
@@ -141,7 +141,7 @@ class TableSettings:
     any_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
     """Closure of every task: clients' settings with secrets, limits (bytes, counts), all tables by name."""
 

@@ -61,12 +61,12 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
     manifests = []
     for index, ranges in enumerate(shares):
         task = TableTask(
-            table,
-            state.ledger_id,
-            owned.generation.number,
-            owned.next_epoch,
-            PLANNED_AT_MS + owned.next_epoch,
-            tuple(ranges),
+            table=table,
+            ledger_id=state.ledger_id,
+            generation=owned.generation.number,
+            epoch=owned.next_epoch,
+            planned_at_ms=PLANNED_AT_MS + owned.next_epoch,
+            ranges=tuple(ranges),
         )
         (manifest,) = run_task(TaskPlan(index, (task,)), settings)
         assert manifest.failure is None, manifest.failure

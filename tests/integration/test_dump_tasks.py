@@ -87,7 +87,12 @@ def run_one_epoch_with_every_task_twice(
     assert [r.topic_partition for r in ranges] == [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     state = owned.state
     task = TableTask(
-        name, state.ledger_id, owned.generation.number, owned.next_epoch, int(time.time() * 1000), ranges
+        table=name,
+        ledger_id=state.ledger_id,
+        generation=owned.generation.number,
+        epoch=owned.next_epoch,
+        planned_at_ms=int(time.time() * 1000),
+        ranges=ranges,
     )
     settings = task_settings(service_map, {name: table_settings})
     (_first,) = run_task(TaskPlan(0, (task,)), settings)

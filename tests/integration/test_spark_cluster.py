@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from tests.services.spark_standalone import SparkStandalone
 
 PLANS = tuple(
-    TaskPlan(index, (TableTask("db.t", "id", 1, 1, 0, (OffsetRange(TopicPartition("a", index), 0, 5),)),))
+    TaskPlan(
+        index,
+        (
+            TableTask(
+                table="db.t",
+                ledger_id="id",
+                generation=1,
+                epoch=1,
+                planned_at_ms=0,
+                ranges=(OffsetRange(TopicPartition("a", index), 0, 5),),
+            ),
+        ),
+    )
     for index in range(2)
 )
 
@@ -45,7 +57,13 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(
     def where(plan: TaskPlan, settings: str) -> Iterator[TableManifest]:
         """A task that says where it found the package; a closure, as the workers do not have this test."""
         home = str(kafka2hive.pipeline.values.__file__)
-        yield TableManifest("db.t", plan.index, 1, 1, failure=TableFailure("here", f"{settings} {home}"))
+        yield TableManifest(
+            table="db.t",
+            task=plan.index,
+            generation=1,
+            epoch=1,
+            failure=TableFailure("here", f"{settings} {home}"),
+        )
 
     epoch = OneEpoch()
     with Scratch(tmp_path) as scratch:

@@ -56,10 +56,20 @@ class Epochs:
             return None
         number = len(self.done) + len(self.failed) + 1
         first = 10 * self.tasks_each * len(self.done)
-        return PlannedEpoch(number, tuple(
-            TaskPlan(i, (TableTask("db.t", "id", 1, number, 0, (OffsetRange(SOURCE, first + 10 * i, first + 10 * i + 10),)),))
-            for i in range(self.tasks_each)
-        ))  # fmt: skip
+        tasks = (self._task(i, number, first + 10 * i) for i in range(self.tasks_each))
+        return PlannedEpoch(number, tuple(tasks))
+
+    @staticmethod
+    def _task(index: int, number: int, first: int) -> TaskPlan:
+        table = TableTask(
+            table="db.t",
+            ledger_id="id",
+            generation=1,
+            epoch=number,
+            planned_at_ms=0,
+            ranges=(OffsetRange(SOURCE, first, first + 10),),
+        )
+        return TaskPlan(index, (table,))
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         if self.epoch_error is not None:
@@ -84,7 +94,9 @@ def read(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
         accounts = tuple(
             RangeAccounting(plan.index, r, OffsetAccounting(read=len(r), written=len(r))) for r in task.ranges
         )
-        yield TableManifest(task.table, plan.index, task.generation, task.epoch, accounts=accounts)
+        yield TableManifest(
+            table=task.table, task=plan.index, generation=task.generation, epoch=task.epoch, accounts=accounts
+        )
 
 
 def read_or_die_once(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:

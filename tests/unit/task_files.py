@@ -137,15 +137,15 @@ def table_settings(
     writer: WriterOptions = WriterOptions(),  # noqa: B008  a frozen value
 ) -> TableSettings:
     return TableSettings(
-        table,
-        format,
-        tuple(Column(name, type) for name, type in columns),
-        tuple(metadata),
-        bucketing,
-        zone,
-        tombstones,
-        writer,
-        f"file:///warehouse/{table}",
+        table=table,
+        format=format,
+        columns=tuple(Column(name, type) for name, type in columns),
+        metadata=tuple(metadata),
+        bucketing=bucketing,
+        zone=zone,
+        tombstones=tombstones,
+        writer=writer,
+        location=f"file:///warehouse/{table}",
     )
 
 
@@ -175,13 +175,28 @@ def offsets(topic: str, number: int, start: int, end: int) -> OffsetRange:
 
 
 def table_task(table: str, *ranges: OffsetRange, only_bucket: str | None = None) -> TableTask:
-    return TableTask(table, LEDGER, 3, 7, PLANNED_AT_MS, ranges, only_bucket)
+    return TableTask(
+        table=table,
+        ledger_id=LEDGER,
+        generation=3,
+        epoch=7,
+        planned_at_ms=PLANNED_AT_MS,
+        ranges=ranges,
+        only_bucket=only_bucket,
+    )
 
 
 def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[Delivered, ...]:
     """What a client says that delivered exactly what these accounts hold."""
     return tuple(
-        Delivered(a.range, a.range.start, a.account.read, a.account.absent, a.range.end, NEVER)
+        Delivered(
+            range=a.range,
+            begun=a.range.start,
+            records=a.account.read,
+            absent=a.account.absent,
+            position=a.range.end,
+            log_end=NEVER,
+        )
         for a in accounts
         if len(a.range)
     )

@@ -43,7 +43,16 @@ def manifest_of(task: int, *accounts: RangeAccounting, **more: object) -> TableM
     files = [file_of(FileKind.DATA, total.written, task)]
     if total.dead_lettered:
         files.append(file_of(FileKind.DEAD_LETTER, total.dead_lettered, task))
-    return TableManifest("db.t", task, 1, 7, tuple(files), accounts, delivered_as(accounts), **more)  # type: ignore[arg-type]
+    return TableManifest(
+        table="db.t",
+        task=task,
+        generation=1,
+        epoch=7,
+        files=tuple(files),
+        accounts=accounts,
+        delivered=delivered_as(accounts),
+        **more,
+    )  # type: ignore[arg-type]
 
 
 SOUND: Manifests = (

@@ -236,7 +236,15 @@ def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[Tab
             files = (_letter_file(wiring, t.table, t.epoch, plan.index, t.ranges),) if letters else ()
             delivered = delivered_as(accounts)
             found.append(
-                TableManifest(t.table, plan.index, t.generation, t.epoch, files, accounts, delivered)
+                TableManifest(
+                    table=t.table,
+                    task=plan.index,
+                    generation=t.generation,
+                    epoch=t.epoch,
+                    files=files,
+                    accounts=accounts,
+                    delivered=delivered,
+                )
             )
     return found
 

@@ -21,7 +21,7 @@ HERE = TopicPartition("t", 3)
 
 
 def refusal(code: str, column: str, count: int, offset: int, detail: str = "why") -> Refusal:
-    return Refusal(code, column, count, HERE, offset, detail)
+    return Refusal(code=code, column=column, count=count, topic_partition=HERE, offset=offset, detail=detail)
 
 
 def judge(read: int, dead: int, share: float = 0.1, *manifests: TableManifest) -> None:
@@ -56,20 +56,20 @@ def test_too_many_are_refused_and_with_a_share_of_0_so_is_one(read: int, dead: i
 
 def test_the_three_most_frequent_reasons_are_named_each_with_a_place_and_the_column() -> None:
     first = TableManifest(
-        "db.t",
-        0,
-        1,
-        7,
+        table="db.t",
+        task=0,
+        generation=1,
+        epoch=7,
         refusals=(
             refusal("json.type", "dep_time", 40, 7, "column dep_time expects bigint, got string"),
             refusal("json.utf8", "", 5, 9),
         ),
     )
     second = TableManifest(
-        "db.t",
-        1,
-        1,
-        7,
+        table="db.t",
+        task=1,
+        generation=1,
+        epoch=7,
         refusals=(
             refusal("bucket.no_time", "at", 30, 1_000),
             refusal("json.range", "n", 10, 1_001),
@@ -95,8 +95,15 @@ def test_reasons_are_counted_over_all_chunks_and_the_first_record_is_the_example
         found.add(chunk, np.array([0, 2]), ["json.utf8: why", "json.utf8: other"])
         found.add(chunk, np.array([1]), ["json.type: column n expects bigint, got string"])
     assert found.most_frequent() == (
-        Refusal("json.utf8", "", 4, HERE, 0, "why"),
-        Refusal("json.type", "n", 2, HERE, 1, "column n expects bigint, got string"),
+        Refusal(code="json.utf8", column="", count=4, topic_partition=HERE, offset=0, detail="why"),
+        Refusal(
+            code="json.type",
+            column="n",
+            count=2,
+            topic_partition=HERE,
+            offset=1,
+            detail="column n expects bigint, got string",
+        ),
     )
 
 

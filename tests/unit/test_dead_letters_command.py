@@ -64,12 +64,12 @@ def dumped(tmp_path: Path) -> Dumped:
     for epoch in range(2):
         source = offsets("flights", 0, 10 * epoch, 10 * epoch + 10)
         task = TableTask(
-            TABLE,
-            owned.state.ledger_id,
-            owned.generation.number,
-            owned.next_epoch,
-            PLANNED_AT_MS,
-            (source,),
+            table=TABLE,
+            ledger_id=owned.state.ledger_id,
+            generation=owned.generation.number,
+            epoch=owned.next_epoch,
+            planned_at_ms=PLANNED_AT_MS,
+            ranges=(source,),
         )
         consumer = FakeConsumer({("flights", 0): FakeLog(RECORDS, 20)})
         with Watchdog(30.0) as watchdog:

@@ -248,13 +248,13 @@ class Ledger(RuleBasedStateMachine):
             if rows:
                 files.append(self._file(data, plan.index, kind, rows, task.ranges))
         return TableManifest(
-            task.table,
-            plan.index,
-            task.generation,
-            task.epoch,
-            tuple(files),
-            tuple(accounts),
-            delivered_as(accounts),
+            table=task.table,
+            task=plan.index,
+            generation=task.generation,
+            epoch=task.epoch,
+            files=tuple(files),
+            accounts=tuple(accounts),
+            delivered=delivered_as(accounts),
         )
 
     def _file(

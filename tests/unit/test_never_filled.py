@@ -66,15 +66,21 @@ def test_the_sample_of_keys_is_bounded() -> None:
 
 
 def test_the_manifest_carries_it() -> None:
-    manifest = TableManifest("db.t", 0, 1, 1, columns=ColumnsSeen(2, ("a",), ("$['é']",)))
+    manifest = TableManifest(
+        table="db.t", task=0, generation=1, epoch=1, columns=ColumnsSeen(2, ("a",), ("$['é']",))
+    )
     assert pickle.loads(pickle.dumps(manifest)) == manifest
 
 
 def test_a_column_is_empty_when_it_is_so_in_every_task_that_read_anything() -> None:
     manifests = [
-        TableManifest("db.t", 0, 1, 1, columns=ColumnsSeen(5, ("a", "b"), ("$.x",))),
-        TableManifest("db.t", 1, 1, 1, columns=ColumnsSeen(5, ("b", "c"), ("$.x", "$.y"))),
-        TableManifest("db.t", 2, 1, 1),
+        TableManifest(
+            table="db.t", task=0, generation=1, epoch=1, columns=ColumnsSeen(5, ("a", "b"), ("$.x",))
+        ),
+        TableManifest(
+            table="db.t", task=1, generation=1, epoch=1, columns=ColumnsSeen(5, ("b", "c"), ("$.x", "$.y"))
+        ),
+        TableManifest(table="db.t", task=2, generation=1, epoch=1),
     ]
     outcome = judge_manifests("db.t", [], manifests, 0.1, frozenset(), "c", "file:///t")
     assert outcome.columns == ColumnsSeen(10, ("b",), ("$.x", "$.y"))

@@ -98,15 +98,15 @@ class Schemas:
             raise ServiceUnavailable("hive.unavailable", "not there yet")
         rule = table.rule
         return TableSettings(
-            table.name,
-            rule.format,
-            rule.columns,
-            rule.metadata,
-            rule.bucketing,
-            rule.zone,
-            rule.tombstones,
-            rule.writer,
-            table.location,
+            table=table.name,
+            format=rule.format,
+            columns=rule.columns,
+            metadata=rule.metadata,
+            bucketing=rule.bucketing,
+            zone=rule.zone,
+            tombstones=rule.tombstones,
+            writer=rule.writer,
+            location=table.location,
         )
 
 
@@ -162,7 +162,12 @@ def _only_tombstones(index: int, task: TableTask) -> TableManifest:
         RangeAccounting(index, r, OffsetAccounting(read=len(r), tombstones=len(r))) for r in task.ranges
     )
     return TableManifest(
-        task.table, index, task.generation, task.epoch, accounts=accounts, delivered=delivered_as(accounts)
+        table=task.table,
+        task=index,
+        generation=task.generation,
+        epoch=task.epoch,
+        accounts=accounts,
+        delivered=delivered_as(accounts),
     )
 
 

@@ -22,7 +22,9 @@ TASKS = tuple(
     for index in range(2)
 )
 RETURNED = tuple(
-    TableManifest(t.table, task.index, t.generation, t.epoch) for task in TASKS for t in task.tables
+    TableManifest(table=t.table, task=task.index, generation=t.generation, epoch=t.epoch)
+    for task in TASKS
+    for t in task.tables
 )
 DRIVER_MODULES = (
     "pyspark",

@@ -116,5 +116,10 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
     return TableTask(
-        backlog.table, backlog.ledger_id, backlog.generation, backlog.epoch, planned_at_ms, ranges
+        table=backlog.table,
+        ledger_id=backlog.ledger_id,
+        generation=backlog.generation,
+        epoch=backlog.epoch,
+        planned_at_ms=planned_at_ms,
+        ranges=ranges,
     )

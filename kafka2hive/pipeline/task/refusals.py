@@ -23,17 +23,23 @@ class Refusals:
         first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, reason in zip(positions.tolist(), reasons, strict=True):
             code, _, detail = reason.partition(": ")
-            column = _COLUMN.match(detail)
-            key = code, column[1] if column else ""
+            blamed = _COLUMN.match(detail)
+            key = code, blamed[1] if blamed else ""
             counts[key] = counts.get(key, 0) + 1
             first.setdefault(key, (position, detail))
         for key, count in counts.items():
             known = self._found.get(key)
             if known is None:
-                position, detail = first[key]
+                (code, column), (position, detail) = key, first[key]
                 message = chunk.messages[position]
-                where = TopicPartition(message.topic(), message.partition())
-                self._found[key] = Refusal(*key, count, where, message.offset(), detail)
+                self._found[key] = Refusal(
+                    code=code,
+                    column=column,
+                    count=count,
+                    topic_partition=TopicPartition(message.topic(), message.partition()),
+                    offset=message.offset(),
+                    detail=detail,
+                )
             else:
                 self._found[key] = known.more(count)
 

@@ -103,7 +103,14 @@ class KafkaAudit:
     ) -> None:
         span, paths = Span(ranges), Paths()
         expected = Replay(span, columns, place, paths)
-        task = TableTask(self._table.table, "", 0, unit.epoch, 0, ranges)
+        task = TableTask(
+            table=self._table.table,
+            ledger_id="",
+            generation=0,
+            epoch=unit.epoch,
+            planned_at_ms=0,
+            ranges=ranges,
+        )
         manifest = replay(task, self._settings, self._files, expected)
         if manifest.failure is not None:
             self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]

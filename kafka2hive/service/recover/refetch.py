@@ -27,12 +27,12 @@ def refetch_file(
     table = owned.paths.table
     bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
     task = TableTask(
-        table,
-        owned.state.ledger_id,
-        owned.generation.number,
-        owned.next_epoch,
-        now_ms,
-        lost.ranges,
+        table=table,
+        ledger_id=owned.state.ledger_id,
+        generation=owned.generation.number,
+        epoch=owned.next_epoch,
+        planned_at_ms=now_ms,
+        ranges=lost.ranges,
         only_bucket=bucket,
     )
     told = settings(table)

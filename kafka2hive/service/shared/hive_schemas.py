@@ -63,15 +63,15 @@ class Catalogue:
         )
         self._wishes[table.name] = (wish, rule.create)
         return TableSettings(
-            table.name,
-            rule.format,
-            columns,
-            rule.metadata,
-            rule.bucketing,
-            rule.zone,
-            rule.tombstones,
-            rule.writer,
-            table.location,
+            table=table.name,
+            format=rule.format,
+            columns=columns,
+            metadata=rule.metadata,
+            bucketing=rule.bucketing,
+            zone=rule.zone,
+            tombstones=rule.tombstones,
+            writer=rule.writer,
+            location=table.location,
             any_case=not rule.columns,
         )
 

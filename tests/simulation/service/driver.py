@@ -417,7 +417,9 @@ class Process:
 def _delivered(account: RangeAccounting) -> Delivered:
     """The client's own word: the same."""
     r, counts = account.range, account.account
-    return Delivered(r, r.start, counts.read, counts.absent, r.end, r.end)
+    return Delivered(
+        range=r, begun=r.start, records=counts.read, absent=counts.absent, position=r.end, log_end=r.end
+    )
 
 
 def _resolve(table: Table) -> TableSettings:

@@ -76,15 +76,15 @@ MAPS = {service: _map(service) for service in TABLES}
 
 SETTINGS = {
     rule.table: TableSettings(
-        rule.table,
-        rule.format,
-        rule.columns,
-        rule.metadata,
-        rule.bucketing,
-        rule.zone,
-        rule.tombstones,
-        rule.writer,
-        rule.location,
+        table=rule.table,
+        format=rule.format,
+        columns=rule.columns,
+        metadata=rule.metadata,
+        bucketing=rule.bucketing,
+        zone=rule.zone,
+        tombstones=rule.tombstones,
+        writer=rule.writer,
+        location=rule.location,
     )
     for service_map in MAPS.values()
     for rule in service_map.tables

@@ -169,7 +169,17 @@ class CountedConsumer:
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
         self._give_up(keys)
         counts = [self._counts[key] for key in keys]
-        return tuple(Delivered(c.range, c.begun, c.records, c.absent, c.position, c.log_end) for c in counts)
+        return tuple(
+            Delivered(
+                range=c.range,
+                begun=c.begun,
+                records=c.records,
+                absent=c.absent,
+                position=c.position,
+                log_end=c.log_end,
+            )
+            for c in counts
+        )
 
 
 def _runs(messages: list[Any]) -> Iterator[Run]:
