@@ -46,10 +46,10 @@ def tell_error(error: BaseException) -> None:
 def audit_level(log_format: LogFormat) -> int:
     """Level of commands that change things and then show what they did.
 
-    Every change is logged (who removed it must have an answer), except on a terminal, where the result follows.
+    Every change is logged (an audit trail), except on a terminal, where the result follows.
     """
-    person = log_format is LogFormat.AUTO and sys.stderr.isatty()
-    return logging.WARNING if person else logging.INFO
+    watched = log_format is LogFormat.AUTO and sys.stderr.isatty()
+    return logging.WARNING if watched else logging.INFO
 
 
 def secrets(service_map: ServiceMap) -> list[str]:

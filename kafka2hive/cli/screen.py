@@ -1,4 +1,4 @@
-"""From what a renderer lays out to plain or coloured text. Plain when nobody looks: a pipe, TERM=dumb, NO_COLOR."""
+"""From what a renderer lays out to plain or coloured text. Plain where there is no terminal: a pipe, TERM=dumb, NO_COLOR."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ class Screen:
 
 
 def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen:
-    """`color` is the person's --color/--no-color; NO_COLOR (any text but an empty one) and TERM=dumb take colours away."""
+    """`color` is --color/--no-color; NO_COLOR (any text but an empty one) and TERM=dumb take colours away."""
     if not stream.isatty():
         return Screen()
     wanted = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
@@ -61,7 +61,7 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
 
 
 def grid(*headers: str, right: Iterable[str] = ()) -> "Table":
-    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is cut off: it folds."""
+    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is truncated: it folds."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

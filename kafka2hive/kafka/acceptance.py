@@ -1,4 +1,4 @@
-"""What a person declares lost: the argument of `recover --accept-gap`."""
+"""Offsets that are accepted as lost: the argument of `recover --accept-gap`."""
 
 import re
 from collections.abc import Collection
@@ -35,17 +35,17 @@ class GapAcceptance:
         number = None if found["number"] == "*" else int(found["number"])
         return GapAcceptance(found["topic"], number, int(found["up_to"]) if found["up_to"] else None)
 
-    def covers(self, topic_partition: TopicPartition, goes_on_at: int) -> bool:
-        """Whether it allows this topic partition to go on at that offset."""
+    def covers(self, topic_partition: TopicPartition, resumes_at: int) -> bool:
+        """Whether it allows this topic partition to resume at that offset."""
         return (
             self.topic == topic_partition.topic
             and self.number in (None, topic_partition.number)
-            and (self.up_to is None or goes_on_at <= self.up_to)
+            and (self.up_to is None or resumes_at <= self.up_to)
         )
 
 
 def accepted(
-    acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, goes_on_at: int
+    acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
 ) -> bool:
-    """Whether any of them allows this topic partition to go on at that offset."""
-    return any(acceptance.covers(topic_partition, goes_on_at) for acceptance in acceptances)
+    """Whether any of them allows this topic partition to resume at that offset."""
+    return any(acceptance.covers(topic_partition, resumes_at) for acceptance in acceptances)

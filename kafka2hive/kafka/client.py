@@ -1,23 +1,20 @@
 """Questions to Kafka that need no consumer: topics, watermarks, group offsets. Every call ends within its time limit."""
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, groups, properties, records
+from kafka2hive.kafka import errors, groups, records
+from kafka2hive.kafka.librdkafka import admin_client, reason, unavailable
+from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, TopicView, Watermark
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
 
-# One ListOffsets call: librdkafka sends one request per leader, so this bounds the size of a request.
-_BATCH = 10_000
-# Seconds a result may come after librdkafka's own limit before it counts as missing.
-_GRACE_SECONDS = 2.0
 # A question goes to the leader or controller that was known last. When that one is dead, librdkafka asks it until the
 # time limit: so the first try is short, and the next one, twice as long, asks those that lead then.
 _FIRST_TRY_SECONDS = 2.0
@@ -25,8 +22,6 @@ _FIRST_TRY_SECONDS = 2.0
 _TRIES_OF_SOME = 2
 # librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics.
 _MOCK_CLUSTER = "mockCluster"
-# OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
-_NOT_ANSWERED = -1001
 
 
 class KafkaAdmin:
@@ -108,20 +103,14 @@ class KafkaAdmin:
         """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.
 
         A topic partition may be asked for at several offsets. An epoch other than the ledger's for an offset that was
-        read means that the log was cut off and written anew (an unclean leader election). Left out: topic partitions
+        read means that the log was truncated and rewritten (an unclean leader election). Left out: topic partitions
         that are gone, refused, or not answered for in time; ServiceUnavailable only when none is answered.
         """
         return records.record_epochs(self._options, asked, self._timeout)
 
     def _admin(self) -> Any:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
         if self._client is None:
-            try:
-                self._client = AdminClient(properties.admin_properties(self._options), logger=log)
-            except KafkaException as error:
-                raise errors.refused_properties(self._text(error)) from error
+            self._client = admin_client(self._options, log)
         self._client.poll(0)  # hands librdkafka's log lines over
         return self._client
 
@@ -159,7 +148,7 @@ class KafkaAdmin:
         asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=seconds)
         for name, future in asked.items():
             try:
-                ids[name] = _printed(str(future.result(seconds + _GRACE_SECONDS).topic_id))
+                ids[name] = _printed(str(future.result(seconds + GRACE_SECONDS).topic_id))
             except KafkaException as error:
                 if errors.is_late(error.args[0]):
                     return None
@@ -182,11 +171,10 @@ class KafkaAdmin:
                 break
             if number:
                 self._metadata()
-            for batch in _batches(waiting):
-                answers = self._offsets_of({tp: asked[tp] for tp in batch}, seconds)
-                found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
-                why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
-            gone = {tp for tp, error in why.items() if _is_gone(error)}
+            answers = offsets_of(self._admin(), {tp: asked[tp] for tp in waiting}, seconds)
+            found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
+            why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
+            gone = {tp for tp, error in why.items() if is_gone(error)}
         left = [tp for tp in asked if tp not in found]
         for tp in left:
             if tp in self._leaderless:
@@ -194,38 +182,15 @@ class KafkaAdmin:
                     "no offset of %s: nobody leads it", tp
                 )  # a state that lasts: the table says so, once
             else:
-                log.warning("no offset of %s this time: %s", tp, self._text(why.get(tp, FutureTimeout())))
+                log.warning(
+                    "no offset of %s this time: %s", tp, reason(self._options, why.get(tp, FutureTimeout()))
+                )
         if not found and (failures := [why[tp] for tp in left if tp in why and tp not in gone]):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
         return found
 
-    def _offsets_of(
-        self, asked: Mapping[TopicPartition, Any], seconds: float
-    ) -> dict[TopicPartition, Watermark | Exception]:
-        """One ListOffsets: an offset, or why there is none."""
-        from confluent_kafka import IsolationLevel, KafkaException
-
-        deadline = time.monotonic() + seconds + _GRACE_SECONDS
-        answers: dict[TopicPartition, Watermark | Exception] = {}
-        futures = self._admin().list_offsets(
-            {_kafka(tp): spec for tp, spec in asked.items()},
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=seconds,
-        )
-        for answered, future in futures.items():
-            tp = TopicPartition(answered.topic, answered.partition)
-            try:
-                answers[tp] = _watermark(future.result(max(0.0, deadline - time.monotonic())))
-            except (KafkaException, FutureTimeout) as error:
-                answers[tp] = error
-        return answers
-
     def _unavailable(self, what: str, error: Exception) -> Exception:
-        return errors.unavailable(what, properties.brokers(self._options), self._text(error))
-
-    def _text(self, error: Exception) -> str:
-        said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
-        return properties.without_secrets(said or str(error) or "no answer in time", self._options)
+        return unavailable(self._options, what, reason(self._options, error))
 
 
 def is_mock(cluster_id: str) -> bool:
@@ -233,31 +198,7 @@ def is_mock(cluster_id: str) -> bool:
     return cluster_id.startswith(_MOCK_CLUSTER)
 
 
-def _kafka(topic_partition: TopicPartition) -> Any:
-    from confluent_kafka import TopicPartition as KafkaTopicPartition
-
-    return KafkaTopicPartition(topic_partition.topic, topic_partition.number)
-
-
-def _watermark(result: Any) -> Watermark:
-    """One answer of ListOffsets. Raises FutureTimeout when it is none."""
-    if result.offset == _NOT_ANSWERED:
-        raise FutureTimeout("no answer in time")
-    return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)
-
-
-def _is_gone(error: Exception) -> bool:
-    from confluent_kafka import KafkaException
-
-    return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
-
-
 def _printed(topic_id: str) -> str:
     """Base64 as `kafka-topics.sh --describe` prints it (RFC 4648 section 5); all zeros is no id (brokers < 2.8)."""
     url_safe = topic_id.rstrip("=").replace("+", "-").replace("/", "_")
     return url_safe if url_safe.strip("A") else UNKNOWN_ID
-
-
-def _batches(topic_partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
-    for start in range(0, len(topic_partitions), _BATCH):
-        yield topic_partitions[start : start + _BATCH]

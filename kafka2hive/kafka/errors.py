@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 
 # KafkaError.name(): the topic partition is not there (any more).
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
-# The client may not read it, and will not until a person allows it.
+# The client may not read it, and waiting does not help.
 _REFUSED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 _LATE = frozenset({"_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROLLER", "_DESTROY_BROKER"})
 
@@ -46,21 +46,3 @@ def is_refused(error: Any) -> bool:
 def is_late(error: Any) -> bool:
     """Whether a KafkaError says that no answer came in time, perhaps because the broker that was asked is dead."""
     return error.name() in _LATE
-
-
-def unavailable(what: str, brokers: str, reason: str) -> ServiceUnavailable:
-    """`what` was asked of `brokers` (their addresses) and not answered."""
-    return ServiceUnavailable(
-        "kafka.unavailable",
-        f"Kafka at {brokers} did not answer ({what}): {reason}",
-        "check the addresses, the network and the credentials in the map's kafka section, then start again",
-    )
-
-
-def refused_properties(reason: str) -> ConfigError:
-    """librdkafka does not take the map's properties."""
-    return ConfigError(
-        "kafka.properties",
-        f"librdkafka refuses the map's kafka properties: {reason}",
-        "correct the property in the map's kafka section",
-    )

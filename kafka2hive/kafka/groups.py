@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, properties
+from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -24,14 +24,15 @@ def group_offsets(
 
     if not topic_partitions:
         return {}
-    reader = _reader(options, group, timeout_seconds)
+    consumer = reader(options, timeout_seconds, log, {"group.id": group})
     try:
-        answers = reader.committed([_kafka(tp) for tp in topic_partitions], timeout=timeout_seconds)
+        answers = consumer.committed(
+            [kafka_partition(tp) for tp in topic_partitions], timeout=timeout_seconds
+        )
     except KafkaException as error:
-        said = properties.without_secrets(str(error), options)
-        raise errors.unavailable(f"offsets of group {group}", properties.brokers(options), said) from error
+        raise unavailable(options, f"offsets of group {group}", reason(options, error)) from error
     finally:
-        reader.close()
+        consumer.close()
     return {
         TopicPartition(found.topic, found.partition): found.offset
         for found in answers
@@ -48,19 +49,21 @@ def commit_group_offsets(
     if not offsets:
         return True
     answers: list[tuple[Any, Any]] = []
-    reader = _reader(options, group, timeout_seconds, lambda error, found: answers.append((error, found)))
+    taken = {"group.id": group, "on_commit": lambda error, found: answers.append((error, found))}
+    consumer = reader(options, timeout_seconds, log, taken)
     try:
-        reader.commit(offsets=[_kafka(tp, offset) for tp, offset in offsets.items()], asynchronous=True)
+        consumer.commit(
+            offsets=[kafka_partition(tp, offset) for tp, offset in offsets.items()], asynchronous=True
+        )
         deadline = time.monotonic() + timeout_seconds
         while not answers and (left := deadline - time.monotonic()) > 0:
-            reader.poll(min(left, 0.1))
+            consumer.poll(min(left, 0.1))
         return _taken(answers, group)
     except KafkaException as error:
-        said = properties.without_secrets(str(error), options)
-        log.warning("offsets of group %s not set, lag tools are behind: %s", group, said)
+        log.warning("offsets of group %s not set, lag tools are behind: %s", group, reason(options, error))
         return False
     finally:
-        reader.close()
+        consumer.close()
 
 
 def _taken(answers: list[tuple[Any, Any]], group: str) -> bool:
@@ -76,23 +79,3 @@ def _taken(answers: list[tuple[Any, Any]], group: str) -> bool:
     if error is not None and not refused:
         log.warning("offsets of group %s not set, lag tools are behind: %s", group, error.str())
     return error is None and not refused
-
-
-def _reader(options: KafkaOptions, group: str, timeout_seconds: float, on_commit: Any = None) -> Any:
-    from confluent_kafka import Consumer, KafkaException
-
-    given: dict[str, Any] = {**properties.reader_properties(options, timeout_seconds), "group.id": group}
-    if on_commit is not None:
-        given["on_commit"] = on_commit
-    try:
-        return Consumer(given, logger=log)
-    except KafkaException as error:
-        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
-
-
-def _kafka(topic_partition: TopicPartition, offset: int | None = None) -> Any:
-    from confluent_kafka import TopicPartition as KafkaTopicPartition
-
-    if offset is None:
-        return KafkaTopicPartition(topic_partition.topic, topic_partition.number)
-    return KafkaTopicPartition(topic_partition.topic, topic_partition.number, offset)

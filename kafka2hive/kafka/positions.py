@@ -1,4 +1,4 @@
-"""Where a table goes on in Kafka: a decision from values to a value (docs/protocol.md, First positions).
+"""Where a table resumes in Kafka: a decision from values to a value (docs/protocol.md, First positions).
 
 The caller commits what FirstPositions says in a snapshot without files, then decides again: the answer is Resume.
 """
@@ -32,16 +32,16 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class TableIntent:
-    """What the map and the person say about one table.
+    """What the map and the command line say about one table.
 
     `topics` are those the table reads now. With `by_pattern` a topic without a position in a table that has some
-    begins at its earliest offset, as does every topic of `born_later`: those that did not exist when this run began.
+    begins at its earliest offset, as does every topic of `created_later`: those that did not exist when this run began.
     """
 
     topics: Collection[str]
     start: StartPolicy
     by_pattern: bool = False
-    born_later: Collection[str] = ()
+    created_later: Collection[str] = ()
     acceptances: Collection[GapAcceptance] = ()
 
 
@@ -82,7 +82,7 @@ Decision = Resume | FirstPositions | Halt
 
 
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
-    """Where the table of `snapshot` goes on. Pure; the order of topics does not matter."""
+    """Where the table of `snapshot` resumes. Pure; the order of topics does not matter."""
     found = _Findings()
     before, now = snapshot.cluster_id, logs.cluster.cluster_id
     if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
@@ -95,7 +95,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
         if view is None:
             found.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
         elif topic not in known:
-            earliest = topic in intent.born_later or (intent.by_pattern and bool(snapshot.positions))
+            earliest = topic in intent.created_later or (intent.by_pattern and bool(snapshot.positions))
             policy = StartPolicy(StartKind.EARLIEST) if earliest else intent.start
             _first_positions(view, policy, logs, found)
         else:
@@ -127,9 +127,7 @@ def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _F
     topic_partitions = view.topic_partitions()
     by_time = policy.kind is StartKind.TIMESTAMP
     if not all(_answered(tp, logs) and (tp in logs.at_start or not by_time) for tp in topic_partitions):
-        found.warnings.append(
-            f"topic {view.name} is not begun: Kafka does not give the offsets of all its partitions"
-        )
+        found.warnings.append(f"topic {view.name} is not begun: Kafka does not give all its offsets")
         return
     positions = []
     for tp in topic_partitions:
@@ -184,31 +182,31 @@ def _known_topic(
 
 
 def _known_partition(
-    position: Position | None, newborn: Position, logs: Logs, intent: TableIntent, found: _Findings
+    position: Position | None, new: Position, logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
-    at = position or newborn
+    at = position or new
     tp = at.topic_partition
     earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
     if at.end > latest:
-        cut_off = OffsetRange(tp, latest, at.end)
+        lost = OffsetRange(tp, latest, at.end)
         if accepted(intent.acceptances, tp, latest):
-            found.gaps.append(Gap(OffsetRange(tp, latest, latest), f"log cut off: {cut_off} had been read"))
-            found.positions.append(Position(tp, latest, latest, newborn.topic_id))
+            found.gaps.append(Gap(OffsetRange(tp, latest, latest), f"log truncated: {lost} had been read"))
+            found.positions.append(Position(tp, latest, latest, new.topic_id))
         else:
-            found.problems.append(problems.beyond_end(cut_off))
+            found.problems.append(problems.beyond_end(lost))
     elif at.end < earliest:
         missing = OffsetRange(tp, at.end, earliest)
         if accepted(intent.acceptances, tp, earliest):
             found.gaps.append(Gap(missing, "gone from Kafka before it was read"))
-            found.positions.append(Position(tp, earliest, earliest, newborn.topic_id))
+            found.positions.append(Position(tp, earliest, earliest, new.topic_id))
         else:
             found.problems.append(problems.aged_out(missing))
     elif position is None:
-        found.positions.append(newborn)
+        found.positions.append(new)
     elif (rewrite := _rewrite(position, logs)) is not None:
         if accepted(intent.acceptances, tp, at.end):
             found.gaps.append(Gap(OffsetRange(tp, at.end, at.end), rewrite.message))
-            found.positions.append(Position(tp, at.end, at.end, newborn.topic_id))
+            found.positions.append(Position(tp, at.end, at.end, new.topic_id))
         else:
             found.problems.append(rewrite)
     else:
@@ -216,7 +214,7 @@ def _known_partition(
 
 
 def _rewrite(position: Position, logs: Logs) -> Problem | None:
-    """A log whose last epoch is below ours, or whose record that we read last has another one now, was cut off."""
+    """A log was rewritten when its last epoch is below ours, or the record that we read last has another one now."""
     tp, read = position.topic_partition, position.leader_epoch
     now = logs.last_read.get(tp, read)
     end = logs.latest[tp].leader_epoch
@@ -228,7 +226,7 @@ def _rewrite(position: Position, logs: Logs) -> Problem | None:
 def _recreated(
     view: TopicView, before: str, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
-    """Another topic of the same name: begins at its earliest offsets once a person says so, all partitions or none."""
+    """Another topic of the same name: begins at its earliest offsets once that is accepted, all partitions or none."""
     present = view.topic_partitions()
     if not all(_answered(tp, logs) for tp in present):
         found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
@@ -242,11 +240,9 @@ def _recreated(
     # numbers that only the old topic had begin at 0 should the new one ever get them
     vanished = {position.topic_partition for position in positions}.difference(present)
     found.positions.extend(Position(tp, 0, 0, view.id) for tp in sorted(vanished))
-    reason = f"topic {view.name} made again: id {before}, now {view.id}"
-    found.gaps.extend(
-        Gap(OffsetRange(position.topic_partition, position.end, position.end), reason)
-        for position in positions
-    )
+    reason = f"topic {view.name} recreated: id {before}, now {view.id}"
+    for p in positions:
+        found.gaps.append(Gap(OffsetRange(p.topic_partition, p.end, p.end), reason))
 
 
 def _answered(tp: TopicPartition, logs: Logs) -> bool:

@@ -1,4 +1,4 @@
-"""Why a table's positions do not fit what Kafka has: each a value with the offsets and the command that goes on."""
+"""Why a table's positions do not fit what Kafka has: each a value with the offsets and the command that resolves it."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ def cluster_changed(before: str, now: str) -> Problem:
 
 
 def topic_recreated(topic: str, before: str, now: str) -> Problem:
-    """A topic of the same name with another id: its offsets began anew."""
+    """A topic of the same name with another id: its offsets begin at 0 again."""
     return Problem(
         "kafka.topic_recreated",
         topic,
-        f"topic {topic} was deleted and made again: the positions are of id {before}, Kafka now has id {now}",
-        f"{ACCEPT_GAP} '{topic}:*' goes on at the beginning of the new topic",
+        f"topic {topic} was deleted and recreated: the positions are of id {before}, Kafka now has id {now}",
+        f"{ACCEPT_GAP} '{topic}:*' resumes at the beginning of the new topic",
     )
 
 
@@ -54,21 +54,21 @@ def beyond_end(position: OffsetRange) -> Problem:
         "kafka.log_truncated",
         tp.topic,
         f"{tp} was read up to offset {position.end}, but its log ends at {position.start}: [{position.start},"
-        f" {position.end}) was cut off after it had been read (unclean leader election?)",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} goes on at the log's end, {position.start}",
+        f" {position.end}) was truncated after it had been read (unclean leader election?)",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at the log's end, {position.start}",
         position,
     )
 
 
 def rewritten(topic_partition: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
-    """The record that was read last has another leader epoch now: the log was cut off and written anew."""
+    """The record that was read last has another leader epoch now: the log was truncated and rewritten."""
     tp = topic_partition
     return Problem(
         "kafka.log_rewritten",
         tp.topic,
         f"{tp} offset {offset} was read with leader epoch {epoch_read}, and has leader epoch {epoch_now} now: the"
-        " log was cut off and written anew (unclean leader election)",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} goes on at offset {offset + 1} as if nothing had happened",
+        " log was truncated and rewritten (unclean leader election)",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at offset {offset + 1} and accepts the rewrite",
         OffsetRange(tp, offset, offset + 1),
     )
 
@@ -81,7 +81,7 @@ def aged_out(missing: OffsetRange) -> Problem:
         tp.topic,
         f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {counted(len(missing), 'offset')}"
         f" [{missing.start}, {missing.end}) are gone unread",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and goes on at {missing.end}",
+        f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and resumes at {missing.end}",
         missing,
     )
 

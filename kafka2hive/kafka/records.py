@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, properties
+from kafka2hive.kafka import errors
+from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.kafka.views import RecordAddress
 from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)
 
-# One reader asks for this many topic partitions at once; each may bring a fetch of _FETCH_BYTES along.
+# One reader asks for this many topic partitions at once; each may bring a fetch of so many bytes along.
 _SIDE_BY_SIDE = 500
-_FETCH_BYTES = "16384"
+_PROPERTIES = {"fetch.message.max.bytes": "16384"}
 # KafkaError.name(): there is no record at this offset or behind it (any more).
 _NOTHING_THERE = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 
@@ -37,36 +38,31 @@ def record_epochs(
     deadline = time.monotonic() + timeout_seconds
     found: dict[RecordAddress, int | None] = {}
     without: dict[TopicPartition, str] = {}
-    reader = _open(options, timeout_seconds)
+    consumer = reader(options, timeout_seconds, log, _PROPERTIES)
     try:
         # asked first: a reader notices only after 30 s that a topic does not exist
-        topics = reader.list_topics(timeout=timeout_seconds).topics
+        topics = consumer.list_topics(timeout=timeout_seconds).topics
         there = {
             (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
         }
         rounds = list(_rounds(there))
         for number, offsets in enumerate(rounds):
             if number:  # a fresh one: what was fetched for another offset must not pass for an answer
-                reader.close()
-                reader = _open(options, timeout_seconds)
+                consumer.close()
+                consumer = reader(options, timeout_seconds, log, _PROPERTIES)
             # whoever keeps silent for his round's share of the time does not take the others' as well
             share = (deadline - time.monotonic()) / (len(rounds) - number)
-            answers = read(reader, {tp: at for tp, at in offsets.items() if tp not in without}, share)
+            answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
             found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
             without.update(answers.without)
     except KafkaException as error:
-        said = properties.without_secrets(str(error), options)
-        raise errors.unavailable("leader epochs", properties.brokers(options), said) from error
+        raise unavailable(options, "leader epochs", reason(options, error)) from error
     finally:
-        reader.close()
-    for tp, reason in sorted(without.items())[:1]:
-        log.warning("no record of %s (of %d) this time: %s", tp, len(without), reason)
+        consumer.close()
+    for tp, why in sorted(without.items())[:1]:
+        log.warning("no record of %s (of %d) this time: %s", tp, len(without), why)
     if there and not found:
-        raise errors.unavailable(
-            f"records of {len(there)} topic partitions",
-            properties.brokers(options),
-            next(iter(without.values())),
-        )
+        raise unavailable(options, f"records of {len(there)} topic partitions", next(iter(without.values())))
     return found
 
 
@@ -78,19 +74,17 @@ class Answers:
     without: Mapping[TopicPartition, str]
 
 
-def read(reader: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> Answers:
+def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> Answers:
     """One fetch for all of them by a new Consumer: each is taken out of the assignment by its first answer."""
-    from confluent_kafka import TopicPartition as KafkaTopicPartition
-
     deadline = time.monotonic() + seconds
-    reader.assign([KafkaTopicPartition(tp.topic, tp.number, offset) for tp, offset in offsets.items()])
+    consumer.assign([kafka_partition(tp, offset) for tp, offset in offsets.items()])
     waiting = dict(offsets)
     epochs: dict[TopicPartition, int | None] = {}
     without: dict[TopicPartition, str] = {}
     while waiting and (left := deadline - time.monotonic()) > 0:
         answered: list[TopicPartition] = []
         # no more than are waiting: `consume` would sit its time out for the others
-        for message in reader.consume(len(waiting), min(left, 0.1)):
+        for message in consumer.consume(len(waiting), min(left, 0.1)):
             tp = TopicPartition(message.topic() or "", message.partition())
             if tp not in waiting:
                 continue  # a further record of one that is answered, or an error that concerns none
@@ -107,23 +101,9 @@ def read(reader: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> 
             del waiting[tp]
             answered.append(tp)
         if answered:
-            reader.incremental_unassign([KafkaTopicPartition(tp.topic, tp.number) for tp in answered])
-    reader.unassign()
+            consumer.incremental_unassign([kafka_partition(tp) for tp in answered])
+    consumer.unassign()
     return Answers(epochs, without | dict.fromkeys(waiting, "no answer in time"))
-
-
-def _open(options: KafkaOptions, timeout_seconds: float) -> Any:
-    """A reader that joins no group. Raises ConfigError."""
-    from confluent_kafka import Consumer, KafkaException
-
-    given = {
-        **properties.reader_properties(options, timeout_seconds),
-        "fetch.message.max.bytes": _FETCH_BYTES,
-    }
-    try:
-        return Consumer(given, logger=log)
-    except KafkaException as error:
-        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
 
 
 def _epoch(message: Any, offset: int) -> int | None:

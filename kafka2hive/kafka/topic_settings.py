@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, properties
+from kafka2hive.kafka import errors
 from kafka2hive.kafka.client import is_mock
+from kafka2hive.kafka.librdkafka import admin_client
+from kafka2hive.kafka.list_offsets import GRACE_SECONDS
 
 log = logging.getLogger(__name__)
-
-_GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,9 @@ def topic_settings(
     options: KafkaOptions, cluster_id: str, topics: Collection[str], timeout_seconds: float
 ) -> dict[str, TopicSettings]:
     """By topic; what is refused or not answered in time is not known. Raises ConfigError (librdkafka's properties)."""
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
-
     if not topics or is_mock(cluster_id):  # which never answers this
         return dict.fromkeys(topics, TopicSettings())
-    try:
-        client = AdminClient(properties.admin_properties(options), logger=log)
-    except KafkaException as error:
-        raise errors.refused_properties(properties.without_secrets(str(error), options)) from error
+    client = admin_client(options, log)
     configs = _configs(client, topics, timeout_seconds)
     reading = _may_read(client, topics, timeout_seconds)
     return {
@@ -60,7 +54,7 @@ def _configs(client: Any, topics: Collection[str], seconds: float) -> dict[str, 
     for resource, future in asked.items():
         try:
             found[resource.name] = {
-                key: entry.value for key, entry in future.result(seconds + _GRACE_SECONDS).items()
+                key: entry.value for key, entry in future.result(seconds + GRACE_SECONDS).items()
             }
         except (KafkaException, FutureTimeout) as error:
             log.debug("settings of topic %s are not known: %s", resource.name, error)
@@ -77,7 +71,7 @@ def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str,
     )
     for name, future in asked.items():
         try:
-            allowed = future.result(seconds + _GRACE_SECONDS).authorized_operations
+            allowed = future.result(seconds + GRACE_SECONDS).authorized_operations
         except KafkaException as error:
             if errors.is_refused(error.args[0]):
                 found[name] = False

@@ -33,7 +33,7 @@ class Guard:
 
     @property
     def stuck(self) -> int:
-        """Calls left behind that have not come back."""
+        """Calls left behind that have not returned."""
         return self._stuck
 
     def call(self, function: Callable[[], Result], seconds: float) -> Result:
@@ -43,7 +43,7 @@ class Guard:
         try:
             worker = self._idle.pop()
         except IndexError:
-            worker = _Worker(self._came_back)
+            worker = _Worker(self._returned)
         worker.requests.put(function)
         try:
             result, error = worker.answers.get(timeout=seconds)
@@ -66,7 +66,7 @@ class Guard:
             self._stuck += 1
         worker.requests.put(None)
 
-    def _came_back(self) -> None:
+    def _returned(self) -> None:
         with self._lock:
             self._stuck -= 1
 

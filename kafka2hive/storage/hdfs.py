@@ -1,7 +1,7 @@
 """The FileSystem port on HDFS, through hdfs-native: no JVM, no `hdfs` command.
 
 hdfs-native is imported at the first use, and the client is made once per process: it does not survive a fork.
-Nothing is sent twice: an answer that was lost is OutcomeUnknown, and the caller looks. Why so, and what was measured:
+Nothing is sent twice: a lost response is OutcomeUnknown, and the caller looks. Why so, and what was measured:
 docs/adr/0002-hdfs-native.md.
 """
 
@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
-from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, unanswered
-from kafka2hive.storage.hdfs_session import Doubts, Session
+from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
+from kafka2hive.storage.hdfs_session import Doubts, Session, connect
 from kafka2hive.storage.hdfs_writer import HdfsWriter, disarmed
 from kafka2hive.storage.port import (
     FileStatus,
@@ -25,15 +24,6 @@ from kafka2hive.storage.port import (
 
 Result = TypeVar("Result")
 
-# hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is about 6.5 s (measured in
-# the ADR): long enough for a graceful failover inside the call, short enough for the caller's own retries to count.
-FAILOVER_DEFAULTS = {
-    "dfs.client.failover.max.attempts": "8",
-    "dfs.client.failover.sleep.base.millis": "100",
-    "dfs.client.failover.sleep.max.millis": "1000",
-}
-
-
 # The changes that a NameNode answers only when its journal has them (mkdirs of what is there, and a delete that finds
 # nothing, are answered from memory).
 _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
@@ -43,10 +33,10 @@ _KEEP = (1 << 64) - 1  # Java's -1: leave this time as it is
 class HdfsFileSystem:
     """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path given must begin with it.
 
-    `properties` are Hadoop client keys and win over FAILOVER_DEFAULTS, which win over those in `config_dir`.
+    `properties` are Hadoop client keys and win over those in `config_dir`.
     A call to the NameNode that has not answered after `call_seconds`, or a transfer of data after `transfer_seconds`,
-    raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection. After an answer
-    that did not come, questions are asked only of a NameNode that has acknowledged a change since (`_prove`).
+    raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection. After a lost
+    response, questions are asked only of a NameNode that has acknowledged a change since (`_prove`).
     """
 
     def __init__(
@@ -58,7 +48,7 @@ class HdfsFileSystem:
         transfer_seconds: float = 300.0,
     ) -> None:
         self.root = root.rstrip("/")
-        self._properties = {**FAILOVER_DEFAULTS, **dict(properties)}
+        self._properties = dict(properties)
         self._config_dir = config_dir
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
@@ -139,7 +129,7 @@ class HdfsFileSystem:
 
     @property
     def stuck_calls(self) -> int:
-        """Calls of this process that were given up and have not come back."""
+        """Calls of this process that were given up and have not returned."""
         session = self._sessions.get(os.getpid())
         return session.guard.stuck if session else 0
 
@@ -180,7 +170,7 @@ class HdfsFileSystem:
             if session.doubts.changes:
                 session.doubts.add()
             self._replace(session)
-            raise unanswered(operation, path, str(hang)) from None
+            raise lost_response(operation, path, str(hang)) from None
         except TooManyStuck as full:
             raise Unavailable(path, str(full)) from None
         except (OSError, RuntimeError) as error:
@@ -226,23 +216,14 @@ class HdfsFileSystem:
         return session or self._sessions.setdefault(os.getpid(), Session(self._connect(), Guard(), Doubts()))
 
     def _replace(self, hung: Session) -> None:
-        """Connect anew: the hung connection may stay silent for ever. In any order, or the same NameNode hangs again."""
+        """Connect again: the hung connection may stay silent for ever. In any order, or the same NameNode hangs again."""
         if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
             self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts)
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
-        from hdfs_native import Client
-
-        try:
-            return Client(self.root, {**(more or {}), **self._properties}, self._config_dir)
-        except (OSError, RuntimeError) as error:
-            raise ConfigError(
-                "storage.hdfs",
-                f"{self.root}: {error}",
-                "check storage.uri; a nameservice needs its NameNodes in storage.properties or storage.config_dir",
-            ) from None
+        return connect(self.root, {**(more or {}), **self._properties}, self._config_dir)
 
     def _name(self, path: str) -> str:
         """The path as the NameNode knows it. Raises StorageError for a path of another file system."""

@@ -79,10 +79,10 @@ def classify(operation: Operation, path: str, error: OSError | RuntimeError) -> 
         return Unavailable(
             path, line
         )  # no DataNode took or gave the bytes; a file being written means nothing yet
-    return unanswered(operation, path, line)
+    return lost_response(operation, path, line)
 
 
-def unanswered(operation: Operation, path: str, line: str) -> StorageError:
+def lost_response(operation: Operation, path: str, line: str) -> StorageError:
     """No answer came: a mutation may have happened, a question can be asked again."""
     return OutcomeUnknown(path, line) if operation.changes else Unavailable(path, line)
 
@@ -108,7 +108,7 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
         return StorageError(path, line)
     if "could only be written to" in line:
         return _no_datanode_took_it(path, line)
-    return unanswered(operation, path, f"{java}: {line}")
+    return lost_response(operation, path, f"{java}: {line}")
 
 
 def _no_datanode_took_it(path: str, line: str) -> StorageError:

@@ -39,7 +39,7 @@ class _Phase(Enum):
 
     OPEN = "open"
     SYNCED = "synced"  # every DataNode has all bytes on its disk, and the NameNode knows the length
-    IN_DOUBT = "in doubt"  # asked to be closed, and no clear answer came
+    IN_DOUBT = "in doubt"  # asked to be closed, and no clear response came
     ENDED = "ended"
 
 

@@ -190,7 +190,7 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
         )
         assert run.terminate() == 143, run.tail()
         log = "\n".join(run.messages())
-    assert f"{cut}-0 was read up to offset 150, but its log ends at 100: [100, 150) was cut off" in log
+    assert f"{cut}-0 was read up to offset 150, but its log ends at 100: [100, 150) was truncated" in log
     assert f"{anew}-0 offset 149 was read with leader epoch" in log
     for topic in (cut, anew):  # nothing was read after it
         assert_settled(tree, ledger_root(uri), topic, location(uri, topic), {(topic, 0): 150})

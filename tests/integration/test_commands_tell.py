@@ -89,7 +89,7 @@ def test_another_process_sees_the_states_of_a_live_run(
         code, found = states(config)
         assert code == 75 and found[well]["state"] == "serving"
         assert found[crowded]["error"]["code"].startswith("storage.") and found[crowded]["next_try"]
-        assert found[well]["owner_alive"]
+        assert found[well]["owner_heartbeat"]
         hdfs.clear_quota(location(uri, crowded))
         run.wait_until(lambda: told(crowded, "serving"), "serving again", 600, pause=1)
         assert states(config)[0] == 0
@@ -97,7 +97,7 @@ def test_another_process_sees_the_states_of_a_live_run(
         assert len(left) == 1, "more than the newest text lies there"
         run.kill_driver()
         code, found = states(config)
-        assert (code, found[well]["state"], found[well]["owner_alive"]) == (0, "not_running", False)
+        assert (code, found[well]["state"], found[well]["owner_heartbeat"]) == (0, "not_running", False)
         run.wait_for_orphans(120)
 
 

@@ -166,7 +166,7 @@ MUTANTS = (
     TextMutant(
         "an accepted gap goes beyond its end",
         "kafka2hive.kafka.acceptance",
-        (("and (self.up_to is None or goes_on_at <= self.up_to)", ""),),
+        (("and (self.up_to is None or resumes_at <= self.up_to)", ""),),
         POSITIONS,
     ),
     TextMutant(

@@ -42,8 +42,8 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
         "air.flights  recovered  epoch 42, g000007",
         "  rolled forward: epoch 41, 5 files = 3 renamed + 2 already there",
         "  1 rename retried",
-        "  Hive: 2 partitions registered, 0 still owed",
-        "  swept: 4 files that no snapshot names",
+        "  Hive: 2 partitions registered, 0 still pending",
+        "  deleted: 4 orphans that no snapshot names",
         "  the next run resumes at flights  0:15,000 1:15,001",
         "service demo: 1 table recovered",
     ]
@@ -53,7 +53,7 @@ def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
     error = ManualActionRequired("ledger.missing", "file:///a.final: neither there nor staged", "type this")
     table = RecoveredTable("air.flights", Recovery.STOPPED, error=error)
     assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
-        "air.flights  STOP: a person must decide",
+        "air.flights  STOP: manual intervention required",
         "  [ledger.missing] file:///a.final: neither there nor staged",
         "    what to do: type this",
         "service demo: 1 of 1 table needs attention (exit code 76)",
@@ -87,13 +87,13 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
     )
     text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
     assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
-        "table         state         epoch      lag   newest record   pending   to add",
-        "air.flights   not running      41   12,000   10.0 s old      4 files        0",
+        "table         state         epoch      lag   newest       pending   unregistered",
+        "air.flights   not running      41   12,000   10.0 s old   4 files              0",
         "air.flights",
         "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
-        "  epoch 41 is committed and not finished: a start or `recover` rolls it forward",
+        "  epoch 41 is committed and not finalised: a start or `recover` rolls it forward",
         "  accepted so far: 1 gap, 0 lost files",
-        "  goes on at flights  0:20",
+        "  resumes at flights  0:20",
         "epoch   written      records    bytes   files   dead   absent",
         "   40   10.0 s ago     1,234   5.0 kB       2      0        0",
     ]

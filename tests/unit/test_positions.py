@@ -207,7 +207,7 @@ def test_a_topic_that_newly_matches_the_pattern_begins_at_its_earliest() -> None
 
 
 def test_a_topic_made_while_the_service_runs_is_read_from_its_beginning_whatever_the_policy() -> None:
-    decision = decide(_table(), _logs({"a": {0: (0, 3)}}), TableIntent(("a",), LATEST, born_later=("a",)))
+    decision = decide(_table(), _logs({"a": {0: (0, 3)}}), TableIntent(("a",), LATEST, created_later=("a",)))
     assert isinstance(decision, FirstPositions) and decision.positions[0].end == 0
 
 
@@ -252,7 +252,7 @@ def test_another_cluster_stops_the_table() -> None:
     assert _only_problem(decision) == "kafka.cluster_changed"
 
 
-def test_a_log_that_ends_before_the_position_stops_and_goes_on_at_its_end_when_accepted() -> None:
+def test_a_log_that_ends_before_the_position_stops_and_resumes_at_its_end_when_accepted() -> None:
     state, logs = _table(_at("a", 0, 9)), _logs({"a": {0: (0, 6)}})
     decision = decide(state, logs, TableIntent(("a",), LATEST))
     assert _only_problem(decision) == "kafka.log_truncated"

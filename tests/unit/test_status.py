@@ -125,7 +125,7 @@ def test_what_a_live_run_says_of_its_table_is_shown(
         exit_code, document = shown(service)
         table = only(document)
         plain = invoke("status", "-c", str(service.map))
-    assert (exit_code, table["state"], table["owner_alive"]) == (code, state, True)
+    assert (exit_code, table["state"], table["owner_heartbeat"]) == (code, state, True)
     assert table["warnings"] == list(condition.warnings)
     assert (table["error"] or {}).get("code") == {75: "hive.columns", 76: "kafka.offsets_lost"}.get(code)
     assert text in plain.stdout and "alive" in plain.stdout
@@ -138,7 +138,7 @@ def test_a_live_run_that_could_not_take_the_table_over_is_heard_all_the_same(
 ) -> None:
     with live_run(service, (TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),), owns=""):
         exit_code, document = shown(service)
-    assert (exit_code, only(document)["state"], only(document)["owner_alive"]) == (75, "retrying", False)
+    assert (exit_code, only(document)["state"], only(document)["owner_heartbeat"]) == (75, "retrying", False)
 
 
 def test_a_live_run_that_says_nothing_is_starting_and_its_pending_files_are_its_own_matter(
@@ -154,7 +154,11 @@ def test_what_a_dead_run_said_is_not_believed(service: Service, tmp_path: Path) 
     root, owner = service.wiring.map.storage.ledger_root, service.wiring.new_owner()
     Board(service.wiring.ports, root, "demo", owner).show(encode([TableCondition(TABLE, Stopped(LOST))]))
     exit_code, document = shown(service)
-    assert (exit_code, only(document)["state"], only(document)["owner_alive"]) == (0, "not_running", False)
+    assert (exit_code, only(document)["state"], only(document)["owner_heartbeat"]) == (
+        0,
+        "not_running",
+        False,
+    )
 
 
 def test_without_a_live_run_a_missing_file_is_found(service: Service, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `dead-letters` shows a person."""
+"""The text of `dead-letters`."""
 
 from rich.console import RenderableType
 from rich.text import Text

@@ -1,4 +1,4 @@
-"""What `init` shows a person."""
+"""The text of `init`."""
 
 from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""What `recover` shows a person."""
+"""The text of `recover`."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -66,7 +66,7 @@ def _outcome(table: RecoveredTable) -> str:
         case Recovery.PLANNED:
             return "would be recovered" if table.error is None else "would STOP"
         case Recovery.STOPPED:
-            return "STOP: a person must decide"
+            return "STOP: manual intervention required"
         case Recovery.OWNED:
             return "owned by a live run, nothing touched"
         case Recovery.FAILED:
@@ -100,9 +100,9 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
             if table.recovery is Recovery.DONE
             else ""
         )
-        lines.append(f"Hive: {registered}{table.unregistered} still owed")
+        lines.append(f"Hive: {registered}{table.unregistered} still pending")
     if table.orphans_deleted:
-        lines.append(f"swept: {counted(table.orphans_deleted, 'file')} that no snapshot names")
+        lines.append(f"deleted: {counted(table.orphans_deleted, 'orphan')} that no snapshot names")
     if table.relocated is not None:
         lines += [
             f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",

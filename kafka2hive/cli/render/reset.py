@@ -1,4 +1,4 @@
-"""What `reset` shows a person."""
+"""The text of `reset`."""
 
 from rich.text import Text
 
@@ -22,11 +22,11 @@ def render_reset(
         style="green" if result.done else "cyan",
     )
     if plan.begun is Begun.UNFINISHED:
-        title.append(f"  (a reset of {plan.record.at} goes on)", style="not bold")
+        title.append(f"  (the reset of {plan.record.at} is continued)", style="not bold")
     lines = _lines(service, plan, plan.record, result.done, hive)
     if result.left_pending is not None:
         lines += str(result.left_pending).splitlines()
-        lines.append("the files of that epoch that are not visible went away with the staging directory")
+        lines.append("the files of that epoch that are not visible were moved with the staging directory")
     return render(screen, [title, *(Text("  " + line) for line in lines)])
 
 

@@ -1,4 +1,4 @@
-"""What `status` shows a person."""
+"""The text of `status`."""
 
 import time
 from datetime import UTC, datetime
@@ -56,10 +56,10 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
         "state",
         "epoch",
         "lag",
-        "newest record",
+        "newest",
         "pending",
-        "to add",
-        right=("epoch", "lag", "to add"),
+        "unregistered",
+        right=("epoch", "lag", "unregistered"),
     )
     for row in result.tables:
         table.add_row(
@@ -118,7 +118,7 @@ def _lines(what: str, trouble: Trouble, style: str) -> list[RenderableType]:
 
 
 def _life(life: OwnerLife) -> str:
-    return {OwnerLife.ALIVE: ", alive", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}[life]
+    return {OwnerLife.ALIVE: ", live", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}[life]
 
 
 def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
@@ -127,20 +127,20 @@ def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.pending:
         lines.append(
-            f"epoch {table.epoch} is committed and not finished: a start or `recover` rolls it forward"
+            f"epoch {table.epoch} is committed and not finalised: a start or `recover` rolls it forward"
         )
     if table.gaps or table.losses:
         lines.append(f"accepted so far: {counted(table.gaps, 'gap')}, {counted(table.losses, 'lost file')}")
     positions = [
         Position(TopicPartition(p.topic, p.number), p.position, p.position) for p in table.partitions
     ]
-    lines += [f"goes on at {line}" for line in resume_lines(positions)]
+    lines += [f"resumes at {line}" for line in resume_lines(positions)]
     if table.unregistered and not hive:
         lines.append(yours_to_register(len(table.unregistered)))
-    owed = "not in Hive yet" if hive else "not registered"
-    lines += [f"{owed}: {partition.table} {partition.path}" for partition in table.unregistered[:10]]
+    unregistered = "not in Hive yet" if hive else "not registered"
+    lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in table.unregistered[:10]]
     if len(table.unregistered) > 10:
-        lines.append(f"{owed}: {len(table.unregistered) - 10} more (all: --json)")
+        lines.append(f"{unregistered}: {len(table.unregistered) - 10} more (all: --json)")
     parts += [Text("  " + line) for line in lines]
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))

@@ -25,7 +25,7 @@ def _status(table: TableStatus) -> Document:
         "table": table.table,
         "generation": table.generation,
         "owner": table.owner,
-        "owner_alive": table.owner_life is OwnerLife.ALIVE,
+        "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
         "state": state_name(table.state),
         "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
         "error": _trouble(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,

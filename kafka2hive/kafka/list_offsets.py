@@ -1,0 +1,62 @@
+"""ListOffsets: the offsets at which the logs of topic partitions begin and end, or where a time falls."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+from kafka2hive.kafka import errors
+from kafka2hive.kafka.librdkafka import kafka_partition
+from kafka2hive.kafka.views import UNKNOWN_EPOCH, Watermark
+from kafka2hive.model.offsets import TopicPartition
+
+# Seconds a result may come after librdkafka's own limit before it counts as missing.
+GRACE_SECONDS = 2.0
+# librdkafka sends one request per leader for each call, so this bounds the size of a request.
+_BATCH = 10_000
+# OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
+_NOT_ANSWERED = -1001
+
+Answers = dict[TopicPartition, Watermark | Exception]
+
+
+def offsets_of(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float) -> Answers:
+    """For each topic partition and its OffsetSpec an offset, or why there is none; `seconds` bounds each request."""
+    answers: Answers = {}
+    pairs = list(asked.items())
+    for start in range(0, len(pairs), _BATCH):
+        answers |= _one_call(admin, dict(pairs[start : start + _BATCH]), seconds)
+    return answers
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether an answer says that the topic partition is not there (any more)."""
+    from confluent_kafka import KafkaException
+
+    return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
+
+
+def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float) -> Answers:
+    from confluent_kafka import IsolationLevel, KafkaException
+
+    deadline = time.monotonic() + seconds + GRACE_SECONDS
+    answers: Answers = {}
+    futures = admin.list_offsets(
+        {kafka_partition(tp): spec for tp, spec in asked.items()},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=seconds,
+    )
+    for answered, future in futures.items():
+        tp = TopicPartition(answered.topic, answered.partition)
+        try:
+            answers[tp] = _watermark(future.result(max(0.0, deadline - time.monotonic())))
+        except (KafkaException, FutureTimeout) as error:
+            answers[tp] = error
+    return answers
+
+
+def _watermark(result: Any) -> Watermark:
+    """One answer of ListOffsets. Raises FutureTimeout when it is none."""
+    if result.offset == _NOT_ANSWERED:
+        raise FutureTimeout("no answer in time")
+    return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)
