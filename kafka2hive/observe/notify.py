@@ -14,19 +14,13 @@ class Notifier:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         given = os.environ if environment is None else environment
         self._address = _address(given.get("NOTIFY_SOCKET", ""))
-        self._watchdog_seconds = _watchdog_seconds(given)
-
-    @property
-    def watchdog_seconds(self) -> float | None:
-        """How often `watchdog` should be called: half of the unit's WatchdogSec; None when it has none."""
-        return self._watchdog_seconds
 
     def ready(self, status: str = "") -> None:
         """The service serves: tables taken over, query running."""
         self._send("READY=1", _status(status))
 
     def watchdog(self) -> None:
-        """The main loop made progress. Systemd kills and restarts a service that stops saying so."""
+        """The main loop made progress. Systemd kills and restarts a service that stops sending this."""
         self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
@@ -34,11 +28,11 @@ class Notifier:
         self._send(_status(text))
 
     def stopping(self, status: str = "") -> None:
-        """The service is on its way out."""
+        """The service shuts down."""
         self._send("STOPPING=1", _status(status))
 
     def extend_timeout(self, seconds: float) -> None:
-        """Starting or stopping takes up to `seconds` more: systemd must not lose patience before."""
+        """Starting or stopping takes up to `seconds` more: systemd must not time out before."""
         self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def _send(self, *lines: str) -> None:
@@ -59,15 +53,7 @@ def _status(text: str) -> str:
 
 
 def _address(text: str) -> str | None:
-    """A path, or `@name` for Linux's abstract sockets; anything else (vsock) is not spoken to."""
+    """A path, or `@name` for Linux's abstract sockets; anything else (vsock) is not supported."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None
-
-
-def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
-    """WATCHDOG_USEC / 2, as sd_watchdog_enabled(3) advises, when it is meant for this process."""
-    if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
-        return None
-    microseconds = environment.get("WATCHDOG_USEC", "")
-    return int(microseconds) / 2_000_000 if microseconds.isdigit() and int(microseconds) > 0 else None

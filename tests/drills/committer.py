@@ -50,8 +50,8 @@ from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_owner, new_uuid, process_of
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
-from kafka2hive.storage.counting import LoggedFileSystem
 from kafka2hive.storage.hdfs import HdfsFileSystem
+from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import ParentMissing, StorageError
 from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem
 

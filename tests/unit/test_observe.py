@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import os
 import socket
 import urllib.request
 import uuid
@@ -217,10 +216,3 @@ def test_without_systemd_nothing_is_told_and_nothing_fails(tmp_path: Path) -> No
     Notifier({}).ready()
     Notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")}).ready()
     Notifier({"NOTIFY_SOCKET": "vsock:2:1"}).ready()
-
-
-def test_the_watchdog_is_called_twice_as_often_as_asked_and_only_when_meant_for_us() -> None:
-    assert Notifier({"WATCHDOG_USEC": "120000000"}).watchdog_seconds == 60.0
-    assert Notifier({"WATCHDOG_USEC": "120000000", "WATCHDOG_PID": str(os.getpid())}).watchdog_seconds == 60.0
-    assert Notifier({"WATCHDOG_USEC": "120000000", "WATCHDOG_PID": "1"}).watchdog_seconds is None
-    assert Notifier({}).watchdog_seconds is None

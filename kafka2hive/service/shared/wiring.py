@@ -19,7 +19,7 @@ from kafka2hive.service.shared.progress_lock import Lock
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.connect import connect
-from kafka2hive.storage.counting import LoggedFileSystem
+from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import Concurrency
 
 PROMOTE_THREADS = 16

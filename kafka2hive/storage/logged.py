@@ -1,14 +1,12 @@
-"""A FileSystem that counts what is asked of another one, and says in the log what was changed.
+"""A FileSystem that logs every change of another one.
 
-"Who removed it" must have an answer: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path
-and outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`,
+The log is the audit trail: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path and
+outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`,
 `path`, `target`, `outcome` for JSON logs. At DEBUG: a heartbeat that went well, and a create or rename whose directory is
-still to be made.
+still to be created.
 """
 
 import logging
-import threading
-from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -23,17 +21,10 @@ MISSING = "missing"
 
 
 class LoggedFileSystem:
-    """Wraps `files`; any number of threads. `close` of a writer counts as an operation, `write` does not."""
+    """Wraps `files`; any number of threads. `close` of a writer is an operation, `write` is not."""
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._lock = threading.Lock()
-
-    def counts(self) -> dict[tuple[str, str], int]:
-        """How often each (operation, outcome) came up; outcome is `ok`, `missing` or an error's name."""
-        with self._lock:
-            return dict(self._counts)
 
     def create(self, path: str) -> FileWriter:
         """See FileSystem.create."""
@@ -45,19 +36,19 @@ class LoggedFileSystem:
 
     def read(self, path: str) -> bytes:
         """See FileSystem.read."""
-        return self._asked("read", lambda: self._files.read(path))
+        return self._files.read(path)
 
     def tail(self, path: str, most: int) -> bytes:
         """See FileSystem.tail."""
-        return self._asked("tail", lambda: self._files.tail(path, most))
+        return self._files.tail(path, most)
 
     def stat(self, path: str) -> FileStatus:
         """See FileSystem.stat."""
-        return self._asked("stat", lambda: self._files.stat(path))
+        return self._files.stat(path)
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
         """See FileSystem.list."""
-        return self._asked("list", lambda: self._files.list(path))
+        return self._files.list(path)
 
     def delete(self, path: str) -> bool:
         """See FileSystem.delete."""
@@ -68,17 +59,15 @@ class LoggedFileSystem:
         self.changed("mkdirs", path, lambda: self._files.mkdirs(path))
 
     def changed(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
-        """Run a mutation, count it and log it; for the writer too."""
+        """Run a mutation and log it; for the writer too."""
         try:
             result = function()
         except StorageError as error:
-            self._count(operation, type(error).__name__)
-            # the first file of a new directory: the directory is made, and the same is asked again
+            # the first file of a new directory: the directory is created, and the call repeated
             level = logging.DEBUG if isinstance(error, ParentMissing) else logging.INFO
             self.tell(operation, path, f"{type(error).__name__}: {error}", target, level)
             raise
         outcome = MISSING if result is False else OK
-        self._count(operation, outcome)
         self.tell(operation, path, outcome, target)
         return result
 
@@ -91,22 +80,9 @@ class LoggedFileSystem:
             level = logging.DEBUG
         log.log(level, "%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
 
-    def _asked(self, operation: str, function: Callable[[], Result]) -> Result:
-        try:
-            result = function()
-        except StorageError as error:
-            self._count(operation, type(error).__name__)
-            raise
-        self._count(operation, OK)
-        return result
-
-    def _count(self, operation: str, outcome: str) -> None:
-        with self._lock:
-            self._counts[operation, outcome] += 1
-
 
 def _is_heartbeat(path: str) -> bool:
-    """A rename every two seconds says nothing but that the service lives: 24 MB of log a day."""
+    """A rename every two seconds would be 24 MB of log a day."""
     return parse_beat_name(base_name(path)) is not None
 
 
