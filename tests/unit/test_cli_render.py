@@ -87,8 +87,9 @@ def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
     )
     text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
     assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
-        "table         state         epoch      lag   newest       pending   unregistered",
-        "air.flights   not running      41   12,000   10.0 s old   4 files              0",
+        "                                                                       not in",
+        "table         state         epoch      lag   newest record   pending     Hive",
+        "air.flights   not running      41   12,000   10.0 s old      4 files        0",
         "air.flights",
         "  owner: process 4711 on host data-node-3 since 2013-01-01 00:00:00 UTC, generation 7, no live run",
         "  epoch 41 is committed and not finalised: a start or `recover` rolls it forward",

@@ -128,7 +128,7 @@ def test_what_a_live_run_says_of_its_table_is_shown(
     assert (exit_code, table["state"], table["owner_heartbeat"]) == (code, state, True)
     assert table["warnings"] == list(condition.warnings)
     assert (table["error"] or {}).get("code") == {75: "hive.columns", 76: "kafka.offsets_lost"}.get(code)
-    assert text in plain.stdout and "alive" in plain.stdout
+    assert text in plain.stdout and ", live" in plain.stdout
     for warning in condition.warnings:
         assert f"warning: {warning}" in plain.stdout
 

@@ -56,10 +56,10 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
         "state",
         "epoch",
         "lag",
-        "newest",
+        "newest record",
         "pending",
-        "unregistered",
-        right=("epoch", "lag", "unregistered"),
+        "not in\nHive",
+        right=("epoch", "lag", "not in\nHive"),
     )
     for row in result.tables:
         table.add_row(
