@@ -72,7 +72,7 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
         owner = read_marker(files, location)
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
-    if owner is not None and not _is_there(files, table_directory):
+    if owner is not None and not is_there(files, table_directory):
         raise ManualActionRequired(
             "ledger.vanished",
             f"{table_directory} is not there, but {owner_marker(location)} names ledger {owner}",
@@ -80,7 +80,8 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
         )
 
 
-def _is_there(files: FileSystem, directory: str) -> bool:
+def is_there(files: FileSystem, directory: str) -> bool:
+    """Raises AmbiguousOutcome: no answer."""
     try:
         files.stat(directory)
     except NotFound:

@@ -3,6 +3,7 @@
 The tree is sorted by what a caller can do: end the run (`ExitError`s) or set one table aside (`TableError`).
 """
 
+from collections.abc import Collection
 from enum import IntEnum
 
 
@@ -20,6 +21,22 @@ class ExitCode(IntEnum):
     CONFIG = 78
     INTERRUPTED = 130
     TERMINATED = 143
+
+
+_WORST_FIRST = (
+    ExitCode.BUG,
+    ExitCode.STOP,
+    ExitCode.FENCED,
+    ExitCode.OWNED,
+    ExitCode.UNAVAILABLE,
+    ExitCode.CONFIG,
+    ExitCode.SET_ASIDE,
+)
+
+
+def worst(codes: Collection[ExitCode]) -> ExitCode:
+    """The exit code of a command over several tables: the gravest; what is set aside tries again by itself."""
+    return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
 
 class Kafka2HiveError(Exception):

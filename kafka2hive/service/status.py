@@ -11,7 +11,7 @@ from kafka2hive.ledger.reading.board import read_boards
 from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
@@ -103,10 +103,7 @@ class StatusResult:
     def exit_code(self) -> ExitCode:
         """The worst: STOP before a service that is away, before a wrong name, before a table that is tried again."""
         codes = {error.exit_code for _, error in self.errors} | {exit_code_of(t.state) for t in self.tables}
-        return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
-
-
-_WORST_FIRST = (ExitCode.BUG, ExitCode.STOP, ExitCode.UNAVAILABLE, ExitCode.CONFIG, ExitCode.SET_ASIDE)
+        return worst(codes)
 
 
 def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) -> StatusResult:

@@ -154,6 +154,14 @@ def length_at(files: FileSystem, path: str) -> int | None:
         return None
 
 
+def children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
+    """What `list` gives, nothing for a directory that is not there. Raises StorageError."""
+    try:
+        return files.list(directory)
+    except NotFound:
+        return ()
+
+
 def write_file(files: FileSystem, path: str, data: bytes) -> None:
     """Create, write, sync, close. On an error the file under `path` means nothing and is abandoned."""
     writer = files.create(path)

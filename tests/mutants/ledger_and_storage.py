@@ -90,7 +90,7 @@ MUTANTS = (
     TextMutant(
         "a vanished ledger is begun anew",
         "kafka2hive.ledger.marker",
-        (("if owner is not None and not _is_there(files, table_directory):", "if False:"),),
+        (("if owner is not None and not is_there(files, table_directory):", "if False:"),),
         "tests/unit/test_marker.py",
     ),
 )

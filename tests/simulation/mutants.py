@@ -79,7 +79,7 @@ MUTANTS = (
     _mutant(
         "a marker without a ledger is believed at the first look",
         MARKER,
-        ("if owner is not None and not _is_there(files, table_directory):", "if owner is not None:"),
+        ("if owner is not None and not is_there(files, table_directory):", "if owner is not None:"),
     ),
     # R2, R3: take-over
     _mutant(
@@ -689,7 +689,7 @@ MUTANTS = (
     _of_damage(
         "a ledger that vanished is begun anew",
         MARKER,
-        ("if owner is not None and not _is_there(files, table_directory):", "if False:"),
+        ("if owner is not None and not is_there(files, table_directory):", "if False:"),
     ),
     _of_damage(
         "an older ledger that was put back is taken for the newest",

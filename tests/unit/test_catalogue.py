@@ -44,6 +44,6 @@ def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: st
     table = Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
     catalogue = Catalogue(service_map, cast("Hive", FakeHive()))
     settings = catalogue.resolve(table)
-    assert catalogue.wish("air.films")[0].bucket_path == table.rule.bucketing.path != ""
+    assert catalogue.expected("air.films").bucket_path == table.rule.bucketing.path != ""
     assert settings.any_case is any_case
     assert settings.columns[0].name == ("title" if any_case else "Title")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.marker import is_there, read_marker
 from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
@@ -27,7 +27,7 @@ from kafka2hive.model.layout import (
     reset_aside,
     staging_directory,
 )
-from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError, write_file
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError, children, write_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
             files.rename(owned.directory, target)
         except StorageError as error:
             log.warning("reset %s: %s", owned.directory, error)
-            if _is_there(files, target):
+            if is_there(files, target):
                 return Answer.DONE
-            if not _is_there(files, owned.directory):
+            if not is_there(files, owned.directory):
                 raise fenced(owned.paths, owned.generation) from error
             return answer_to(error)
         return Answer.DONE
@@ -85,8 +85,8 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
 
 def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | None:
     """The reset that put a generation away and did not end. Raises ManualActionRequired (its record is damaged), StorageError."""
-    for home in _children(files, paths.resets):
-        names = {child.name for child in _children(files, home.path)}
+    for home in children(files, paths.resets):
+        names = {child.name for child in children(files, home.path)}
         if any(map(Generation.parse, names)) and RESET_TABLE not in names:
             path = join(home.path, RESET_RECORD)
             try:
@@ -114,7 +114,7 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
         (paths.archives, join(paths.reset(record.id), ARCHIVE_DIRECTORY)),
     ]
     if record.move_data:
-        visible = [c.path for c in _children(ports.files, record.location) if c.name[0] not in "_."]
+        visible = [c.path for c in children(ports.files, record.location) if c.name[0] not in "_."]
         moves += [(path, join(aside, base_name(path))) for path in visible]
         moves.append((record.letters, _letters_aside(record)))
     first, *rest = moves
@@ -124,7 +124,7 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
 
 def refuse_ledger(files: FileSystem, paths: LedgerPaths) -> None:
     """Raises ManualActionRequired: somebody put a ledger into the directory of a table whose reset has not ended."""
-    there = [c.path for c in _children(files, paths.table_directory) if Generation.parse(c.name)]
+    there = [c.path for c in children(files, paths.table_directory) if Generation.parse(c.name)]
     if there:
         raise ManualActionRequired(
             "reset.conflict",
@@ -144,7 +144,7 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
 
     def attempt() -> Answer:
         try:
-            if not _is_there(ports.files, end):
+            if not is_there(ports.files, end):
                 ports.files.rename(paths.table_directory, end)
         except NotFound:
             ports.files.mkdirs(end)  # somebody took the empty directory away
@@ -177,9 +177,9 @@ class _Mover:
             nonlocal moved
             try:
                 there = files.stat(source)
-                if _is_there(files, self.end):
+                if is_there(files, self.end):
                     raise Fenced("ledger.fenced", f"another call has ended the reset: {self.end} is there")
-                if _is_there(files, target):
+                if is_there(files, target):
                     moved += self._join(there, target)
                 else:
                     files.mkdirs(parent(target))
@@ -206,20 +206,3 @@ class _Mover:
         moved = sum(self.move(child.path, join(target, child.name)) for child in children)
         self.ports.files.delete(source.path)
         return moved
-
-
-def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
-    try:
-        return files.list(directory)
-    except NotFound:
-        return ()
-
-
-def _is_there(files: FileSystem, path: str) -> bool:
-    try:
-        files.stat(path)
-    except NotFound:
-        return False
-    except StorageError as error:
-        raise AmbiguousOutcome("ledger.no_answer", f"looking at {path}: {error}") from error
-    return True

@@ -9,7 +9,7 @@ from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePar
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
+from kafka2hive.storage.port import Concurrency, FileSystem, NotFound, children, length_at
 
 
 def audit_presence(
@@ -100,7 +100,7 @@ def _lengths(
         looked_at |= ahead
         deeper = set()
         for child in (
-            c for listed in concurrency.map(lambda d: _children(files, d), sorted(ahead)) for c in listed
+            c for listed in concurrency.map(lambda d: children(files, d), sorted(ahead)) for c in listed
         ):
             if not child.is_directory:
                 there[child.path] = child.length
@@ -108,13 +108,6 @@ def _lengths(
                 deeper.add(child.path)
         ahead = deeper - looked_at
     return there
-
-
-def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
-    try:
-        return files.list(directory)
-    except NotFound:
-        return ()
 
 
 def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[Finding]:

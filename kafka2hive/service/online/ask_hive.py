@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 
-from kafka2hive.hive.check import check_table
 from kafka2hive.hive.port import Hive
-from kafka2hive.hive.tables import create_statement, describe
+from kafka2hive.hive.tables import create_statement
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
@@ -29,18 +28,12 @@ def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None
     try:
         if table is not None:
             catalogue.resolve(table)
-        wish, may_create = catalogue.wish(name)
-        found = describe(metastore.session, name)
+        found = catalogue.compare(metastore.session, name, create=False)
         if found is not None:
-            check_table(wish, found)
             return Passed(f"is the table of the map, at {found.location}")
-        if not may_create:
-            raise TableError(
-                "hive.no_table",
-                f"{name} is not in Hive, and the map does not let kafka2hive create it",
-                "create it, or set create: true",
-            )
-        return Passed(f"is not there yet and would be made: {create_statement(wish, '-')}")
+        return Passed(
+            f"is not there yet and would be made: {create_statement(catalogue.expected(name), '-')}"
+        )
     except MetastoreUnavailable as error:
         return Failed(
             ServiceUnavailable("hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, worst
 
 # Errors that a person mends outside of the map: rights, room.
 _OUTSIDE = frozenset({"kafka.denied", "storage.denied", "storage.no_room", "hive.refused"})
@@ -45,9 +45,7 @@ class Check:
 
 def exit_code_of(checks: Iterable[Check]) -> ExitCode:
     """69 when a service does not answer (not all could be checked), else 78 where map and world do not fit, else 75."""
-    codes = {_exit_code(check.result) for check in checks}
-    worst = (ExitCode.UNAVAILABLE, ExitCode.CONFIG, ExitCode.SET_ASIDE)
-    return next((code for code in worst if code in codes), ExitCode.DONE)
+    return worst({_exit_code(check.result) for check in checks})
 
 
 def _exit_code(result: Result) -> ExitCode:

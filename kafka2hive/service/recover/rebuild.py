@@ -20,7 +20,7 @@ from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 
 _TAIL_BYTES = 64 * 1024
 _PARQUET_END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1
@@ -56,7 +56,7 @@ def rebuild_ledger(
     location = _location(wiring, table, kafka)
     letters = dead_letter_directory(wiring.map.dead_letters.location, table)
     # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
-    staging = _children(files, staging_directory(location))
+    staging = children(files, staging_directory(location))
     pending = [s for s in staging if s.name.endswith(".pending")]
     staged, _ = _read(wiring, table, pending, final=False)
     there = [*_visible(wiring, location), *_visible(wiring, letters)]
@@ -107,7 +107,7 @@ def _refuse_unseen_moves(
     files: FileSystem, location: str, pending: list[FileStatus], visible: list[FileStatus]
 ) -> None:
     """A staged file that is gone by now and was not visible: it came into a directory that had been listed before."""
-    there = {s.name for s in _children(files, staging_directory(location))}
+    there = {s.name for s in children(files, staging_directory(location))}
     there |= {s.name.removesuffix("final") + "pending" for s in visible}
     gone = [s.path for s in pending if s.name not in there]
     if gone:
@@ -135,8 +135,8 @@ def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:
     level = [location]
     while level:
         deeper = []
-        for children in concurrency.map(lambda directory: _children(files, directory), level):
-            for child in children:
+        for listed in concurrency.map(lambda directory: children(files, directory), level):
+            for child in listed:
                 if child.name[0] in "_.":
                     continue
                 if child.is_directory:
@@ -144,13 +144,6 @@ def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:
                 else:
                     yield child
         level = deeper
-
-
-def _children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
-    try:
-        return files.list(directory)
-    except NotFound:
-        return ()
 
 
 def _read(

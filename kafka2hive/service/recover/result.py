@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
@@ -57,16 +57,6 @@ class RecoveredTable:
     relocated: Relocation | None = None
 
 
-_WORST_FIRST = (
-    ExitCode.BUG,
-    ExitCode.STOP,
-    ExitCode.FENCED,
-    ExitCode.OWNED,
-    ExitCode.UNAVAILABLE,
-    ExitCode.CONFIG,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
     """All tables of the call, by name. `kafka_error`: why `--plan` does not know whether Kafka still fits the positions."""
@@ -77,11 +67,7 @@ class RecoverResult:
     @property
     def exit_code(self) -> ExitCode:
         """The worst: STOP before owned before anything set aside."""
-        errors = [t.error.exit_code for t in self.tables if t.error is not None]
-        for code in _WORST_FIRST:
-            if code in errors:
-                return code
-        return ExitCode.SET_ASIDE if errors else ExitCode.DONE
+        return worst([t.error.exit_code for t in self.tables if t.error is not None])
 
 
 def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:

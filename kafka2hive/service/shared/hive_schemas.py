@@ -7,6 +7,7 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PART
 from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.compared import compared_table
+from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.outage import Outage
 from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.tables import (
@@ -40,8 +41,8 @@ class Catalogue:
     def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
         self._map = service_map
         self._metastore = metastore
-        self._wishes: dict[str, tuple[TableSpec, bool]] = {
-            service_map.dead_letters.table: (_dead_letter_wish(service_map), True)
+        self._expected: dict[str, tuple[TableSpec, bool]] = {
+            service_map.dead_letters.table: (_dead_letter_spec(service_map), True)
         }
         self._ledgers: dict[str, str] = {}
         self._ensured: set[str] = set()
@@ -53,7 +54,7 @@ class Catalogue:
         columns = rule.columns or self._columns_in_hive(table)
         metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
         partitions = partition_columns(rule.bucketing.path)
-        wish = TableSpec(
+        spec = TableSpec(
             table.name,
             columns + metadata,
             partitions,
@@ -61,7 +62,7 @@ class Catalogue:
             f"dumped by {self._map.service}",
             rule.bucketing.path,
         )
-        self._wishes[table.name] = (wish, rule.create)
+        self._expected[table.name] = (spec, rule.create)
         return TableSettings(
             table=table.name,
             format=rule.format,
@@ -80,7 +81,7 @@ class Catalogue:
 
         Raises MetastoreUnavailable, MetastoreRefused, TableError. A name the map does not know is left as it is.
         """
-        if name in self._ensured or self._metastore is None or name not in self._wishes:
+        if name in self._ensured or self._metastore is None or name not in self._expected:
             return
         self.compare(self._metastore.session, name, create=True)
 
@@ -90,14 +91,14 @@ class Catalogue:
 
     def spec(self, name: str) -> ComparedTable:
         """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
-        return compared_table(self._wishes[name][0])
+        return compared_table(self.expected(name))
 
-    def compare(self, session: Session, name: str, *, create: bool) -> bool:
-        """Hive's table against the map's; True: it is there. A missing one is made with `create`.
+    def compare(self, session: Session, name: str, *, create: bool) -> TableDescription | None:
+        """Hive's table, after a comparison with the map's. A missing one is made with `create`, else it is None.
 
         Raises MetastoreUnavailable, MetastoreRefused, TableError (another table; missing, and not to be made).
         """
-        wish, may_create = self._wishes[name]
+        spec, may_create = self._expected[name]
         found = describe(session, name)
         if found is None:
             if not may_create:
@@ -107,20 +108,20 @@ class Catalogue:
                     "create it, or set create: true",
                 )
             if not create:
-                return False
-            ensure_database(session, name.partition(".")[0], wish.location)
-            create_table(session, wish, self._ledgers.get(name, "-"))
-            log.info("created Hive table %s at %s", name, wish.location)
+                return None
+            ensure_database(session, name.partition(".")[0], spec.location)
+            create_table(session, spec, self._ledgers.get(name, "-"))
+            log.info("created Hive table %s at %s", name, spec.location)
             found = describe(session, name)
         if found is None:
-            raise MetastoreUnavailable(f"{name} is not in Hive, though it was made a moment ago")
-        check_table(wish, found)
+            raise MetastoreUnavailable(f"{name} is not in Hive, though it was created a moment ago")
+        check_table(spec, found)
         self._ensured.add(name)
-        return True
+        return found
 
-    def wish(self, name: str) -> tuple[TableSpec, bool]:
-        """What the table must be in Hive, and whether it may be made. The table is resolved, or that of the dead letters."""
-        return self._wishes[name]
+    def expected(self, name: str) -> TableSpec:
+        """What the table must be in Hive. The table is resolved, or that of the dead letters."""
+        return self._expected[name][0]
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """The ledger that feeds a table, to be written into the properties of a table that is made."""
@@ -150,7 +151,7 @@ class Catalogue:
         return tuple(column for column in found.columns if column.name.lower() not in taken)
 
 
-def _dead_letter_wish(service_map: ServiceMap) -> TableSpec:
+def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:
     dead = service_map.dead_letters
     comment = f"records {service_map.service} could not decode or bucket"
     return replace(

@@ -45,4 +45,4 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
         return Differs(TableError("hive.refused", f"{question.table}: {error}"))
     except TableError as error:
         return Differs(error)
-    return Agrees(there)
+    return Agrees(there is not None)
