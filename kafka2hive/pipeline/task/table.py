@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.bucket_path import read_bucket_path
 from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
@@ -17,7 +18,6 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
-from kafka2hive.pipeline.task.bucket.template import parse_template
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, Refused
 from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
@@ -30,7 +30,7 @@ from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSetting
 
 def written_schema(table: TableSettings) -> pa.Schema:
     """What stands in the files: a Hive partition column takes its values from the path, never from the file."""
-    in_path = {name.lower() for name in parse_template(table.bucketing.path).partition_columns}
+    in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
     whole = row_schema(value_schema(table), table.metadata)
     return pa.schema([field for field in whole if field.name.lower() not in in_path])
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.partition_path import partition_path
-from kafka2hive.pipeline.task.bucket.template import parse_template
+from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
 from kafka2hive.pipeline.task.bucket.times import EARLIEST, LATEST, BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
 
@@ -44,14 +44,14 @@ class Bucketer:
 
     def __init__(self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int) -> None:
         """Raises TableError for a template or a column that cannot bucket."""
-        self._template = parse_template(bucketing.path)
-        self._span = self._template.span
+        self._path = sound_bucket_path(bucketing.path)
+        self._span = span(self._path)
         self.paths: list[str] = []
         self._ids: dict[str, int] = {}
         self._known: dict[tuple[Any, ...], int | str] = {}
         self._moments: dict[int, int] = {}
         self._moment_of_texts: dict[tuple[str, ...], int] = {}
-        self._fields = self._template.fields
+        self._fields = tuple(dict.fromkeys(self._path.fields))
         for name in self._fields:
             _check_field(name, schema)
         self._times = BucketTimes(bucketing, table_zone, planned_at_ms)
@@ -93,8 +93,8 @@ class Bucketer:
         timed = self._span is not None
         # a refused row stands in `key` with time 0, and is overruled by the caller
         wall = _EPOCH + datetime.timedelta(microseconds=min(max(key[0], EARLIEST), LATEST)) if timed else None
-        texts = dict(zip(self._template.fields, map(_text, key[1:] if timed else key), strict=True))
-        path = partition_path(self._template.fill(wall, texts))
+        texts = dict(zip(self._fields, map(_text, key[1:] if timed else key), strict=True))
+        path = partition_path(fill(self._path, wall, texts))
         longest = max((len(name.encode()) for name in path.split("/")), default=0)
         result: int | str
         if longest > LONGEST_NAME:
@@ -116,7 +116,7 @@ class Bucketer:
         if moment is None:
             if len(self._moments) > _REMEMBERED:
                 self._moments.clear()
-            texts = self._template.time_texts(_datetime(micros))
+            texts = time_texts(self._path, _datetime(micros))
             moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
         return moment
 

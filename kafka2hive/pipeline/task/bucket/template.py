@@ -1,131 +1,64 @@
-"""The bucket template `dt=%Y-%m-%d/hr=%H/c={country}`: parsed once, filled per bucket.
-
-The grammar is that of kafka2hive.config.bucket_path. All its time codes are numeric: names of days and months depend
-on the machine's locale, and a replay on another machine must land in the same bucket.
-"""
+"""A bucket path filled with a wall clock and the texts of fields. Pure; the grammar is that of config/bucket_path.py."""
 
 import datetime
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from kafka2hive.config.bucket_path import read_bucket_path
+from kafka2hive.config.bucket_path import BucketPath, Code, Field, Part, read_bucket_path
 from kafka2hive.model.errors import TableError
 
-_TOKEN = re.compile(r"%(?P<code>.)|(?P<brace>\{\{|\}\})|\{(?P<field>[^{}]*)\}")
-
 DAY, HOUR, MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
-_SPAN = {
-    "H": HOUR,
-    "M": MINUTE,
-}  # microseconds within which a code's text does not change; a day for all others
+_SPAN = {"H": HOUR, "M": MINUTE}
+"""Microseconds within which a code's text does not change; a day for all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A strftime code."""
-
-    letter: str
-
-    def text(self, wall: datetime.datetime) -> str:
-        match self.letter:
-            case "Y":  # C libraries pad differently below year 1000
-                return f"{wall.year:04d}"
-            case "G":
-                return f"{wall.isocalendar().year:04d}"
-            case _:
-                return wall.strftime(f"%{self.letter}")
+def sound_bucket_path(text: str) -> BucketPath:
+    """Raises TableError with everything that is wrong with the path."""
+    path = read_bucket_path(text)
+    if path.faults:
+        raise TableError("bucket.template", f"bucket path {text!r}: {'; '.join(path.faults)}")
+    return path
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """The text of a column of the row."""
-
-    column: str
+def span(path: BucketPath) -> int | None:
+    """Microseconds of wall clock within which the path cannot change; None when no time is needed."""
+    return min((_SPAN.get(code, DAY) for code in path.codes), default=None)
 
 
-Part = str | Code | Field
+def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
+    """The texts of all codes, in order."""
+    return tuple(_time_text(code, wall) for code in path.codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """`levels`: Hive partition column and the parts of its value, from the outermost directory on."""
+def fill(
+    path: BucketPath, wall: datetime.datetime | None, texts: Mapping[str, str | None]
+) -> tuple[tuple[str, str], ...]:
+    """Partition columns and values. A level with a null field is Hive's default partition (the empty value)."""
+    return tuple((name, _value(parts, wall, texts)) for name, parts in path.levels)
 
-    levels: tuple[tuple[str, tuple[Part, ...]], ...]
 
-    @property
-    def partition_columns(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.levels)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Columns the template needs, each once, in order of appearance."""
-        names = [part.column for _, parts in self.levels for part in parts if isinstance(part, Field)]
-        return tuple(dict.fromkeys(names))
-
-    @property
-    def span(self) -> int | None:
-        """Microseconds of wall clock within which the path cannot change; None when no time is needed."""
-        spans = [
-            _SPAN.get(part.letter, DAY)
-            for _, parts in self.levels
-            for part in parts
-            if isinstance(part, Code)
-        ]
-        return min(spans, default=None)
-
-    def time_texts(self, wall: datetime.datetime) -> tuple[str, ...]:
-        """The texts of all codes, in order."""
-        codes = (part for _, parts in self.levels for part in parts if isinstance(part, Code))
-        return tuple(code.text(wall) for code in codes)
-
-    def fill(
-        self, wall: datetime.datetime | None, texts: Mapping[str, str | None]
-    ) -> tuple[tuple[str, str], ...]:
-        """Partition columns and values. A level with a null field is Hive's default partition (the empty value)."""
-        return tuple((name, _value(parts, wall, texts)) for name, parts in self.levels)
+def _time_text(code: str, wall: datetime.datetime) -> str:
+    match code:
+        case "Y":  # C libraries pad differently below year 1000
+            return f"{wall.year:04d}"
+        case "G":
+            return f"{wall.isocalendar().year:04d}"
+        case _:
+            return wall.strftime(f"%{code}")
 
 
 def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mapping[str, str | None]) -> str:
     written = []
     for part in parts:
         match part:
-            case Code():
+            case Code(letter):
                 if wall is None:
                     raise ValueError("the template needs a time")
-                written.append(part.text(wall))
-            case Field():
-                text = texts[part.column]
+                written.append(_time_text(letter, wall))
+            case Field(column):
+                text = texts[column]
                 if text is None:
                     return ""
                 written.append(text)
             case _:
                 written.append(part)
     return "".join(written)
-
-
-def parse_template(path: str) -> Template:
-    """Empty path: no levels. Raises TableError with everything that is wrong with the path."""
-    faults = read_bucket_path(path).faults
-    if faults:
-        raise TableError("bucket.template", f"bucket path {path!r}: {'; '.join(faults)}")
-    levels = (level.partition("=") for level in path.split("/") if level)
-    return Template(tuple((name, tuple(_parts(text))) for name, _, text in levels))
-
-
-def _parts(text: str) -> list[Part]:
-    parts: list[Part] = []
-    at = 0
-    for found in _TOKEN.finditer(text):
-        if found.start() > at:
-            parts.append(text[at : found.start()])
-        at = found.end()
-        if found["field"] is not None:
-            parts.append(Field(found["field"]))
-        elif found["brace"] or found["code"] == "%":
-            parts.append(found[0][0])
-        else:
-            parts.append(Code(found["code"]))
-    if at < len(text):
-        parts.append(text[at:])
-    return parts
