@@ -1,4 +1,4 @@
-"""Hygiene: rule R9 of docs/protocol.md. Never needed for right data; every answer is ignored but logged.
+"""Cleanup: rule R9 of docs/protocol.md. Never needed for right data; every answer is ignored but logged.
 
 Called only after R4 (a start rolled everything forward) and by the owner alone (W2, I5).
 """
@@ -20,7 +20,7 @@ from kafka2hive.model.layout import (
 from kafka2hive.storage.port import FileStatus, NotFound, StorageError
 
 
-def sweep_staging(ports: Ports, owned: OwnedLedger, staging: str) -> int:
+def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
     """Delete staged files of this ledger below (my generation, my next epoch): orphans, by I5. Returns how many.
 
     Other ledgers' files, later generations' and the running epoch's are left alone.
@@ -33,10 +33,10 @@ def sweep_staging(ports: Ports, owned: OwnedLedger, staging: str) -> int:
         parsed = DataFileName.parse(child.name)
         if parsed and parsed[0].ledger == tag and (parsed[0].generation, parsed[0].epoch) < mine:
             orphans.append(child.path)
-    return _delete(ports, orphans, "sweep")
+    return _delete(ports, orphans)
 
 
-def sweep_own_directory(ports: Ports, owned: OwnedLedger) -> int:
+def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
     """Delete stale drafts and junk pendings of my generation directory. Only while no commit is under way."""
     _only_when_final(owned)
     junk = []
@@ -45,14 +45,14 @@ def sweep_own_directory(ports: Ports, owned: OwnedLedger) -> int:
         stale_pending = parsed and parsed[1] == SnapshotState.PENDING and parsed[0] <= owned.state.epoch
         if is_draft_name(child.name) or stale_pending:
             junk.append(child.path)
-    return _delete(ports, junk, "sweep")
+    return _delete(ports, junk)
 
 
-def purge(ports: Ports, owned: OwnedLedger, keep: int) -> int:
+def archive_snapshots(ports: Ports, owned: OwnedLedger, keep: int) -> int:
     """Move final snapshots older than the newest `keep` into the archive by rename. Returns how many moved.
 
     History is kept: the audit needs it. The newest final and a pending never move. An empty final is no snapshot: a
-    commit's create and renames that were all repeated late leave one, once the real one is archived. It is deleted where
+    commit's create and renames that all came again as delayed RPCs leave one, once the real one is archived. It is deleted where
     that one is found in the archive, and otherwise left for `verify` to tell.
     """
     finals: dict[int, FileStatus] = {}
@@ -74,7 +74,7 @@ def _archive(ports: Ports, path: str, archive: str) -> bool:
         ports.files.mkdirs(archive)
         ports.files.rename(path, join(archive, base_name(path)))
     except StorageError as error:
-        log.warning("purge %s: %s", path, error)
+        log.warning("archive %s: %s", path, error)
         return False
     return True
 
@@ -83,15 +83,15 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
     try:
         known = archived_epochs(ports.files, owned.paths)
     except StorageError as error:
-        log.warning("purge %s: %s", owned.directory, error)
+        log.warning("archive %s: %s", owned.directory, error)
         return
-    _delete(ports, [file.path for epoch, file in empty.items() if epoch in known], "sweep")
+    _delete(ports, [file.path for epoch, file in empty.items() if epoch in known])
 
 
 def _only_when_final(owned: OwnedLedger) -> None:
     """Before R4 the staged files of the pending epoch are no orphans."""
     if owned.pending:
-        raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be swept")
+        raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be deleted")
 
 
 def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
@@ -104,14 +104,14 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
         return ()
 
 
-def _delete(ports: Ports, paths: list[str], why: str) -> int:
+def _delete(ports: Ports, paths: list[str]) -> int:
     def delete(path: str) -> bool:
         try:
             done = ports.files.delete(path)
         except StorageError as error:
-            log.warning("%s %s: %s", why, path, error)
+            log.warning("delete %s: %s", path, error)
             return False
-        log.info("%s %s: %s", why, path, "deleted" if done else "was not there")
+        log.info("delete %s: %s", path, "done" if done else "was not there")
         return done
 
     return sum(ports.concurrency.map(delete, paths))

@@ -14,7 +14,7 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
     """Write `snapshot` (epoch = owned ledger's next) and make it the table's state.
 
     State before: newest is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash in the middle leaves a draft
-    that means nothing, or the committed snapshot: the next start's listing tells. `owned ledger` is spent by it: a second call
+    that means nothing, or the committed snapshot: the next start's listing tells. `owned` is spent by it: a second call
     is refused before it changes anything; after a AmbiguousOutcome start again at R2. Raises Fenced, AmbiguousOutcome,
     TableError.
     """

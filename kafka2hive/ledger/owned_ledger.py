@@ -1,4 +1,4 @@
-"""A owned ledger: what this process knows of a table it took over. Valid until another start renames the directory."""
+"""An owned ledger: what this process knows of a table it took over. Valid until another start renames the directory."""
 
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,7 @@ class Ticket:
 class OwnedLedger:
     """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says.
 
-    A owned ledger is good for one commit, whatever became of it. After an unclear one a draft of this process may still
+    An owned ledger is good for one commit, whatever became of it. After an unclear one a draft of this process may still
     become `e<N>.pending` at any moment, so only a new take-over, whose paths are new, may try epoch N again.
     """
 
@@ -45,7 +45,7 @@ class OwnedLedger:
                 "ledger.spent",
                 f"{self.paths.table}: epoch {self.next_epoch} of generation {self.generation.number} was tried before;"
                 " what became of it is known only after another take-over",
-                "report it: a bug; nothing was changed, the next start takes the table over afresh",
+                "report it: a bug; nothing was changed, the next start re-acquires ownership",
             )
 
     @property

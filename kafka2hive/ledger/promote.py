@@ -30,7 +30,7 @@ def promote(
 ) -> FileMoves:
     """Move every file; afterwards all lie at their final places, with the committed lengths.
 
-    `given_up`: final addresses a person accepted as lost; they are left out. State before: the snapshot is pending.
+    `given_up`: final addresses accepted as lost; they are left out. State before: the snapshot is pending.
     A crash in the middle leaves some moved; a second call finds them so. Raises ManualActionRequired (missing, conflict, damage:
     nothing overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
     """

@@ -35,7 +35,7 @@ Answer.AGAIN = Answer(Kind.AGAIN)
 
 
 def answer_to(error: StorageError) -> Answer:
-    """Blocked for what a person must lift (permission, quota, disk), AGAIN for the rest."""
+    """Blocked for what an operator must lift (permission, quota, disk), AGAIN for the rest."""
     return Answer(Kind.BLOCKED, _first_line(error)) if isinstance(error, Denied | NoRoom) else Answer.AGAIN
 
 

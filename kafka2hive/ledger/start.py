@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -17,12 +17,12 @@ from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A table taken over, everything pending rolled forward. `swept` counts deleted orphans and stale drafts."""
+    """A table taken over, everything pending rolled forward. `orphans_deleted` counts stale snapshots, too."""
 
     owned: OwnedLedger
     rolled_forward: int | None
     moves: FileMoves
-    swept: int = 0
+    orphans_deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class StartOrder:
     owners: Owners
     location: str | None = None
     keep: int = 10
-    before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _tenure: frozenset()
+    before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _: frozenset()
 
 
 def start(ports: Ports, order: StartOrder) -> Started:
-    """Take over, roll forward, sweep. Safe at any moment, any number of times, against any number of others.
+    """Take over, roll forward, clean up. Safe at any moment, any number of times, against any number of others.
 
     Raises NoLedger, OwnedByLiveRun (from `judge`), TakeOverLost, Fenced, ManualActionRequired, TableError; AmbiguousOutcome only
     after the
@@ -70,7 +70,7 @@ def _start_once(ports: Ports, order: StartOrder) -> Started:
     pending = owned.state.epoch if owned.pending else None
     given_up = order.before_roll_forward(owned)
     published = roll_forward(ports, owned, given_up)
-    swept = sweep_own_directory(ports, published.owned)
-    swept += sweep_staging(ports, published.owned, staging_directory(location))
-    purge(ports, published.owned, order.keep)
-    return Started(published.owned, pending, published.moves, swept)
+    deleted = delete_stale_snapshots(ports, published.owned)
+    deleted += delete_orphans(ports, published.owned, staging_directory(location))
+    archive_snapshots(ports, published.owned, order.keep)
+    return Started(published.owned, pending, published.moves, deleted)

@@ -60,7 +60,7 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
 
 
 def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
-    """R3: the highest final, or the pending right above it; pendings at or below it are junk of late calls."""
+    """R3: the highest final, or the pending right above it; pendings at or below it are junk of delayed RPCs."""
     names = [n for c in children if not c.is_directory and (n := parse_snapshot_name(c.name))]
     finals = [epoch for epoch, state in names if state == SnapshotState.FINAL]
     if not finals:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 OFFSETS_DIRECTORY = "kafka_partition_offsets"
 ARCHIVE_DIRECTORY = "archive"
-ALIVE_DIRECTORY = "alive"
+HEARTBEAT_DIRECTORY = "alive"
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 FIRST_GENERATION = "g000000.init"
@@ -29,7 +29,7 @@ _DATA_FILE = re.compile(
     r"-g(?P<generation>[0-9]{6,18})-e(?P<epoch>[0-9]{6,18})"
     r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+)\.(?P<state>in-progress|pending|final)"
 )
-_BEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
+_HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 
 
@@ -210,23 +210,23 @@ def ledger_tag(ledger_id: str) -> str:
     return ledger_id[:8]
 
 
-def alive_directories(root: str) -> str:
+def heartbeat_directories(root: str) -> str:
     """The directory that holds one of every service."""
-    return join(root, ALIVE_DIRECTORY)
+    return join(root, HEARTBEAT_DIRECTORY)
 
 
-def alive_directory(root: str, service: str) -> str:
-    return join(alive_directories(root), service)
+def heartbeat_directory(root: str, service: str) -> str:
+    return join(heartbeat_directories(root), service)
 
 
-def beat_name(owner: str, count: int) -> str:
+def heartbeat_name(owner: str, count: int) -> str:
     return f"beat.{owner}.{count}"
 
 
-def parse_beat_name(name: str) -> tuple[str, int] | None:
+def parse_heartbeat_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
-    found = _BEAT.fullmatch(name)
-    if not found or beat_name(found[1], int(found[2])) != name:
+    found = _HEARTBEAT.fullmatch(name)
+    if not found or heartbeat_name(found[1], int(found[2])) != name:
         return None
     return found[1], int(found[2])
 

@@ -15,7 +15,7 @@ REBUILT = "rebuilt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """Offsets a person declared lost before they were read (aged out by retention, a truncated log)."""
+    """Offsets declared lost before they were read (aged out by retention, a truncated log)."""
 
     range: OffsetRange
     reason: str
@@ -25,7 +25,7 @@ class AcceptedGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedLoss:
-    """A committed file a person gave up (`remedy` = `accept-loss`) or had dumped again (`refetch`)."""
+    """A committed file that was given up (`remedy` = `accept-loss`) or refetched (`refetch`)."""
 
     path: str
     remedy: str
@@ -47,7 +47,7 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
-    """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), a person accepted that.
+    """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), an operator accepted that.
 
     `accepted_by` is the owner name of the command, `<host>-<pid>-<uuid>`.
     """
@@ -63,17 +63,17 @@ class ForgottenRegistration:
 class Snapshot:
     """State of one table after epoch `epoch`. The newest one alone is the state.
 
-    `positions` holds every topic partition the table ever read, also vanished ones; `accounts` and `files` are
-    this epoch's; `gaps`, `losses` and `forgotten` are cumulative; `pending registrations` are Hive partitions that may hold data
-    and were
-    not known to be registered when this was written; `registered` are those pending registrations of the snapshot before that
-    Hive has
-    confirmed since; `compared` are the Hive tables (the table's own, that of dead
-    letters) that were found to be the map's, each as the map had it then; `location` is the table's directory, so that
-    recovery needs no map; `start` is the map's start policy by which the first positions were chosen, as text;
-    `newest_ms` is the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
-    `written_at` is ISO-8601 UTC, for people only: no decision uses it. `previous` is the checksum of the snapshot before
-    this one, `checksum` that of this one's own text where it was read or written, "" where it never was.
+    - `positions`: every topic partition the table ever read, also vanished ones. `accounts` and `files` are this epoch's.
+    - `gaps`, `losses`, `forgotten`: cumulative.
+    - `unregistered`: Hive partitions that may hold data and were not known to be registered when this was written.
+      `registered`: those of the snapshot before that Hive has confirmed since.
+    - `compared`: Hive tables (the table's own, that of dead letters) that were found to be the map's, as it had them then.
+    - `location`: the table's directory, so that recovery needs no map. `start`: the map's start policy that chose the
+      first positions, as text.
+    - `newest_ms`: the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
+    - `written_at`: ISO-8601 UTC, for people only; no decision uses it.
+    - `previous`: the checksum of the snapshot before this one. `checksum`: that of this one's own text where it was read
+      or written, "" where it never was.
     """
 
     ledger_id: str

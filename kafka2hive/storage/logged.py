@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka2hive.model.layout import base_name, parse_beat_name
+from kafka2hive.model.layout import base_name, parse_heartbeat_name
 from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMissing, StorageError
 
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ class LoggedFileSystem:
 
 def _is_heartbeat(path: str) -> bool:
     """A rename every two seconds would be 24 MB of log a day."""
-    return parse_beat_name(base_name(path)) is not None
+    return parse_heartbeat_name(base_name(path)) is not None
 
 
 class _LoggedWriter:

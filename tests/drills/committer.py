@@ -15,14 +15,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
@@ -146,9 +146,9 @@ class Committer:
         )
         done = publish(self._ports, owned, change).owned
         if done.state.epoch % TIDY_EPOCHS == 0:
-            sweep_own_directory(self._ports, done)
-            sweep_staging(self._ports, done, staging_directory(self._order.location))
-            purge(self._ports, done, KEEP)
+            delete_stale_snapshots(self._ports, done)
+            delete_orphans(self._ports, done, staging_directory(self._order.location))
+            archive_snapshots(self._ports, done, KEEP)
         return done
 
     def _epoch_loop(self, owned: OwnedLedger) -> DataEpoch:
@@ -231,8 +231,8 @@ class Committer:
 
     def _keep_beating(self) -> None:
         now = time.monotonic()
-        if self._order.beats and now - self._beat_at >= BEAT_SECONDS:
-            self._beat.beat()
+        if self._order.beats and now - self._beat_at >= HEARTBEAT_SECONDS:
+            self._beat.send()
             self._beat_at = now
 
 

@@ -93,7 +93,7 @@ class Service:
         assert_same_bytes(self.tree, self.locations[1], self.stored)
         verified = command("verify", config)
         assert verified.code == 0, verified.out
-        return sum(int(table["swept"]) for table in recovered.document["tables"])
+        return sum(int(table["orphans_deleted"]) for table in recovered.document["tables"])
 
     def tasks(self) -> set[int]:
         """The numbers of the tasks that took part in the epochs."""

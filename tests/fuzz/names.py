@@ -10,11 +10,11 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import (
     DataFileName,
     Generation,
-    beat_name,
     bucket_slug,
     draft_name,
+    heartbeat_name,
     is_draft_name,
-    parse_beat_name,
+    parse_heartbeat_name,
     parse_snapshot_name,
     snapshot_name,
 )
@@ -48,7 +48,7 @@ _PARSERS: tuple[tuple[str, Callable[[str], Any], Callable[[Any], str]], ...] = (
     ("generation", Generation.parse, lambda g: str(g.name)),
     ("snapshot", parse_snapshot_name, lambda found: snapshot_name(*found)),
     ("data file", DataFileName.parse, lambda found: str(found[0].in_state(found[1]))),
-    ("beat", parse_beat_name, lambda found: beat_name(*found)),
+    ("beat", parse_heartbeat_name, lambda found: heartbeat_name(*found)),
 )
 
 
@@ -72,7 +72,7 @@ def _valid(dice: random.Random) -> str:
             snapshot_name(number, dice.choice(("final", "pending"))),
             draft_name(number, uuid),
             data.in_state(dice.choice(("final", "pending", "in-progress"))),
-            beat_name(owner, number),
+            heartbeat_name(owner, number),
             "dt=2013-01-01/hr=05",
             "9" * 5000,
         )

@@ -47,13 +47,13 @@ MUTANTS = (
         "orphans of the own generation are kept",
         "kafka2hive.ledger.cleanup",
         (("(parsed[0].generation, parsed[0].epoch) < mine:", "parsed[0].generation < mine[0]:"),),
-        "tests/unit/test_hygiene.py",
+        "tests/unit/test_cleanup.py",
     ),
     TextMutant(
         "junk pendings stay in the owner's directory",
         "kafka2hive.ledger.cleanup",
         (("if is_draft_name(child.name) or stale_pending:", "if is_draft_name(child.name):"),),
-        "tests/unit/test_hygiene.py",
+        "tests/unit/test_cleanup.py",
     ),
     TextMutant(
         "a start makes itself at home in another ledger's table",

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from kafka2hive.ledger import cleanup as hygiene
-from kafka2hive.ledger import epoch, init, marker, start, take_over
+from kafka2hive.ledger import cleanup, epoch, init, marker, start, take_over
 from kafka2hive.ledger.reading import look
 from kafka2hive.ledger.snapshot import draft
 from kafka2hive.publish import register
@@ -20,7 +19,7 @@ class Production:
     draft: ModuleType = draft
     driver: ModuleType = driver
     epoch: ModuleType = epoch
-    hygiene: ModuleType = hygiene
+    cleanup: ModuleType = cleanup
     init: ModuleType = init
     look: ModuleType = look
     marker: ModuleType = marker

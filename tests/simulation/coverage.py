@@ -25,7 +25,7 @@ LEDGER = (
     "pending registrations carried",
     "Hive failed",
     "twins",
-    "sweeps",
+    "orphans deleted",
     "retention",
     "crashes",
     "pauses",

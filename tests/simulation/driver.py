@@ -98,7 +98,7 @@ class Driver:
         """One epoch: first positions, data, or nothing but pending registrations; then Hive, before the next epoch."""
         change = self._plan()
         if self.world.below(4) == 0:
-            self._hygiene()
+            self._cleanup()
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
         self.unregistered = self.code.register.register(
@@ -145,10 +145,10 @@ class Driver:
         files: tuple[DataFile, ...] = self.code.tasks.run_task(self.world, self.files, share)
         return files
 
-    def _hygiene(self) -> None:
-        self.code.hygiene.sweep_own_directory(self.ports, self.owned)
-        self.code.hygiene.sweep_staging(self.ports, self.owned, STAGING)
-        self.code.hygiene.purge(self.ports, self.owned, KEEP)
+    def _cleanup(self) -> None:
+        self.code.cleanup.delete_stale_snapshots(self.ports, self.owned)
+        self.code.cleanup.delete_orphans(self.ports, self.owned, STAGING)
+        self.code.cleanup.archive_snapshots(self.ports, self.owned, KEEP)
 
     def _init(self) -> None:
         self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)

@@ -402,43 +402,47 @@ MUTANTS = (
         DRAFT,
         ("previous=checksum_of(state),", "previous=state.previous,"),
     ),
-    # R9: hygiene
+    # R9: cleanup
     _mutant(
-        "sweep before the take-over",
+        "orphans deleted before the take-over",
         START,
         (
             "    owned = take_over(ports,",
             "    view = look(ports.files, order.paths)\n"
             "    guess = OwnedLedger(order.paths, Generation(view.generation.number + 1), view.state)\n"
-            "    sweep_staging(ports, guess, staging_directory(order.location))\n"
+            "    delete_orphans(ports, guess, staging_directory(order.location))\n"
             "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
     ),
     _mutant(
-        "sweep by somebody who does not own the table",
+        "orphans deleted by somebody who does not own the table",
         START,
         (
             "    owned = take_over(ports,",
             "    view = look(ports.files, order.paths)\n"
             "    guess = OwnedLedger(order.paths, view.generation, view.state)\n"
-            "    sweep_staging(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
+            "    delete_orphans(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
             "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
     ),
     _mutant(
-        "sweep before the roll-forward",
+        "orphans deleted before the roll-forward",
         START,
         (
             "    published = roll_forward(",
-            "    sweep_staging(ports, owned.finalised(), staging_directory(location))\n"
+            "    delete_orphans(ports, owned.finalised(), staging_directory(location))\n"
             "    published = roll_forward(",
         ),
     ),
-    _mutant("sweep of the running epoch", CLEANUP, ("parsed[0].epoch) < mine:", "parsed[0].epoch) <= mine:")),
     _mutant(
-        "sweep of newer generations",
+        "the running epoch's files deleted as orphans",
+        CLEANUP,
+        ("parsed[0].epoch) < mine:", "parsed[0].epoch) <= mine:"),
+    ),
+    _mutant(
+        "newer generations' files deleted as orphans",
         CLEANUP,
         (
             "(parsed[0].generation, parsed[0].epoch) < mine:",
@@ -446,13 +450,15 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "sweep of another ledger's files",
+        "another ledger's files deleted as orphans",
         CLEANUP,
         ("if parsed and parsed[0].ledger == tag and (", "if parsed and ("),
     ),
-    _mutant("nothing is swept", CLEANUP, ("            orphans.append(child.path)\n", "            pass\n")),
     _mutant(
-        "drafts and junk are not swept",
+        "no orphan is deleted", CLEANUP, ("            orphans.append(child.path)\n", "            pass\n")
+    ),
+    _mutant(
+        "stale drafts and pendings are not deleted",
         CLEANUP,
         ("            junk.append(child.path)\n", "            pass\n"),
     ),

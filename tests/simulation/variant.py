@@ -27,7 +27,7 @@ FIELDS = {
     "draft": "kafka2hive.ledger.snapshot.draft",
     "driver": "tests.simulation.driver",
     "epoch": "kafka2hive.ledger.epoch",
-    "hygiene": "kafka2hive.ledger.cleanup",
+    "cleanup": "kafka2hive.ledger.cleanup",
     "init": "kafka2hive.ledger.init",
     "look": "kafka2hive.ledger.reading.look",
     "marker": "kafka2hive.ledger.marker",

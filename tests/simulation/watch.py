@@ -39,7 +39,7 @@ class WatchedNameNode(NameNode):
         junk = isinstance(node, FileNode) and not node.content and path.startswith(LEDGERS)
         done = super().delete(path)
         if done and "/_tmp/" in path:
-            self.count["sweeps"] += 1
+            self.count["orphans deleted"] += 1
         if (
             done
             and not junk

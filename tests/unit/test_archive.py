@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.audit.audit import audit_history
-from kafka2hive.ledger.cleanup import purge
+from kafka2hive.ledger.cleanup import archive_snapshots
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -81,7 +81,7 @@ def owned(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
     """Six epochs, the first ones archived, and of epoch 1 every call carried out once more since."""
     init(ports, paths, "demo", f"{paths.root}/table")
     made = epochs(ports, began(ports, paths), 6)
-    assert purge(ports, made, KEEP) == 5
+    assert archive_snapshots(ports, made, KEEP) == 5
     assert isinstance(ports.files, Repeating)
     ports.files.repeat()
     junk = local(made.directory) / "e000001.final"
@@ -112,7 +112,7 @@ def test_junk_of_repeated_calls_does_not_wedge_the_archive_and_goes(
 ) -> None:
     assert history(ports.files, paths) == list(range(7))
     owned = epochs(ports, owned, 3)
-    assert purge(ports, owned, KEEP) == 3
+    assert archive_snapshots(ports, owned, KEEP) == 3
     assert (archived(paths), here(owned)) == (names(range(8)), names([8, 9]))
     assert history(ports.files, paths) == list(range(10))
 
@@ -154,7 +154,7 @@ def test_an_empty_file_beside_the_archived_snapshot_of_its_epoch_is_no_damage(
     (local(owned.directory) / "e000001.final").rename(other / "e000001.final")
     assert history(ports.files, paths) == list(range(7))
     owned = epochs(ports, owned, 2)
-    assert purge(ports, owned, KEEP) == 2
+    assert archive_snapshots(ports, owned, KEEP) == 2
     assert history(ports.files, paths) == list(range(9))
 
 
@@ -179,7 +179,7 @@ def test_an_empty_final_whose_real_one_is_nowhere_is_neither_moved_nor_deleted(
     (real,) = local(paths.archives).rglob("e000001.final")
     real.unlink()
     owned = epochs(ports, owned, 2)
-    assert purge(ports, owned, KEEP) == 2
+    assert archive_snapshots(ports, owned, KEEP) == 2
     assert here(owned) == names([1, 7, 8])
     with pytest.raises(ManualActionRequired):
         history(ports.files, paths)
@@ -191,6 +191,6 @@ def test_one_snapshot_that_cannot_be_archived_does_not_hold_up_the_others(
     owned = epochs(ports, owned, 3)
     (archive,) = local(paths.archives).iterdir()
     (archive / "e000005.final").touch()
-    assert purge(ports, owned, KEEP) == 2
+    assert archive_snapshots(ports, owned, KEEP) == 2
     assert here(owned) == names([5, 8, 9])
     assert history(ports.files, paths) == list(range(10))

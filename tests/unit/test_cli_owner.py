@@ -11,7 +11,7 @@ from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree
 OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import wire
@@ -20,10 +20,10 @@ wiring = wire(load_map(sys.argv[1], {}))
 owner = new_owner()
 take_over(wiring.ports, wiring.paths(sys.argv[2]), owner, None)
 beat = Heartbeat(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, owner, wiring.processes.me())
-beat.beat()
+beat.send()
 print("beating", flush=True)
-while not select.select([sys.stdin], [], [], BEAT_SECONDS / 4)[0]:
-    beat.beat()
+while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
+    beat.send()
 """
 
 

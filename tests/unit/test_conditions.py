@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.board import Board, read_boards, sweep_boards
+from kafka2hive.ledger.reading.board import Board, delete_dead_boards, read_boards
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
-from kafka2hive.model.layout import alive_directory, condition_name, parse_condition_name
+from kafka2hive.model.layout import condition_name, heartbeat_directory, parse_condition_name
 from kafka2hive.service.conditions.condition import (
     Retrying,
     Serving,
@@ -66,7 +66,7 @@ def read(wiring: Wiring) -> dict[str, tuple[TableCondition, ...]]:
 
 
 def files_of(wiring: Wiring) -> list[str]:
-    directory = alive_directory(wiring.map.storage.ledger_root, "demo")
+    directory = heartbeat_directory(wiring.map.storage.ledger_root, "demo")
     return [child.name for child in wiring.ports.files.list(directory)]
 
 
@@ -138,24 +138,24 @@ def test_a_directory_that_may_not_be_written_is_told_once(
             files.fault = fault
             for number in range(20):
                 board.show(b"%d" % number)
-                beat.beat()
+                beat.send()
     told = [r for r in caplog.records if "not told" in r.message]
-    beats = [r for r in caplog.records if r.message.startswith("beat in")]
+    beats = [r for r in caplog.records if r.message.startswith("heartbeat in")]
     assert (len(told), len(beats)) == (2, 1), caplog.text
     assert files.creates > 40
 
 
-def test_what_a_dead_owner_said_is_swept_and_what_a_live_one_says_is_not(wiring: Wiring) -> None:
+def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wiring: Wiring) -> None:
     root, me = wiring.map.storage.ledger_root, wiring.processes.me()
     gone = replace(me, started=me.started - 1)
     for owner, identity in ((ME, me), (OTHER, gone)):
-        Heartbeat(wiring.ports, root, "demo", owner, identity).beat()
+        Heartbeat(wiring.ports, root, "demo", owner, identity).send()
         make_board(wiring, owner).show(encode(CONDITIONS))
     silent = "there-9-" + "c" * 32
     make_board(wiring, silent).show(encode(CONDITIONS))
-    assert sweep_boards(wiring.ports, root, "demo", wiring.processes) == 2
+    assert delete_dead_boards(wiring.ports, root, "demo", wiring.processes) == 2
     assert set(read(wiring)) == {ME}
-    assert sweep_boards(wiring.ports, root, "nobody", wiring.processes) == 0
+    assert delete_dead_boards(wiring.ports, root, "nobody", wiring.processes) == 0
 
 
 class Clock:

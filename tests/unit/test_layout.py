@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from kafka2hive.model.layout import (
     DataFileName,
     Generation,
-    beat_name,
     bucket_slug,
     draft_name,
+    heartbeat_name,
     is_draft_name,
-    parse_beat_name,
+    parse_heartbeat_name,
     parse_snapshot_name,
     snapshot_name,
 )
@@ -79,7 +79,7 @@ def test_partition_paths_round_trip_whatever_the_values_are(values: tuple[tuple[
 
 @given(owners, numbers)
 def test_beats_round_trip(owner: str, count: int) -> None:
-    assert parse_beat_name(beat_name(owner, count)) == (owner, count)
+    assert parse_heartbeat_name(heartbeat_name(owner, count)) == (owner, count)
 
 
 @given(st.text(max_size=120))
@@ -107,7 +107,7 @@ def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_err
     assert Generation.parse(f"g{digits}.init") is None
     assert parse_snapshot_name(f"e{digits}.final") is None
     assert not is_draft_name(f"e{digits}.{UUID}.in-progress")
-    assert parse_beat_name(f"beat.host-1-{UUID}.{digits}") is None
+    assert parse_heartbeat_name(f"beat.host-1-{UUID}.{digits}") is None
     assert DataFileName.parse(f"all_task_{digits}-00000000-g000001-e000001-{UUID}.parquet.final") is None
     assert DataFileName.parse(f"all_task_1-00000000-g{digits}-e000001-{UUID}.parquet.final") is None
 
@@ -115,5 +115,5 @@ def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_err
 def test_a_number_with_needless_zeros_is_not_ours() -> None:
     assert is_draft_name(f"e000007.{UUID}.in-progress")
     assert not is_draft_name(f"e0000007.{UUID}.in-progress")
-    assert parse_beat_name(f"beat.host-1-{UUID}.7") == (f"host-1-{UUID}", 7)
-    assert parse_beat_name(f"beat.host-1-{UUID}.07") is None
+    assert parse_heartbeat_name(f"beat.host-1-{UUID}.7") == (f"host-1-{UUID}", 7)
+    assert parse_heartbeat_name(f"beat.host-1-{UUID}.07") is None

@@ -73,12 +73,12 @@ class World:
     def live(self, process: ProcessIdentity, service: str = "demo") -> None:
         owner = owner_name(process, new_uuid())
         beat = Heartbeat(self.wiring.ports, self.wiring.map.storage.ledger_root, service, owner, process)
-        beat.beat()
+        beat.send()
         self._alive[process] = beat
-        self.clock.pass_time.append(beat.beat)
+        self.clock.pass_time.append(beat.send)
 
     def die(self, process: ProcessIdentity) -> None:
-        self.clock.pass_time.remove(self._alive.pop(process).beat)
+        self.clock.pass_time.remove(self._alive.pop(process).send)
 
     def check(self, take_over: bool = False) -> OwnershipCheck:
         wiring, me = self.wiring, process_of(owner_name(ME, new_uuid()))

@@ -44,7 +44,7 @@ def service(tmp_path: Path, broker: Broker) -> Service:
 _OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.reading.board import Board
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.service.shared.wiring import wire
@@ -54,12 +54,12 @@ owner, root = wiring.new_owner(), wiring.map.storage.ledger_root
 if sys.argv[2]:
     take_over(wiring.ports, wiring.paths(sys.argv[2]), wiring.new_owner(), None)
 beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
-beat.beat()
+beat.send()
 if sys.argv[3]:
     Board(wiring.ports, root, wiring.map.service, owner).show(sys.argv[3].encode())
 print("beating", flush=True)
-while not select.select([sys.stdin], [], [], BEAT_SECONDS / 4)[0]:
-    beat.beat()
+while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
+    beat.send()
 """
 
 

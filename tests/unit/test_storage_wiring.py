@@ -13,7 +13,7 @@ import pytest
 
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.layout import beat_name
+from kafka2hive.model.layout import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Sequential, Threads
@@ -188,10 +188,10 @@ def test_a_heartbeat_is_told_only_to_who_wants_everything(
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
     owner = "host-1-" + "a" * 32
     with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
-        write_file(files, f"{base}/{beat_name(owner, 0)}", b"x")
-        files.rename(f"{base}/{beat_name(owner, 0)}", f"{base}/{beat_name(owner, 1)}")
+        write_file(files, f"{base}/{heartbeat_name(owner, 0)}", b"x")
+        files.rename(f"{base}/{heartbeat_name(owner, 0)}", f"{base}/{heartbeat_name(owner, 1)}")
         with pytest.raises(NotFound):
-            files.rename(f"{base}/{beat_name(owner, 0)}", f"{base}/{beat_name(owner, 1)}")
+            files.rename(f"{base}/{heartbeat_name(owner, 0)}", f"{base}/{heartbeat_name(owner, 1)}")
     levels = [record.levelno for record in caplog.records]
     assert levels == [logging.DEBUG, logging.DEBUG, logging.DEBUG, logging.INFO]
 

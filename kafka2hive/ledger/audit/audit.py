@@ -1,7 +1,7 @@
 """Auditing a ledger's history: pure. Whoever reads the snapshots brings them; every finding names epoch and offsets.
 
 What must hold (docs/protocol.md, I3): epochs without a hole, each beginning at the offsets where the one before it
-ended; what an epoch moved is read and accounted for to the last offset, or explained by a gap a person accepted.
+ended; what an epoch moved is read and accounted for to the last offset, or explained by an accepted gap.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -121,7 +121,7 @@ def _passed_over(snapshot: Snapshot) -> list[OffsetRange]:
 
 
 def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Final addresses that a person gave up or had dumped again: they need not be there."""
+    """Final addresses given up or refetched: they need not be there."""
     return frozenset(loss.path for snapshot in snapshots for loss in snapshot.losses)
 
 

@@ -97,7 +97,7 @@ def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """What a person decided stands in every later snapshot; new decisions are of their very epoch."""
+    """What an operator accepted stands in every later snapshot; new decisions are of their very epoch."""
     decisions: tuple[tuple[str, tuple[Decision, ...], tuple[Decision, ...]], ...] = (
         ("gaps", before.gaps, after.gaps),
         ("losses", before.losses, after.losses),
@@ -115,7 +115,7 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Pending registrations are those before without the ones registered since, and all partitions of this epoch's files, but
     none that
-    a person gave up."""
+    an operator gave up."""
     own, then, registered, unregistered = map(
         frozenset, (touched(after.files), before.unregistered, after.registered, after.unregistered)
     )

@@ -1,8 +1,8 @@
 """What a live run says about its tables, for other processes to read: advice beside its heartbeat, like that one.
 
 `<ledger root>/alive/<service>/condition.<owner>.<k>` is written new, under a new name, whenever the text changes; the one
-before is deleted afterwards. A reader takes the newest that it can make sense of, of owners that beat: a file that is
-being written, or lies there after a kill, does no harm. The text's meaning is the caller's.
+before is deleted afterwards. A reader takes the newest that it can make sense of, of live owners: a file that is
+being written, or was left by a kill, does no harm. The text's meaning is the caller's.
 """
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from typing import TypeVar
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.reading.heartbeat import Processes, is_known_dead
 from kafka2hive.model.layout import (
-    alive_directory,
     condition_name,
+    heartbeat_directory,
     join,
-    parse_beat_name,
     parse_condition_name,
+    parse_heartbeat_name,
 )
 from kafka2hive.storage.port import NotFound, StorageError, write_file
 
@@ -27,7 +27,7 @@ class Board:
 
     def __init__(self, ports: Ports, root: str, service: str, owner: str) -> None:
         self._ports = ports
-        self._directory = alive_directory(root, service)
+        self._directory = heartbeat_directory(root, service)
         self._owner = owner
         self._count = 0
         self._shown: bytes | None = None
@@ -59,7 +59,7 @@ class Board:
         self._delete(before)
 
     def end(self) -> None:
-        """Take back what was said, on an orderly end."""
+        """Delete what was said, on a clean shutdown."""
         self._delete(list(self._left))
         self._shown = None
 
@@ -82,7 +82,7 @@ def read_boards(
     what cannot be read is not said.
     """
     said: dict[str, Said] = {}
-    directory = alive_directory(root, service)
+    directory = heartbeat_directory(root, service)
     for owner, count in sorted(_conditions(ports, directory), reverse=True):
         if owner in said:
             continue
@@ -93,22 +93,24 @@ def read_boards(
     return said
 
 
-def sweep_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:
+def delete_dead_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:
     """Delete what owners say that are dead for certain: without a heartbeat, or gone from this host. Returns how many."""
-    directory = alive_directory(root, service)
+    directory = heartbeat_directory(root, service)
     try:
-        beats = {p[0]: c.path for c in ports.files.list(directory) if (p := parse_beat_name(c.name))}
+        heartbeats = {
+            p[0]: c.path for c in ports.files.list(directory) if (p := parse_heartbeat_name(c.name))
+        }
     except StorageError:
         return 0
-    swept = 0
+    deleted = 0
     for owner, count in _conditions(ports, directory):
-        if owner in beats and not is_known_dead(ports, beats[owner], processes):
+        if owner in heartbeats and not is_known_dead(ports, heartbeats[owner], processes):
             continue
         try:
-            swept += ports.files.delete(join(directory, condition_name(owner, count)))
+            deleted += ports.files.delete(join(directory, condition_name(owner, count)))
         except StorageError as error:
-            log.debug("sweep in %s: %s", directory, error)
-    return swept
+            log.debug("delete in %s: %s", directory, error)
+    return deleted
 
 
 def _conditions(ports: Ports, directory: str) -> list[tuple[str, int]]:

@@ -1,8 +1,8 @@
-"""Beats of a live owner: advice so that cron and a second `run` do not throw out a healthy one. Safety never depends on it.
+"""Heartbeats of live owners: advice, so that cron and a second `run` do not fence a healthy one. Safety never depends on it.
 
 `<ledger root>/alive/<service>/beat.<owner>.<k>` is renamed to `k+1` every few seconds by the main loop's progress. Its
-content says which process beats, so that a starter on the same host can tell at once that it is gone. A starter looks in
-all services' directories: the map's service may have been renamed since.
+content identifies the process, so that a starter on the same host sees at once that it is gone. A starter looks in all
+services' directories: the map's service may have been renamed since.
 """
 
 import logging
@@ -14,17 +14,17 @@ import orjson
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.layout import (
-    alive_directories,
-    alive_directory,
     base_name,
-    beat_name,
+    heartbeat_directories,
+    heartbeat_directory,
+    heartbeat_name,
     join,
-    parse_beat_name,
+    parse_heartbeat_name,
 )
 from kafka2hive.storage.port import FileStatus, NotFound, StorageError, write_file
 
-BEAT_SECONDS = 2.0
-WATCHED_BEATS = 4
+HEARTBEAT_SECONDS = 2.0
+WATCHED_HEARTBEATS = 4
 UNKNOWN_NAMESPACE = "-"
 
 
@@ -53,18 +53,18 @@ class Processes(Protocol):
 
 
 class Heartbeat:
-    """The beat of one process for one service. Failures are logged and change nothing."""
+    """The heartbeat of one process for one service. Failures are logged and change nothing."""
 
     def __init__(self, ports: Ports, root: str, service: str, owner: str, identity: ProcessIdentity) -> None:
         self._ports = ports
-        self._directory = alive_directory(root, service)
+        self._directory = heartbeat_directory(root, service)
         self._owner = owner
         self._identity = identity
         self._count: int | None = None
         self._failing = False  # said already: a directory that may not be written fails every two seconds
 
-    def beat(self) -> None:
-        """Begin or go on beating; call it from the main loop only."""
+    def send(self) -> None:
+        """Begin or renew; call it from the main loop only."""
         files = self._ports.files
         try:
             if self._count is None:
@@ -76,7 +76,10 @@ class Heartbeat:
                 self._count += 1
         except StorageError as error:
             log.log(
-                logging.DEBUG if self._failing else logging.WARNING, "beat in %s: %s", self._directory, error
+                logging.DEBUG if self._failing else logging.WARNING,
+                "heartbeat in %s: %s",
+                self._directory,
+                error,
             )
             self._failing = True
             self._find_count()
@@ -84,60 +87,61 @@ class Heartbeat:
             self._failing = False
 
     def end(self) -> None:
-        """Take the beat away on an orderly end, so that the next start need not watch."""
+        """Delete it on a clean shutdown, so that the next start need not watch."""
         if self._count is None:
             return
         try:
             self._ports.files.delete(self._path(self._count))
         except StorageError as error:
-            log.warning("end beat in %s: %s", self._directory, error)
+            log.warning("delete the heartbeat in %s: %s", self._directory, error)
         self._count = None
 
     def _path(self, count: int) -> str:
-        return join(self._directory, beat_name(self._owner, count))
+        return join(self._directory, heartbeat_name(self._owner, count))
 
     def _find_count(self) -> None:
-        """After an unclear answer the directory tells where the beat stands; no beat of mine there: begin again."""
+        """After a lost response the directory shows the count; nothing of this owner there: begin again."""
         self._count = next(
-            (b.count for b in _beats(self._ports, self._directory) if b.owner == self._owner), None
+            (b.count for b in _heartbeats(self._ports, self._directory) if b.owner == self._owner), None
         )
 
 
 def live_owners(
     ports: Ports, root: str, processes: Processes, wanted: Callable[[str, str], bool]
 ) -> dict[str, str]:
-    """Watch the beats that `wanted(service, owner)` picks; the names of the owners that beat now, each with its service.
+    """Watch the heartbeats that `wanted(service, owner)` picks. Returns the live owners, each with its service.
 
-    For a few beats, on the own monotonic clock; with none to watch it answers at once. Several of a service may beat: a
-    fenced run does until it notices. Owners whose process on this very host is gone are dead at once, without watching.
+    Watches for WATCHED_HEARTBEATS on its own monotonic clock; with nothing to watch it returns at once. Several owners of
+    a service may be alive: a fenced run sends until it notices. Owners whose process is gone from this host are dead
+    without watching.
     """
     me = processes.me()
     before = {
         beat.owner: beat
-        for beat in _all_beats(ports, root)
+        for beat in _all_heartbeats(ports, root)
         if wanted(beat.service, beat.owner)
         and (identity := _identity(ports, beat.path)) != me
         and not (identity and processes.is_gone(identity))
     }
     alive: dict[str, str] = {}
-    until = ports.clock.monotonic() + BEAT_SECONDS * WATCHED_BEATS
+    until = ports.clock.monotonic() + HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
     while len(alive) < len(before) and ports.clock.monotonic() < until:
-        ports.clock.sleep(BEAT_SECONDS / 2)
-        for beat in _all_beats(ports, root):
+        ports.clock.sleep(HEARTBEAT_SECONDS / 2)
+        for beat in _all_heartbeats(ports, root):
             if beat.owner in before and beat.count > before[beat.owner].count:
                 alive[beat.owner] = beat.service
     return alive
 
 
-def is_known_dead(ports: Ports, beat: str, processes: Processes) -> bool:
-    """Whether the process of this beat's file certainly ran on this host and is gone; False where nothing is known."""
-    identity = _identity(ports, beat)
+def is_known_dead(ports: Ports, path: str, processes: Processes) -> bool:
+    """Whether the process of this heartbeat certainly ran on this host and is gone; False where nothing is known."""
+    identity = _identity(ports, path)
     return identity is not None and processes.is_gone(identity)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A beat as it lay there a moment ago."""
+    """A heartbeat as it was a moment ago."""
 
     service: str
     owner: str
@@ -145,14 +149,14 @@ class _Seen:
     path: str
 
 
-def _all_beats(ports: Ports, root: str) -> list[_Seen]:
-    services = [child.path for child in _list(ports, alive_directories(root)) if child.is_directory]
-    return [beat for directory in services for beat in _beats(ports, directory)]
+def _all_heartbeats(ports: Ports, root: str) -> list[_Seen]:
+    services = [child.path for child in _list(ports, heartbeat_directories(root)) if child.is_directory]
+    return [beat for directory in services for beat in _heartbeats(ports, directory)]
 
 
-def _beats(ports: Ports, directory: str) -> list[_Seen]:
+def _heartbeats(ports: Ports, directory: str) -> list[_Seen]:
     """One service's, each owner once: with its highest count."""
-    found = [(p, child.path) for child in _list(ports, directory) if (p := parse_beat_name(child.name))]
+    found = [(p, child.path) for child in _list(ports, directory) if (p := parse_heartbeat_name(child.name))]
     service = base_name(directory)
     return list(
         {owner: _Seen(service, owner, count, path) for (owner, count), path in sorted(found)}.values()
@@ -165,7 +169,7 @@ def _list(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     except NotFound:
         return ()
     except StorageError as error:
-        log.warning("look at beats in %s: %s", directory, error)
+        log.warning("list the heartbeats in %s: %s", directory, error)
         return ()
 
 

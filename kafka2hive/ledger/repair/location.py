@@ -1,6 +1,6 @@
-"""A table's location changes only on purpose: the ledger says where its files are staged, and a start sweeps only there."""
+"""A table's location changes only on purpose: the ledger says where its files are staged, and a start cleans up only there."""
 
-from kafka2hive.ledger.cleanup import sweep_staging
+from kafka2hive.ledger.cleanup import delete_orphans
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -33,17 +33,17 @@ def refuse_changed_location(state: Snapshot, location: str) -> None:
 def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLedger:
     """Record that the table's next files go to `location`; nothing that is visible is moved.
 
-    Before: a final state that names another location, whose staging directory the start has swept. After: one more
+    Before: a final state that names another location, whose staging directory the start has cleaned up. After: one more
     snapshot without files that names this one; no staged file of this ledger in either staging directory. The old one is
     found clean before the snapshot, so a crash in the middle leaves the old location, and a second call does it all again;
-    the new one is swept by every start from now on.
+    the new one is cleaned up by every start from now on.
     Raises ManualActionRequired (the new location is fed by another ledger), AmbiguousOutcome, Fenced, TableError.
     """
     old = owned.state.location
     claim_location(ports, location, owned.state)
     _refuse_left(ports, owned, staging_directory(old))
     owned = publish(ports, owned, Repair(location=location)).owned
-    sweep_staging(ports, owned, staging_directory(location))
+    delete_orphans(ports, owned, staging_directory(location))
     return owned
 
 
@@ -60,4 +60,4 @@ def _refuse_left(ports: Ports, owned: OwnedLedger, staging: str) -> None:
         raise AmbiguousOutcome("ledger.no_answer", f"listing {staging}: {error}") from error
     left = [path for parsed, path in names if parsed[0].ledger == tag]
     if left:
-        raise AmbiguousOutcome("ledger.not_swept", f"{left[0]} could not be deleted", "recover again")
+        raise AmbiguousOutcome("ledger.orphans_left", f"{left[0]} could not be deleted", "recover again")

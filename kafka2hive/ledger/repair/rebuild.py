@@ -19,7 +19,7 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
 
 Accepts = Callable[[OffsetRange], bool]
-"""Whether a person accepts that these offsets may be missing."""
+"""Whether an operator accepts that these offsets may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Unproven:
 class Rebuilt:
     """The new ledger: a final snapshot of all whole epochs, and the pending one of an epoch that was half promoted.
 
-    `unproven` is what a person has accepted. `left_staged` files are orphans; the next start sweeps them.
+    `unproven` is what an operator has accepted. `left_staged` files are orphans; the next start deletes them.
     """
 
     final: Snapshot
@@ -98,7 +98,7 @@ def rebuild(
 
 
 def _by_state(tasks: Sequence[Task], newest: tuple[int, int]) -> tuple[Sequence[Task], Sequence[Task]]:
-    """Tasks of the final snapshot and of the pending one, which has every staged file, or the next start sweeps it.
+    """Tasks of the final snapshot and of the pending one, which has every staged file, or the next start deletes it.
 
     A file that is dumped again belongs to the ranges of an old task: a half visible one makes all tasks pending, and
     the roll-forward finds most files moved.
@@ -121,7 +121,7 @@ def _holes(tasks: Sequence[Task]) -> Iterator[Unproven]:
                 raise ManualActionRequired(
                     "rebuild.went_back",
                     f"epoch {epoch[1]} took {taken}, after {tp} had been read up to {at}",
-                    "the topic was made again, or its log cut off: restore the ledger from a backup",
+                    "the topic was recreated, or its log truncated: restore the ledger from a backup",
                 )
             if taken.start > at:
                 before = ", perhaps the table began later" if at == 0 else ""

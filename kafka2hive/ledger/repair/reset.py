@@ -169,7 +169,7 @@ class _Mover:
     end: str
 
     def move(self, source: str, target: str) -> int:
-        """How many renames; 0 when there is nothing. What somebody made again meanwhile is joined to what was moved."""
+        """How many renames; 0 when there is nothing. What was recreated meanwhile is joined to what was moved."""
         files = self.ports.files
         moved = 0
 

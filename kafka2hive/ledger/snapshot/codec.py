@@ -56,7 +56,7 @@ def decode(data: bytes) -> Snapshot:
     """Raises SnapshotDamaged, naming what is wrong."""
     at = data.rfind(b"\n" + _CHECKSUM)
     if at < 0:
-        raise SnapshotDamaged("no checksum line: cut off, or not a snapshot")
+        raise SnapshotDamaged("no checksum line: truncated, or not a snapshot")
     body, tail = data[: at + 1], data[at + 1 :]
     if tail != _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n":
         raise SnapshotDamaged("the checksum does not match: the file was changed")

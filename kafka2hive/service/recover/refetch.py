@@ -17,7 +17,7 @@ def refetch_file(
     """Staged files with exactly the lost file's records, to be committed by the caller.
 
     `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write
-    are orphans and swept at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
+    are orphans and deleted at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
     table lies
     elsewhere now: a partition has one location, and readers would not see the new file.
     """

@@ -90,7 +90,7 @@ def _done(
         epoch=owned.state.epoch,
         rolled_forward=started.rolled_forward,
         moves=started.moves,
-        orphans_deleted=started.swept,
+        orphans_deleted=started.orphans_deleted,
         registered=registered,
         unregistered=len(owned.state.unregistered),
         repaired=tuple(loss.path for loss in repair.losses),

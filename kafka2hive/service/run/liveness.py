@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from kafka2hive.ledger.reading.board import Board, sweep_boards
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.reading.board import Board, delete_dead_boards
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.service.run.telling import ConditionTeller
@@ -33,9 +33,9 @@ class Liveness:
 
     def begin(self) -> None:
         """The first beat; what dead runs said of their tables is deleted."""
-        self._heartbeat.beat()
+        self._heartbeat.send()
         root, service = self._wiring.map.storage.ledger_root, self._wiring.map.service
-        sweep_boards(self._wiring.ports, root, service, self._wiring.processes)
+        delete_dead_boards(self._wiring.ports, root, service, self._wiring.processes)
 
     @contextmanager
     def beside(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
@@ -43,7 +43,7 @@ class Liveness:
         done = threading.Event()
 
         def beat() -> None:
-            while not done.wait(BEAT_SECONDS):
+            while not done.wait(HEARTBEAT_SECONDS):
                 if stuck_seconds() <= STUCK_SECONDS:
                     self._show(tables)
                     self._notifier.extend_timeout(STUCK_SECONDS)
@@ -60,12 +60,12 @@ class Liveness:
         self._notifier.ready(status)
 
     def tick(self, stuck_seconds: float, tables: Collection[Table]) -> bool:
-        """From the main loop, a few times a second; True every BEAT_SECONDS, when there is progress to show.
+        """From the main loop, a few times a second; True every HEARTBEAT_SECONDS, when there is progress to show.
 
         A run without progress for GIVE_UP_SECONDS ends its process.
         """
         now = self._wiring.ports.clock.monotonic()
-        if now - self._shown_at < BEAT_SECONDS:
+        if now - self._shown_at < HEARTBEAT_SECONDS:
             return False
         self._shown_at = now
         if stuck_seconds > GIVE_UP_SECONDS:
@@ -89,5 +89,5 @@ class Liveness:
         self._heartbeat.end()
 
     def _show(self, tables: Collection[Table]) -> None:
-        self._heartbeat.beat()
+        self._heartbeat.send()
         self._conditions.tell(list(tables))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change
@@ -180,9 +180,9 @@ class OwnedTables:
 
     def _tidy(self, owned: OwnedLedger, location: str) -> None:
         """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
-        sweep_own_directory(self._wiring.ports, owned)
-        sweep_staging(self._wiring.ports, owned, staging_directory(location))
-        purge(self._wiring.ports, owned, self._wiring.map.limits.keep_snapshots)
+        delete_stale_snapshots(self._wiring.ports, owned)
+        delete_orphans(self._wiring.ports, owned, staging_directory(location))
+        archive_snapshots(self._wiring.ports, owned, self._wiring.map.limits.keep_snapshots)
 
     def newly_compared(self, table: Table) -> bool:
         """The ledger does not say yet what was compared in this run."""

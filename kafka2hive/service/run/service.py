@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from kafka2hive.ledger.reading.heartbeat import BEAT_SECONDS
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import (
     ExitCode,
@@ -209,7 +209,7 @@ class Run:
         if ended.error is None:
             self._epoch_loop.record_registrations()
         if self._follower is not None:
-            self._follower.end(BEAT_SECONDS, ended.error)
+            self._follower.end(HEARTBEAT_SECONDS, ended.error)
         if self._order.once:
             self._columns.end(self._owned_tables.tables.values())
         self._metrics.close()
@@ -226,7 +226,7 @@ class Run:
         """Tell Hive what it was not told; with `once`, say what is left."""
         if self._registrar is None or self._metastore is None:
             return None
-        if not self._registrar.settle(SETTLE_SECONDS if self._order.once else BEAT_SECONDS):
+        if not self._registrar.settle(SETTLE_SECONDS if self._order.once else HEARTBEAT_SECONDS):
             log.warning(
                 "Hive is not told everything: the rest is in the ledgers, the next start registers it"
             )

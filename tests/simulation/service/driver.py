@@ -250,7 +250,7 @@ class Process:
     def _beat(self) -> None:
         if self.order.beats:
             self.world.count["beats"] += 1
-            self.beat.beat()
+            self.beat.send()
 
     def _work(self, epoch: PlannedEpoch) -> None:
         self.settled = False

@@ -4,7 +4,7 @@ import pytest
 
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity, live_owners
-from kafka2hive.model.layout import alive_directory, beat_name, join
+from kafka2hive.model.layout import heartbeat_directory, heartbeat_name, join
 from kafka2hive.storage.port import write_file
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -37,16 +37,16 @@ def live(ports: Ports) -> dict[str, str]:
 )
 def test_a_beat_with_anything_in_it_is_watched_like_any_other(content: bytes) -> None:
     ports, clock = make_ports()
-    directory = alive_directory(ROOT, "flights")
+    directory = heartbeat_directory(ROOT, "flights")
     ports.files.mkdirs(directory)
-    write_file(ports.files, join(directory, beat_name(THERE, 3)), content)
+    write_file(ports.files, join(directory, heartbeat_name(THERE, 3)), content)
     assert live(ports) == {}
     assert clock.monotonic() >= 8
 
 
 def test_where_nobody_asked_for_beats_nothing_is_waited_for() -> None:
     ports, clock = make_ports()
-    Heartbeat(ports, ROOT, "flights", THERE, ProcessIdentity("there", "boot", 7, 1, "pid:[1]")).beat()
+    Heartbeat(ports, ROOT, "flights", THERE, ProcessIdentity("there", "boot", 7, 1, "pid:[1]")).send()
     assert live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: False) == {}
     assert clock.monotonic() == 0
 
@@ -66,15 +66,15 @@ def test_who_differs_in_any_part_of_the_identity_is_somebody_else_and_seen_in_ev
 ) -> None:
     world = World(0)
     beats: list[Heartbeat] = []
-    clock = SimulatedClock(lambda: [beat.beat() for beat in beats] and None)
+    clock = SimulatedClock(lambda: [beat.send() for beat in beats] and None)
     ports = Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid)
     beats.append(Heartbeat(ports, ROOT, service, THERE, other))
-    beats[0].beat()
+    beats[0].send()
     assert live(ports) == {THERE: service}
 
 
 def test_my_own_beat_is_not_watched() -> None:
     ports, clock = make_ports()
-    Heartbeat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).beat()
+    Heartbeat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).send()
     assert live(ports) == {}
     assert clock.monotonic() == 0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafka2hive.ledger.cleanup import purge, sweep_own_directory, sweep_staging
+from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
@@ -51,7 +51,7 @@ def test_orphans_of_an_earlier_epoch_of_the_own_generation_are_deleted_and_nothi
         staged(service, owned, epoch=-1, ledger="f" * 8),
     }
     staging = staging_directory(owned.state.location)
-    assert sweep_staging(service.wiring.ports, owned, staging) == len(orphans)
+    assert delete_orphans(service.wiring.ports, owned, staging) == len(orphans)
     assert names(service, staging) == kept
 
 
@@ -60,8 +60,8 @@ def test_stale_drafts_and_pendings_go_and_the_newest_snapshots_stay(tmp_path: Pa
     ports = service.wiring.ports
     for junk in (f"e000003.{'0' * 32}.in-progress", "e000002.pending", "e000001.pending"):
         write_file(ports.files, join(owned.directory, junk), b"")
-    assert sweep_own_directory(ports, owned) == 3
+    assert delete_stale_snapshots(ports, owned) == 3
     assert names(service, owned.directory) == {"e000000.final", "e000001.final", "e000002.final"}
-    assert purge(ports, owned, 2) == 1
+    assert archive_snapshots(ports, owned, 2) == 1
     assert names(service, owned.directory) == {"e000001.final", "e000002.final"}
     assert names(service, owned.paths.archive(owned.generation)) == {"e000000.final"}
