@@ -109,7 +109,7 @@ class StatusResult:
 def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) -> StatusResult:
     """Look at every ledger of the map's service, or at the `wanted` tables, which may be of another service.
 
-    A service with a heartbeat on another host is watched for a few beats. Raises ServiceUnavailable when the file
+    A run on another host is watched for a few heartbeats. Raises ServiceUnavailable when the file
     system does not answer.
     """
     ledgers = ledger_tables(wiring)
@@ -147,7 +147,7 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
 
 
 def live_runs(wiring: Wiring, views: Collection[View]) -> LiveRuns:
-    """Who beats for the map's service, or owns one of the tables under another service's name; what they say of their tables."""
+    """Live runs of the map's service, and live owners of its tables under another service's name, with what they report."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     said = read_boards(wiring.ports, root, service, decode)
     having = {process_of(view.generation.owner) for view in views if view.generation.owner}

@@ -81,7 +81,7 @@ class WouldStop:
 class StartPreview:
     """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched.
 
-    `acceptances` and `accept_location` are what the person accepts: gaps, and tables whose location changed.
+    `acceptances` and `accept_location` are what is accepted: gaps, and tables whose location changed.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class StartPreview:
         return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
 
     def _with_last_read(self, view: View, logs: Logs) -> Logs:
-        """Whether the log was written anew, where that may be so; not known when Kafka does not give the record."""
+        """Whether the log was rewritten, where that may be so; not known when Kafka does not give the record."""
         assert self._kafka is not None
         try:
             return replace(

@@ -1,4 +1,4 @@
-"""May we do in the ledger's and the tables' directories what a dump does there? Tried with a file that is taken away again."""
+"""May we do in the ledger's and the tables' directories what a dump does there? Tried with a file that is deleted again."""
 
 from collections.abc import Collection
 
@@ -39,7 +39,7 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
 
 
 def probe(files: FileSystem, place: str, uuid: str) -> str:
-    """Make a directory and a file of one byte, rename the file, take both away; gives where: `place` or what is above it.
+    """Make a directory and a file of one byte, rename the file, delete both; gives where: `place` or what is above it.
 
     State before and after: the same, whatever fails in between, but for what the file system does not let us delete.
     Where `place` has a staging directory the file is made there and renamed into the new directory, as a promote does.
@@ -50,7 +50,7 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
     staging = staging_directory(place)
     made_in = staging if near == place and _is_there(files, staging) else directory
     first, second = join(made_in, f"_probe-{uuid}.in-progress"), join(directory, "_probe.final")
-    made = [directory]  # also what was made without an answer is taken away
+    made = [directory]  # also what was made by a lost response is deleted
     try:
         files.mkdirs(directory)
         made.append(first)
@@ -59,7 +59,7 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
         files.rename(first, second)
     finally:
         for path in reversed(made):
-            _take_away(files, path)
+            _delete(files, path)
     return near
 
 
@@ -81,7 +81,7 @@ def _is_there(files: FileSystem, path: str) -> bool:
         return False
 
 
-def _take_away(files: FileSystem, path: str) -> None:
+def _delete(files: FileSystem, path: str) -> None:
     try:
         files.delete(path)
     except StorageError:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, worst
 
-# Errors that a person mends outside of the map: rights, room.
+# Errors whose cause lies outside of the map: rights, room.
 _OUTSIDE = frozenset({"kafka.denied", "storage.denied", "storage.no_room", "hive.refused"})
 
 

@@ -29,7 +29,7 @@ class OnlineResult:
 
 
 def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
-    """Touches nothing but probe files that it takes away itself. What does not answer is a failed check."""
+    """Touches nothing but probe files that it deletes itself. What does not answer is a failed check."""
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
     tables: list[Table] = []

@@ -1,4 +1,4 @@
-"""The consumer group after a table's positions went back on purpose: else it would tell of a ledger that is gone."""
+"""The consumer group after a table's positions went back on purpose: else it would be evidence of a lost ledger."""
 
 import logging
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class ConsumerGroup:
             raise ServiceUnavailable(
                 "kafka.unavailable",
                 f"the offsets of group {self.name} were not set back to {moves[0].topic_partition}@{moves[0].after}",
-                "give the same command again: it goes on where it ended",
+                "give the same command again: it resumes where it ended",
             )
 
     def _others(self, table: str) -> dict[TopicPartition, int]:

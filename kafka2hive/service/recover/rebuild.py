@@ -1,4 +1,4 @@
-"""`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger they tell of."""
+"""`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger that they prove."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _PARQUET_END = 8  # length of the footer (4 bytes, little-endian) and the magic 
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLedger:
-    """What was rebuilt, or would be: the ledger, how many files tell of it, and files of other ledgers left alone."""
+    """What was rebuilt, or would be: the ledger, how many files prove it, and files of other ledgers left alone."""
 
     ledger: Rebuilt
     files: int
@@ -45,8 +45,8 @@ def rebuild_ledger(
 ) -> RebuiltLedger:
     """Read all footers, decide, and unless `plan_only` put the ledger into place.
 
-    Raises ManualActionRequired (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun, ConfigError,
-    ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
+    Raises ManualActionRequired (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun,
+    ConfigError, ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
     """
     paths = wiring.paths(table)
     files = wiring.ports.files
@@ -91,14 +91,14 @@ def rebuild_ledger(
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
-    """A run that still beats may hold the lost ledger in its memory, and promote what it believes to be committed."""
+    """A live run may hold the lost ledger in its memory, and promote what it believes to be committed."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     found = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
-    alive = sorted(map(shown_process, found))
-    if alive:
+    live = sorted(map(shown_process, found))
+    if live:
         raise OwnedByLiveRun(
             "ledger.owned",
-            f"a run of service {service} is alive: {', '.join(alive)}; the ledger of {table} is not rebuilt beside it",
+            f"a run of service {service} is alive: {', '.join(live)}; the ledger of {table} is not rebuilt beside it",
             "stop that run first, or give --takeover when it is sure to write no more",
         )
 

@@ -16,10 +16,9 @@ def refetch_file(
 ) -> tuple[DataFile, ...]:
     """Staged files with exactly the lost file's records, to be committed by the caller.
 
-    `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write
-    are orphans and deleted at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
-    table lies
-    elsewhere now: a partition has one location, and readers would not see the new file.
+    `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write are
+    orphans, deleted at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
+    table has another location now: a Hive partition has one location, and readers would not see the new file.
     """
     from kafka2hive.pipeline.task import run_task
     from kafka2hive.pipeline.task.fetch.consumer import forget_consumer

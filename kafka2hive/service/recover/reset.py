@@ -1,4 +1,4 @@
-"""`kafka2hive reset`: starts a table over. Looks, fences, puts the old ledger and perhaps the data away, forgets the group."""
+"""`kafka2hive reset`: starts a table over. Looks, fences, moves ledger and perhaps data aside, sets the group back."""
 
 import logging
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class Begun(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
-    """What is put away. `record` None: there is no ledger. `data`: where data and dead letters go, empty when kept."""
+    """What is moved aside. `record` None: there is no ledger. `data`: where data and dead letters go, empty when kept."""
 
     begun: Begun
     record: ResetRecord | None = None
@@ -56,7 +56,7 @@ class ResetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """`moved` counts renames. `left_pending`: why a committed epoch was not made visible before it was put away."""
+    """`moved` counts renames. `left_pending`: why a committed epoch was not made visible before it was moved aside."""
 
     plan: ResetPlan
     done: bool
@@ -84,10 +84,10 @@ def reset(
     while True:
         try:
             return _reset(wiring, group, order, confirm_once)
-        except AmbiguousOutcome as surprise:  # R0: what is there says how to go on
+        except AmbiguousOutcome as ambiguous:  # R0: what is there says how to go on
             if (wait := next(waits, None)) is None:
                 raise
-            log.warning("reset %s again in %.1f s: %s", order.table, wait, surprise.message)
+            log.warning("reset %s again in %.1f s: %s", order.table, wait, ambiguous.message)
             wiring.ports.clock.sleep(wait)
         except StorageError as error:
             raise ServiceUnavailable(
@@ -135,7 +135,7 @@ def _reset(
 
 
 def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequired | None:
-    """Take the table over, make a committed epoch visible if that can be, and put the ledger away."""
+    """Take the table over, make a committed epoch visible if that can be, and move the ledger aside."""
     ports = wiring.ports
     owned = take_over(ports, view.paths, wiring.owners.fresh(), view.generation, wiring.owners)
     claim_location(ports, record.location, owned.state)

@@ -50,29 +50,31 @@ class InitResult:
         return errors[0].exit_code if errors else ExitCode.DONE
 
 
-def begin_ledger(wiring: Wiring, witness: LostLedgerCheck, table: Table, tables: Collection[Table]) -> None:
+def begin_ledger(
+    wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: Collection[Table]
+) -> None:
     """R1: never silently where the table, or Kafka's group offsets, say that there was one.
 
-    `tables` are all of the service. Doing it twice changes nothing. Raises ManualActionRequired, AmbiguousOutcome, TableError,
-    ServiceUnavailable.
+    `tables` are all of the service. Doing it twice changes nothing.
+    Raises ManualActionRequired, AmbiguousOutcome, TableError, ServiceUnavailable.
     """
     refuse_vanished_ledger(wiring.ports.files, table.location, table.paths.table_directory)
-    witness.refuse_lost_positions(table, tables)
+    lost_ledger.refuse_lost_positions(table, tables)
     init(wiring.ports, table.paths, wiring.map.service, table.location)
 
 
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
-    """Make what is missing. Kafka is asked for topics (patterns) and group offsets (the witness).
+    """Make what is missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
 
     Raises ServiceUnavailable when Kafka does not answer.
     """
     group = wiring.map.kafka.group if wiring.map.kafka.commit_group else None
-    witness = LostLedgerCheck(kafka, group, wiring)
+    lost_ledger = LostLedgerCheck(kafka, group, wiring)
     tables = routed_tables(wiring, kafka.cluster(lambda _topic: False).topics)
-    return InitResult(tuple(_init(wiring, witness, table, tables) for table in tables))
+    return InitResult(tuple(_init(wiring, lost_ledger, table, tables) for table in tables))
 
 
-def _init(wiring: Wiring, witness: LostLedgerCheck, table: Table, tables: list[Table]) -> InitTable:
+def _init(wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: list[Table]) -> InitTable:
     """A table whose topics do not exist is a mistake in the map, more likely than not: nothing is made for it."""
     directory = table.paths.table_directory
     if table.missing:
@@ -82,7 +84,7 @@ def _init(wiring: Wiring, witness: LostLedgerCheck, table: Table, tables: list[T
         try:
             look(wiring.ports.files, table.paths)
         except NoLedger:
-            begin_ledger(wiring, witness, table, tables)
+            begin_ledger(wiring, lost_ledger, table, tables)
             return InitTable(table.name, directory, Beginning.MADE)
     except Kafka2HiveError as error:
         return InitTable(table.name, directory, Beginning.FAILED, error)

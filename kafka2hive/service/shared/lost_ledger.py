@@ -1,4 +1,4 @@
-"""Kafka's group offsets as a witness against a vanished or an older ledger (rule R1): they are never a position."""
+"""Kafka's group offsets as evidence of a vanished or an older ledger (rule R1): they are never a position."""
 
 import logging
 import math
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class LostLedgerCheck:
-    """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no witness."""
+    """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no evidence."""
 
     def __init__(self, kafka: Kafka, group: str | None, wiring: Wiring) -> None:
         self._kafka = kafka
@@ -38,7 +38,7 @@ class LostLedgerCheck:
             self._silent = False
 
     def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
-        """Raises ManualActionRequired when the group has read a topic of `table` further than any ledger below the root says.
+        """Raises ManualActionRequired: the group has read a topic of `table` further than any ledger below the root says.
 
         Another table that reads the topic explains the group's offset up to its position, of whatever service; so does
         the ledger of a table that left the map (renamed, removed): its position is kept. A ledger that cannot be read
@@ -48,8 +48,8 @@ class LostLedgerCheck:
             return
         topics = self._kafka.cluster().topics
         wanted = [tp for name in table.topics if name in topics for tp in topics[name].topic_partitions()]
-        witnessed = self._kafka.group_offsets(self._group, wanted)
-        left, unreadable = self._unexplained(table, tables, witnessed)
+        offsets = self._kafka.group_offsets(self._group, wanted)
+        left, unreadable = self._unexplained(table, tables, offsets)
         if left:
             tp, offset = min(left.items())
             raise ManualActionRequired(
@@ -61,8 +61,7 @@ class LostLedgerCheck:
             )
 
     def refuse_older_ledger(self, table: Table, tables: Collection[Table]) -> None:
-        """Raises ManualActionRequired when the group has read a topic of `table` further than its ledger, and nothing explains
-        it.
+        """Raises ManualActionRequired: the group has read a topic of `table` further than its ledger, and nothing explains it.
 
         The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
         may come from another table, as in refuse_lost_positions. Of a topic partition whose position once went back by
@@ -71,7 +70,7 @@ class LostLedgerCheck:
         """
         if self._group is None:
             return
-        witnessed = self._offsets_of_all(table, tables)
+        offsets = self._offsets_of_all(table, tables)
         try:
             state = look(self._wiring.ports.files, table.paths).state
         except NoLedger:
@@ -80,7 +79,7 @@ class LostLedgerCheck:
         positions = {p.topic_partition: p.end for p in state.positions}
         ahead = {
             tp: offset
-            for tp, offset in sorted(witnessed.items())
+            for tp, offset in sorted(offsets.items())
             if offset > positions.get(tp, 0) and tp not in went_back
         }
         if not ahead:
@@ -116,7 +115,7 @@ class LostLedgerCheck:
     def _offsets_of_all(self, table: Table, tables: Collection[Table]) -> dict[TopicPartition, int]:
         """The group's offsets in the table's topics; the first question is about the topics of all tables.
 
-        Empty, with one warning a round, where nobody answers: the names of the table's files are searched all the same.
+        Empty, with one warning a round, without an answer: the names of the table's files are searched all the same.
         """
         with self._asking:
             try:
@@ -152,7 +151,7 @@ class LostLedgerCheck:
     def _unexplained(
         self, table: Table, tables: Collection[Table], offsets: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], list[Unreadable]]:
-        """Those of the group's `offsets` that no other ledger has reached; and the ledgers that say nothing."""
+        """Those of the group's `offsets` that no other ledger has reached; and the ledgers that cannot be read."""
         left = {tp: offset for tp, offset in offsets.items() if offset > 0}
         unreadable: list[Unreadable] = []
         if not left:

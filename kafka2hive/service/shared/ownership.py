@@ -13,7 +13,7 @@ from kafka2hive.storage.port import StorageError
 
 
 class OwnershipCheck:
-    """Decides whether a table may be taken over. Watches each owner's beats once, then remembers whether it was alive.
+    """Decides whether a table may be taken over. Watches each owner's heartbeat once, then remembers whether it was live.
 
     `me` is the process part of this run's owner names (process_of). With `take_over` live owners are fenced instead of
     respected: those met before `end_take_over`, also when one of their tables can only be taken over later.
@@ -31,9 +31,8 @@ class OwnershipCheck:
     def check(self, paths: LedgerPaths, location: str | None) -> Generation:
         """The generation that may be taken over now.
 
-        Raises NoLedger, OwnedByLiveRun (nothing touched), ManualActionRequired (damaged, impossible, fed by another ledger, its
-        files
-        elsewhere than in `location`, older than the table's files), AmbiguousOutcome.
+        Raises NoLedger, OwnedByLiveRun (nothing touched), AmbiguousOutcome, ManualActionRequired (damaged, impossible, fed by
+        another ledger, its files elsewhere than in `location`, older than the table's files).
         """
         view = self.check_owner(paths, location)
         refuse_older_ledger(self._ports, view, location or view.state.location)
@@ -62,15 +61,15 @@ class OwnershipCheck:
         return view
 
     def end_take_over(self) -> None:
-        """The start is over: who comes to own a table from now on was not meant."""
+        """The start is over: who owns a table from now on is not fenced."""
         self._take_over = False
 
     def look_again(self) -> None:
-        """Forget who was alive: the next question watches afresh."""
+        """Forget who was live: the next check watches heartbeats again."""
         self._live.clear()
 
     def _service_of_live(self, process: str) -> str | None:
-        """The service that this process beats for, whatever it is called in the ledger; None: it is dead."""
+        """The service of this process's heartbeat, whatever it is called in the ledger; None: it is dead."""
         if process not in self._live:
             found = live_owners(
                 self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process

@@ -18,7 +18,7 @@ from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskS
 from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
 from kafka2hive.storage.port import FileSystem
 
-LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is nobody's promise
+LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is not promised
 LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
 LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
 """What a dead letter has of its record; its detail and epoch are the dump's own."""
@@ -86,9 +86,8 @@ def replay(task: TableTask, settings: TaskSettings, files: FileSystem, into: Rep
 
     Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`. Nothing is written.
     """
-    watchdog = Watchdog(
-        settings.stall_seconds
-    )  # not started: a person waits here, nobody is to end the process
+    # the watchdog is not started: a command is not to end its own process
+    watchdog = Watchdog(settings.stall_seconds)
     consumer = process_consumer(settings.kafka)
     with seldom_collected():
         (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, into.open_sink).run()
