@@ -3,40 +3,41 @@
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 from urllib.parse import parse_qs
 
-from kafka2hive.config import schema
-from kafka2hive.config.checks.event_field import event_field
+from kafka2hive.config.checks.event_field import EventField, event_field
 from kafka2hive.config.checks.service import hive_url
 from kafka2hive.config.checks.table_options import (
     GROUP,
     bucket_time,
-    columns_of,
     declared_columns,
     epoch_milliseconds,
     metadata_names,
     with_defaults,
 )
 from kafka2hive.config.librdkafka import is_sensitive
-from kafka2hive.config.values import (
-    Bucketing,
-    BucketTime,
-    Column,
+from kafka2hive.config.values.columns import Column
+from kafka2hive.config.values.declared import declared_keys
+from kafka2hive.config.values.key import LEFT_OUT
+from kafka2hive.config.values.service import (
     DeadLetters,
-    Flush,
+    Hive,
     HiveOptions,
-    KafkaOptions,
-    Limits,
-    MetadataColumn,
-    Metrics,
+    Map,
+    ServiceKeys,
     ServiceMap,
-    SparkOptions,
+    StorageOptions,
+)
+from kafka2hive.config.values.table import (
+    BIGINT_UNIT,
+    SharedOptions,
+    Start,
     StartKind,
     StartPolicy,
-    StorageOptions,
+    Table,
     TableRule,
-    Tombstones,
-    WriterOptions,
 )
 from kafka2hive.model.layout import join
 
@@ -44,14 +45,14 @@ DEFAULT_DATABASE = "kafka2hive"
 NOT_SECRET = frozenset({"bootstrap.servers", "group.id", "client.id", "client.rack"})
 
 
-def storage_options(storage: schema.Storage) -> StorageOptions:
+def storage_options(storage: StorageOptions) -> StorageOptions:
+    """With the directories it leaves out; no path ends with a slash."""
     uri = storage.uri.rstrip("/")
-    return StorageOptions(
+    return replace(
+        storage,
         uri=uri,
         ledger_root=(storage.ledger_root or join(uri, "kafka2hive")).rstrip("/"),
         warehouse=(storage.warehouse or join(uri, "warehouse")).rstrip("/"),
-        properties=tuple(storage.properties.items()),
-        config_dir=storage.config_dir,
     )
 
 
@@ -61,12 +62,12 @@ def location_of(template: str, table: str) -> str:
     return template.replace("{db}", database).replace("{table}", name)
 
 
-def location_template(table: schema.Table, storage: StorageOptions) -> str:
+def location_template(table: Table, storage: StorageOptions) -> str:
     return (table.location or join(storage.warehouse, "{db}.db", "{table}")).rstrip("/")
 
 
 def dead_letters_of(
-    letters: schema.DeadLetters, service: str, first_table: str, storage: StorageOptions
+    letters: DeadLetters, service: str, first_table: str, storage: StorageOptions
 ) -> DeadLetters:
     """The map's own table, else `<service>_dead_letters` beside the first table."""
     database = first_table.partition(".")[0].lower()
@@ -78,20 +79,14 @@ def dead_letters_of(
     return DeadLetters(table, location_of(template, table).rstrip("/"))
 
 
-def _kafka(kafka: schema.Kafka, service: str) -> KafkaOptions:
-    properties = {"bootstrap.servers": kafka.bootstrap_servers, **(kafka.model_extra or {})}
-    return KafkaOptions(
-        tuple(properties.items()), kafka.group_id or f"kafka2hive-{service}", kafka.commit_group
-    )
-
-
-def _secret_keys(whole: schema.Map, referenced: frozenset[str]) -> frozenset[str]:
+def _secret_keys(whole: Map, referenced: frozenset[str]) -> frozenset[str]:
     """Properties whose value was not in the map's text, or whose name says that it is a secret."""
-    names = {*(whole.kafka.model_extra or {}), *whole.storage.properties, *whole.spark.conf}
+    properties = (*whole.kafka.properties, *whole.storage.properties, *whole.spark.conf)
+    names = {name for name, _ in properties}
     return frozenset(name for name in names if name in referenced - NOT_SECRET or is_sensitive(name))
 
 
-def _hive(hive: schema.Hive | None, environ: Mapping[str, str]) -> HiveOptions | None:
+def _hive(hive: Hive | None, environ: Mapping[str, str]) -> HiveOptions | None:
     parts = hive_url(hive.url) if hive else None
     if hive is None or parts is None:
         return None
@@ -101,20 +96,7 @@ def _hive(hive: schema.Hive | None, environ: Mapping[str, str]) -> HiveOptions |
         user=parts.username or environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive",
         password=hive.password,
         auth=parse_qs(parts.query).get("auth", ["NONE"])[-1],
-        timeout_seconds=hive.timeout,
-    )
-
-
-def _limits(limits: schema.Limits) -> Limits:
-    return Limits(
-        epoch_bytes=limits.epoch_bytes,
-        epoch_records=limits.epoch_records,
-        file_bytes=limits.file_bytes,
-        open_files=limits.open_files,
-        task_memory_bytes=limits.task_memory,
-        tasks_per_core=limits.tasks_per_core,
-        keep_snapshots=limits.keep_snapshots,
-        stop_seconds=limits.stop_within,
+        timeout_seconds=hive.timeout_seconds,
     )
 
 
@@ -127,61 +109,54 @@ def _run_directory(given: str | None, service: str, environ: Mapping[str, str]) 
     return join(base, f"kafka2hive-{service}")
 
 
-def _start(table: schema.Table) -> StartPolicy:
+def _start(table: Table) -> StartPolicy:
     match table.start:
         case None:
             return StartPolicy(StartKind.EARLIEST if table.source == "binlog" else StartKind.LATEST)
         case str(kind):
             return StartPolicy(StartKind(kind))
-        case schema.Start(timestamp=str(text)):
+        case Start(timestamp=str(text)):
             return StartPolicy(StartKind.TIMESTAMP, timestamp_ms=epoch_milliseconds(text))
-        case schema.Start(offsets=offsets):
+        case Start(offsets=offsets):
             listed = ((t, n, o) for t, numbers in (offsets or {}).items() for n, o in numbers.items())
             return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(listed)))
 
 
-def _rule(table: schema.Table, storage: StorageOptions, line: int) -> TableRule:
+def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
-    columns = columns_of(table)
+    columns = declared_columns(table)
     bucket = table.bucket
-    event = None if bucket.field is None else event_field(bucket.field, declared_columns(table))
+    event = EventField("") if bucket.field is None else event_field(bucket.field, columns)
     name = table.table if GROUP.search(table.table) else table.table.lower()
     return TableRule(
+        **_same(SharedOptions, table),
         table=name,
-        topics=tuple(table.topics or ()),
+        topics=table.topics or (),
         pattern=table.pattern,
         start=_start(table),
-        format=table.format,
-        columns=tuple(
-            Column(c.name, c.type, () if c.path is None else c.keys, c.unit) for c in declared_columns(table)
-        ),
-        metadata=tuple((MetadataColumn(kind), name) for kind, name in metadata_names(table.metadata)),
-        bucketing=Bucketing(
-            path=bucket.path,
-            time=BucketTime(bucket_time(bucket)),
-            field=None if event is None else event.column,
-            unit=bucket.unit or "ms",
+        columns=tuple(Column(c.name, c.type, () if c.path is None else c.keys, c.unit) for c in columns),
+        metadata=tuple(metadata_names(table.metadata)),
+        bucketing=replace(
+            bucket,
+            time=bucket_time(bucket),
+            field=event.column or None,
+            unit=BIGINT_UNIT if bucket.unit is LEFT_OUT else bucket.unit,
             zone=bucket.zone or table.zone,
-            inner=() if event is None else event.inner,
+            inner=event.inner,
         ),
-        zone=table.zone,
-        tombstones=Tombstones(table.tombstones),
-        writer=WriterOptions(
-            table.writer.compression,
-            table.writer.level,
-            table.writer.row_group_rows,
-            table.writer.row_group_bytes,
-        ),
-        flush=Flush(table.flush.interval, table.flush.bytes),
-        dead_letter_share=table.dead_letter_share,
         create=bool(columns) if table.create is None else table.create,
         location=template if GROUP.search(name) else location_of(template, name),
         line=line,
     )
 
 
+def _same(keys: type, written: object) -> dict[str, Any]:
+    """The fields that a value takes over as the map has them."""
+    return {key.field: getattr(written, key.field) for key in declared_keys(keys).values()}
+
+
 def build(
-    whole: schema.Map,
+    whole: Map,
     environ: Mapping[str, str],
     referenced: Iterable[str],
     lines: list[int],
@@ -191,18 +166,16 @@ def build(
     """The map's values. `referenced`: properties whose value was not in the text; `lines`: of each table."""
     storage = storage_options(whole.storage)
     tables = [with_defaults(table, whole.defaults) for table in whole.tables]
+    decided = {
+        "kafka": replace(whole.kafka, group=whole.kafka.group or f"kafka2hive-{whole.service}"),
+        "storage": storage,
+        "dead_letters": dead_letters_of(whole.dead_letters, whole.service, whole.tables[0].table, storage),
+        "run_directory": _run_directory(whole.run_directory, whole.service, environ),
+    }
     return ServiceMap(
-        service=whole.service,
-        kafka=_kafka(whole.kafka, whole.service),
-        storage=storage,
+        **_same(ServiceKeys, whole) | decided,
         hive=_hive(whole.hive, environ),
-        spark=SparkOptions(whole.spark.master, tuple(whole.spark.conf.items())),
-        trigger_seconds=whole.trigger,
-        limits=_limits(whole.limits),
-        dead_letters=dead_letters_of(whole.dead_letters, whole.service, whole.tables[0].table, storage),
-        metrics=Metrics(whole.metrics.host, whole.metrics.port),
         tables=tuple(_rule(table, storage, line) for table, line in zip(tables, lines, strict=True)),
-        run_directory=_run_directory(whole.run_directory, whole.service, environ),
         path=path,
         fingerprint=fingerprint,
         secret_keys=_secret_keys(whole, frozenset(referenced)),

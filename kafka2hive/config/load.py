@@ -19,7 +19,7 @@ from kafka2hive.config.checks.table_options import GROUP, with_defaults
 from kafka2hive.config.problems import MapInvalid, Problems
 from kafka2hive.config.reading.document import read_document
 from kafka2hive.config.reading.references import resolve
-from kafka2hive.config.reading.structure import Sound, check_shape, sound_parts
+from kafka2hive.config.reading.sound import Sound, read_map
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ConfigError
 
@@ -52,13 +52,14 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     if raw is None:
         raise MapInvalid(name, problems.all())
     data, references = resolve(raw, environ, problems)
-    whole = check_shape(data, problems)
-    sound = sound_parts(data)
-    check_service(sound, problems)
-    _check_tables(sound, isinstance(data, dict) and data.get("hive") is not None, problems)
+    sound = read_map(data, problems)
+    if sound is not None:
+        check_service(sound, problems)
+        _check_tables(sound, problems)
     found = problems.all()
-    if found or whole is None:
+    if found or sound is None or sound.whole is None:
         raise MapInvalid(name, tuple(references.scrub(problem) for problem in found))
+    whole = sound.whole
     return build(
         whole,
         environ,
@@ -69,12 +70,12 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     )
 
 
-def _check_tables(sound: Sound, has_hive: bool, problems: Problems) -> None:
+def _check_tables(sound: Sound, problems: Problems) -> None:
     if sound.defaults is None:
         return  # what a table is cannot be said before its defaults can
     for index, table in sound.tables.items():
         checked = CheckedTable.of(table, sound.defaults, index, problems)
-        check_table(checked, sound.storage, has_hive)
+        check_table(checked, sound.storage, sound.has_hive)
     if not (sound.storage and sound.service and sound.dead_letters and 0 in sound.tables):
         return
     storage = storage_options(sound.storage)

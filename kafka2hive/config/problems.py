@@ -1,6 +1,8 @@
 """What is wrong with a map: every problem with its line, collected before anything is raised."""
 
+import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ConfigError
@@ -60,6 +62,13 @@ def where(path: Path) -> str:
         else:
             text += f"[{step!r}]"
     return text
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """The known word most like `word`, empty when none is like it."""
+    by_lower = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return by_lower[found[0]] if found else ""
 
 
 class Problems:

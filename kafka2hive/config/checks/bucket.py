@@ -2,7 +2,6 @@
 
 import re
 
-from kafka2hive.config import schema
 from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
 from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.event_field import NoSuchField, event_field
@@ -13,8 +12,9 @@ from kafka2hive.config.checks.table_options import (
     declared_columns,
     metadata_names,
 )
-from kafka2hive.config.problems import Path
-from kafka2hive.config.reading.structure import closest
+from kafka2hive.config.problems import Path, closest
+from kafka2hive.config.values.key import LEFT_OUT
+from kafka2hive.config.values.table import Bucketing, BucketTime, Tombstones
 
 _EVENT_TYPES = re.compile(r"(timestamp|date|bigint)", re.IGNORECASE)
 _FIELD_TYPES = re.compile(
@@ -27,13 +27,13 @@ def check_bucket(checked: CheckedTable) -> None:
     template = read_bucket_path(bucket.path)
     for fault in template.faults[:1]:
         checked.add((*path, "path"), fault)
-    if bucket.zone is not None:
+    if bucket.zone is not LEFT_OUT:
         checked.check_zone(bucket.zone, (*path, "zone"))
     _check_partition_names(checked, template, path)
     _check_bucket_fields(checked, template, path)
     _check_event_field(checked, bucket, template, path)
-    from_value = bool(template.fields) or (bucket_time(bucket) == "event" and bool(template.codes))
-    if checked.table.tombstones == "write" and from_value:
+    from_value = bool(template.fields) or (bucket_time(bucket) is BucketTime.EVENT and bool(template.codes))
+    if checked.table.tombstones is Tombstones.WRITE and from_value:
         message = (
             "a record without a value has no bucket of its value: use tombstones skip or bucket time record"
         )
@@ -60,17 +60,15 @@ def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path
             checked.add((*path, "path"), message)
 
 
-def _check_event_field(
-    checked: CheckedTable, bucket: schema.Bucket, template: BucketPath, path: Path
-) -> None:
+def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: BucketPath, path: Path) -> None:
     columns = declared_columns(checked.table)
     if bucket.field is None:
-        if bucket.time == "event":
+        if bucket.time is BucketTime.EVENT:
             checked.add(path, "time event needs a field: the column with the event time")
-        elif bucket.unit is not None:
+        elif bucket.unit is not LEFT_OUT:
             checked.add((*path, "unit"), "is used with a bigint field only")
-    elif bucket.time in ("record", "processing"):
-        checked.add((*path, "field"), f"is not used with time {bucket.time}: remove one of them")
+    elif bucket.time in (BucketTime.RECORD, BucketTime.PROCESSING):
+        checked.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
     elif not template.codes and not template.faults:
         checked.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
     else:
@@ -78,7 +76,7 @@ def _check_event_field(
 
 
 def _check_event_type(
-    checked: CheckedTable, field: str, bucket: schema.Bucket, columns: list[DeclaredColumn], path: Path
+    checked: CheckedTable, field: str, bucket: Bucketing, columns: list[DeclaredColumn], path: Path
 ) -> None:
     try:
         event = event_field(field, columns)
@@ -90,5 +88,5 @@ def _check_event_type(
     if not _EVENT_TYPES.fullmatch(event.type):
         message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
         checked.add((*path, "field"), message)
-    elif bucket.unit is not None and event.type.lower() != "bigint":
+    elif bucket.unit is not LEFT_OUT and event.type.lower() != "bigint":
         checked.add((*path, "unit"), f"is used with a bigint field only, {field} is not")

@@ -90,11 +90,13 @@ def check_metadata(checked: CheckedTable) -> None:
     columns = {name.lower() for name in columns_of(checked.table)}
     seen: set[str] = set()
     for position, (kind, name) in enumerate(metadata_names(checked.table.metadata)):
-        path = checked.path("metadata", kind if isinstance(checked.table.metadata, dict) else position)
+        path = checked.path("metadata", kind.value if isinstance(checked.table.metadata, dict) else position)
         if not _COLUMN.fullmatch(name):
             checked.add(path, "a column's name has letters, digits and _, at most 128")
         elif name.lower() in columns:
-            checked.add(path, f"the table has a column {name} already: give it another name, {{{kind}: ..}}")
+            checked.add(
+                path, f"the table has a column {name} already: give it another name, {{{kind.value}: ..}}"
+            )
         elif name.lower() in seen:
             checked.add(path, f"the name {name} stands here twice")
         seen.add(name.lower())

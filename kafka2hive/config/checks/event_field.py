@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka2hive.config.checks.table_options import DeclaredColumn
 from kafka2hive.config.json_path import parse_json_path
-from kafka2hive.config.reading.structure import closest
+from kafka2hive.config.problems import closest
 from kafka2hive.model.errors import ConfigError
 
 

@@ -4,10 +4,12 @@ import posixpath
 import re
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from kafka2hive.config import schema
 from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
-from kafka2hive.config.problems import Path, Problems
-from kafka2hive.config.reading.structure import Sound, closest, known_keys
+from kafka2hive.config.problems import Path, Problems, closest
+from kafka2hive.config.reading.sound import Sound
+from kafka2hive.config.values.declared import key_names
+from kafka2hive.config.values.key import LEFT_OUT
+from kafka2hive.config.values.service import DeadLetters, Hive, KafkaOptions, SparkOptions, StorageOptions
 
 AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM")
 _HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
@@ -69,7 +71,7 @@ def check_service(sound: Sound, problems: Problems) -> None:
         _check_dead_letters(sound.dead_letters, sound.storage, problems)
 
 
-def check_location(path: Path, location: str, storage: schema.Storage | None, problems: Problems) -> None:
+def check_location(path: Path, location: str, storage: StorageOptions | None, problems: Problems) -> None:
     """A full path on the same file system as `storage.uri`: a rename between two would be a copy."""
     fault = fault_of_uri(location)
     base = filesystem_of(storage.uri) if storage and not fault_of_uri(storage.uri) else ""
@@ -84,7 +86,7 @@ def check_location(path: Path, location: str, storage: schema.Storage | None, pr
 
 
 def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
-    own = set(known_keys(("kafka",)))
+    own = set(key_names(KafkaOptions))
     for name, value in properties.items():
         path = ("kafka", name)
         if name in OWNED:
@@ -102,14 +104,14 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
         problems.add(("kafka", "bootstrap.servers"), "expected host:port,host:port")
 
 
-def _check_storage(storage: schema.Storage, problems: Problems) -> None:
+def _check_storage(storage: StorageOptions, problems: Problems) -> None:
     fault = fault_of_uri(storage.uri)
     if fault:
         near = storage.uri.replace("webhdfs://", "hdfs://").replace("viewfs://", "hdfs://")
         problems.add(("storage", "uri"), fault, near if near != storage.uri else "")
     for key in ("ledger_root", "warehouse"):
         location = getattr(storage, key)
-        if location is not None:
+        if location is not LEFT_OUT:
             check_location(("storage", key), location, storage, problems)
 
 
@@ -123,7 +125,7 @@ def hive_url(url: str) -> SplitResult | None:
     return parts if good else None
 
 
-def _check_hive(hive: schema.Hive, problems: Problems) -> None:
+def _check_hive(hive: Hive, problems: Problems) -> None:
     path = ("hive", "url")
     parts = hive_url(hive.url)
     if parts is None:
@@ -149,20 +151,18 @@ def _check_hive(hive: schema.Hive, problems: Problems) -> None:
         problems.add(("hive", "password"), f"is used with auth=LDAP or auth=CUSTOM only, the URL says {auth}")
 
 
-def _check_spark(spark: schema.Spark, problems: Problems) -> None:
+def _check_spark(spark: SparkOptions, problems: Problems) -> None:
     if not _MASTER.fullmatch(spark.master):
         problems.add(("spark", "master"), "expected local[*,4], spark://host:7077, yarn or k8s://..")
-    for name in spark.conf:
+    for name, _ in spark.conf:
         if name in _SPARK_OWNED:
             problems.add(("spark", "conf", name), _SPARK_OWNED[name])
         elif not name.startswith("spark."):
             problems.add(("spark", "conf", name), "Spark's properties begin with spark.", f"spark.{name}")
 
 
-def _check_dead_letters(
-    letters: schema.DeadLetters, storage: schema.Storage | None, problems: Problems
-) -> None:
-    if letters.table is not None and (fault := fault_of_table(letters.table)):
+def _check_dead_letters(letters: DeadLetters, storage: StorageOptions | None, problems: Problems) -> None:
+    if letters.table is not LEFT_OUT and (fault := fault_of_table(letters.table)):
         problems.add(("dead_letters", "table"), fault)
-    if letters.location is not None:
+    if letters.location is not LEFT_OUT:
         check_location(("dead_letters", "location"), letters.location, storage, problems)

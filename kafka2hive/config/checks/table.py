@@ -2,19 +2,20 @@
 
 import re
 
-from kafka2hive.config import schema
 from kafka2hive.config.checks.bucket import check_bucket
 from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.columns import check_columns, check_metadata
 from kafka2hive.config.checks.service import check_location, fault_of_table
 from kafka2hive.config.checks.table_options import GROUP, epoch_milliseconds
-from kafka2hive.config.reading.structure import closest
+from kafka2hive.config.problems import closest
+from kafka2hive.config.values.service import StorageOptions
+from kafka2hive.config.values.table import Start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
 
 
-def check_table(checked: CheckedTable, storage: schema.Storage | None, has_hive: bool) -> None:
+def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:
     _check_topics(checked)
     _check_name(checked)
     _check_start(checked)
@@ -73,7 +74,7 @@ def _check_name(checked: CheckedTable) -> None:
 
 def _check_start(checked: CheckedTable) -> None:
     start = checked.table.start
-    if not isinstance(start, schema.Start):
+    if not isinstance(start, Start):
         return
     path = checked.path("start")
     if (start.timestamp is None) == (start.offsets is None):
@@ -104,7 +105,7 @@ def _check_writer(checked: CheckedTable) -> None:
         checked.add(checked.path("writer", "level"), f"{writer.compression} has levels {low} to {high}")
 
 
-def _check_location(checked: CheckedTable, storage: schema.Storage | None) -> None:
+def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> None:
     location, path = checked.table.location, checked.path("location")
     if location is None:
         return

@@ -1,34 +1,41 @@
 """What a table's options come to, with the map's defaults and the options' own: shared by the checks and by build."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from kafka2hive.config import schema
 from kafka2hive.config.json_path import parse_json_path
+from kafka2hive.config.values.columns import MetadataColumn
+from kafka2hive.config.values.declared import declared_keys
+from kafka2hive.config.values.key import LEFT_OUT
+from kafka2hive.config.values.table import Bucketing, BucketTime, Table, TableOptions
 
 GROUP = re.compile(r"\{([^{}]*)\}")
 """`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""
 METADATA_PREFIX = "kafka_"
+OPTIONS = tuple(declared_keys(TableOptions))
+"""What `defaults` may hold."""
 
 
-def with_defaults(table: schema.Table, defaults: schema.TableOptions) -> schema.Table:
+def with_defaults(table: Table, defaults: TableOptions) -> Table:
     """The table with every option it does not name taken from `defaults`, key by key."""
-    missing = [name for name in schema.TableOptions.model_fields if name not in table.model_fields_set]
-    return table.model_copy(update={name: getattr(defaults, name) for name in missing})
+    return replace(table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given})
 
 
-def metadata_names(setting: list[Any] | dict[Any, str]) -> list[tuple[str, str]]:
+def metadata_names(
+    setting: tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
+) -> list[tuple[MetadataColumn, str]]:
     """`(kind, column name)` of either way to write metadata."""
     if isinstance(setting, dict):
         return list(setting.items())
-    return [(kind, METADATA_PREFIX + kind) for kind in setting]
+    return [(kind, METADATA_PREFIX + kind.value) for kind in setting]
 
 
-def bucket_time(bucket: schema.Bucket) -> str:
-    """`event`, `record` or `processing`."""
-    return bucket.time or ("event" if bucket.field is not None else "record")
+def bucket_time(bucket: Bucketing) -> BucketTime:
+    """What the map says, else the event's time where it names the event's field."""
+    if bucket.time is not LEFT_OUT:
+        return bucket.time
+    return BucketTime.RECORD if bucket.field is None else BucketTime.EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +54,24 @@ class DeclaredColumn:
         return (self.name,) if self.path is None else parse_json_path(self.path)
 
 
-def declared_columns(table: schema.Table) -> list[DeclaredColumn]:
+def declared_columns(table: Table) -> list[DeclaredColumn]:
     """The declared columns; a raw table without any has `value binary`."""
-    if isinstance(table.columns, list):
+    if not table.columns:
+        return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
+    if isinstance(table.columns, tuple):
         return [
             DeclaredColumn(number, column.name, column.type, column.path, column.unit)
             for number, column in enumerate(table.columns)
         ]
-    columns = [
+    return [
         DeclaredColumn(name, name, column)
         if isinstance(column, str)
         else DeclaredColumn(name, name, column.type, column.path, column.unit)
         for name, column in table.columns.items()
     ]
-    return columns or ([DeclaredColumn("value", "value", "binary")] if table.format == "raw" else [])
 
 
-def columns_of(table: schema.Table) -> dict[str, str]:
+def columns_of(table: Table) -> dict[str, str]:
     """The declared columns' types by name."""
     return {column.name: column.type for column in declared_columns(table)}
 

@@ -17,6 +17,7 @@ _SIZE_UNITS = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
+MIB = _SIZE_UNITS["MiB"]
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 SIZE_PATTERN = rf"^{_SIZE.pattern}$"
@@ -39,3 +40,14 @@ def parse_duration(text: object) -> float:
     if not found:
         raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m or 1h")
     return float(found[1]) * _SECONDS[found[2]]
+
+
+def size_text(size: int) -> str:
+    """As the map would have it, in the largest unit that divides it: `512MiB`."""
+    unit = next(name for name in ("TiB", "GiB", "MiB", "KiB", "B") if size % _SIZE_UNITS[name] == 0)
+    return f"{size // _SIZE_UNITS[unit]}{unit}"
+
+
+def duration_text(seconds: float) -> str:
+    """As the map would have it: `60s`."""
+    return f"{seconds:g}s"

@@ -1,0 +1,52 @@
+"""What of a map is well-formed, so that one mistake does not hide those of other sections."""
+
+from dataclasses import dataclass
+
+from kafka2hive.config.problems import Problems
+from kafka2hive.config.reading.shape import FAULTY, Shape
+from kafka2hive.config.values.service import DeadLetters, Hive, Map, SparkOptions, StorageOptions
+from kafka2hive.config.values.table import Table, TableOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """The sections that are well-formed; None (or not in `tables`) where one is not. `tables` by index in the map.
+
+    `kafka` is as written: its names can be judged whatever its values are. `has_hive`: there is such a section, be it
+    malformed. `whole`: None when anything is malformed.
+    """
+
+    service: str | None
+    kafka: dict[str, object]
+    storage: StorageOptions | None
+    has_hive: bool
+    hive: Hive | None
+    spark: SparkOptions | None
+    dead_letters: DeadLetters | None
+    defaults: TableOptions | None
+    tables: dict[int, Table]
+    whole: Map | None
+
+
+def read_map(data: object, problems: Problems) -> Sound | None:
+    """The map as declared, with every mistake of its shape in `problems`. None where it is no mapping at all."""
+    if not isinstance(data, dict):
+        problems.add((), "expected keys with values: service, kafka, storage, tables")
+        return None
+    shape = Shape(problems)
+    fields = shape.fields(Map, data, ())
+    is_whole = FAULTY not in fields.values()
+    sound = {name: None if value is FAULTY else value for name, value in fields.items()}
+    service, kafka = data.get("service"), data.get("kafka")
+    return Sound(
+        service=service if isinstance(service, str) else None,
+        kafka=kafka if isinstance(kafka, dict) else {},
+        storage=sound["storage"],
+        has_hive=data.get("hive") is not None,
+        hive=sound["hive"],
+        spark=sound["spark"],
+        dead_letters=sound["dead_letters"],
+        defaults=sound["defaults"],
+        tables=shape.tables,
+        whole=Map(**fields) if is_whole else None,
+    )

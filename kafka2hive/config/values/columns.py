@@ -1,0 +1,54 @@
+"""The columns of a table: as the map has them, as everybody uses them, and those taken from the record."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.values.key import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
+
+    `path`: the keys that lead to its value in a record's JSON; empty: its name. `unit` (`s`, `ms`, `us`, `ns`): the
+    value is a number that counts from 1970 UTC.
+    """
+
+    name: str
+    type: str
+    path: tuple[str, ...] = ()
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnKeys:
+    """A column that does not just take the JSON member of its name."""
+
+    type: Annotated[str, Key("Hive type.")]
+    path: Annotated[
+        str | None,
+        Key("Path of its value in the record's JSON: $.props['US Gross']. Default: its name.", name="from"),
+    ] = None
+    unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        Key("For timestamp and date: the value is a number that counts from 1970 UTC in this unit."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedColumnKeys(ColumnKeys):
+    """A column in a list of columns."""
+
+    name: Annotated[str, Key("Name of the column.")]
+
+
+class MetadataColumn(Enum):
+    """Columns a table may take from the record instead of its value; the name in the table is the map's choice."""
+
+    TOPIC = "topic"  # string
+    PARTITION = "partition"  # int
+    OFFSET = "offset"  # bigint
+    TIMESTAMP = "timestamp"  # timestamp
+    KEY = "key"  # binary
+    HEADERS = "headers"  # array<struct<key:string,value:binary>>

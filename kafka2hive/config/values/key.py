@@ -1,0 +1,113 @@
+"""What the map says of a value, beside the field that holds it: the key's name and words, its written form, its bounds.
+
+    epoch_bytes: Annotated[Size, Key("Most Kafka bytes of one epoch.")] = 512 * MIB
+
+is the only place that knows this key: checking, the frozen value and the editors' JSON schema all come from it. A field
+without a `Key` is not in the map. Workers import these values: nothing here costs them anything.
+"""
+
+import re
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from kafka2hive.config.values.units import (
+    DURATION_PATTERN,
+    SIZE_PATTERN,
+    duration_text,
+    parse_duration,
+    parse_size,
+    size_text,
+)
+
+
+class _LeftOut(str):
+    __slots__ = ()
+
+
+LEFT_OUT: Final[Any] = _LeftOut()
+"""Stands in a `derived` key that the map leaves out, until its value is decided from the other keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherKeys:
+    """The field holds all keys that have no field, as pairs; the first of them is required, a text of type `type`."""
+
+    first: str
+    type: Any
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a value is written. `read` raises ValueError with what was expected; `write` gives a default back as text."""
+
+    read: Callable[[object], object]
+    schema: dict[str, object]
+    write: Callable[[Any], object] = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Of a number, of a text's or a list's length (`shortest`), of a text's form (`pattern`, in words `expected`)."""
+
+    above: int | None = None
+    at_least: int | None = None
+    at_most: int | None = None
+    shortest: int | None = None
+    pattern: str = ""
+    expected: str = ""
+
+    def fault(self, value: Any) -> str:
+        """What is wrong with a value of the right type, empty when nothing is."""
+        if self.above is not None and not value > self.above:
+            return f"input should be greater than {self.above}"
+        if self.at_least is not None and not value >= self.at_least:
+            return f"input should be greater than or equal to {self.at_least}"
+        if self.at_most is not None and not value <= self.at_most:
+            return f"input should be less than or equal to {self.at_most}"
+        if self.shortest is not None and len(value) < self.shortest:
+            return _too_short(value, self.shortest)
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            return self.expected
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Bounds):
+    """`doc` is for the editor's user; `name` where the key is not called as the field.
+
+    `derived`: the map may leave the key out, and its value then depends on other keys.
+    """
+
+    doc: str = ""
+    name: str = ""
+    derived: bool = False
+
+
+def _too_short(value: Sized, shortest: int) -> str:
+    plural = "" if shortest == 1 else "s"
+    if isinstance(value, str):
+        return f"string should have at least {shortest} character{plural}"
+    return f"list should have at least {shortest} item{plural} after validation, not {len(value)}"
+
+
+def _property_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError("expected a text, a number or true/false")
+
+
+_SIZE_SCHEMA: dict[str, object] = {
+    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 1}],
+    "examples": ["128MiB"],
+}
+_DURATION_SCHEMA: dict[str, object] = {"type": "string", "pattern": DURATION_PATTERN, "examples": ["60s"]}
+
+Size = Annotated[int, Form(parse_size, _SIZE_SCHEMA, size_text), Bounds(above=0)]
+Duration = Annotated[float, Form(parse_duration, _DURATION_SCHEMA, duration_text), Bounds(above=0)]
+PropertyText = Annotated[str, Form(_property_text, {"type": ["string", "number", "boolean"]})]
+Properties = tuple[tuple[str, PropertyText], ...]
+"""A mapping in the map, pairs in the value: properties of Kafka, Hadoop, Spark."""

@@ -1,0 +1,229 @@
+"""The keys and values of one table. Units stand in the names of fields: seconds, bytes, milliseconds.
+
+`Table` is one as the map has it, `TableRule` what it comes to; what both say in the same words is in `SharedOptions`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Final, Literal
+
+from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
+from kafka2hive.config.values.key import Bounds, Duration, Key, Size
+from kafka2hive.config.values.units import MIB
+
+BIGINT_UNIT: Final = "ms"
+
+
+class StartKind(Enum):
+    """Where a table's first epoch begins in a topic it never read."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSETS = "offsets"
+
+
+@dataclass(frozen=True, slots=True)
+class StartPolicy:
+    """`timestamp_ms` with TIMESTAMP (epoch milliseconds); `offsets` with OFFSETS: (topic, number, offset)."""
+
+    kind: StartKind
+    timestamp_ms: int | None = None
+    offsets: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As the ledger records it: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
+        given = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
+        at = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
+        return " ".join([self.kind.value, *at, *sorted(given)])
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A first position other than earliest or latest: exactly one of the keys."""
+
+    timestamp: Annotated[
+        str | None, Key("ISO 8601 with a zone, e.g. 2013-01-01T00:00:00Z: first record not older.")
+    ] = None
+    offsets: Annotated[
+        dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,
+        Key("topic: {partition number: offset}, every partition of every topic; a missing one is a STOP."),
+    ] = None
+
+
+class BucketTime(Enum):
+    """Which time buckets a record."""
+
+    EVENT = "event"  # the column Bucketing.field
+    RECORD = "record"  # the record's own timestamp
+    PROCESSING = "processing"  # the epoch's planning time: one bucket per epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketing:
+    """Which Hive partition a record belongs to.
+
+    `path` is e.g. `dt=%Y-%m-%d/hr=%H/c={country}`. `field` becomes the column with the event time (a timestamp, a date, or
+    a bigint of `unit`), `inner` the fields that lead to the time where that column is a struct.
+    """
+
+    path: Annotated[
+        str,
+        Key("Hive partition path with strftime codes and {column} fields; empty: an unpartitioned table."),
+    ] = "dt=%Y-%m-%d"
+    time: Annotated[
+        BucketTime,
+        Key(
+            "event: the column `field`; record: Kafka's record timestamp; processing: when the epoch was planned. "
+            "Default: event with a field, otherwise record.",
+            derived=True,
+        ),
+    ] = BucketTime.EVENT
+    field: Annotated[
+        str | None,
+        Key(
+            "Column with the event time, a timestamp, a date or a bigint; or a field of a struct column "
+            "(props.at), or the path a column takes its value from ($.props.at)."
+        ),
+    ] = None
+    unit: Annotated[
+        Literal["s", "ms", "us"], Key("Unit of a bigint field since 1970. Default: ms.", derived=True)
+    ] = BIGINT_UNIT
+    zone: Annotated[
+        str, Key("IANA time zone of the bucket's date and hour. Default: the table's zone.", derived=True)
+    ] = "UTC"
+    inner: tuple[str, ...] = ()
+
+    @property
+    def field_text(self) -> str:
+        """The event time's column, and the fields within it."""
+        return ".".join((self.field or "", *self.inner))
+
+
+class Tombstones(Enum):
+    """What becomes of records with a null value; both are counted."""
+
+    SKIP = "skip"
+    WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """Parquet files."""
+
+    compression: Annotated[Literal["zstd", "snappy", "gzip", "lz4", "none"], Key("Parquet codec.")] = "zstd"
+    level: Annotated[int | None, Key("Level of zstd (1 to 22) or gzip (1 to 9).")] = None
+    row_group_rows: Annotated[int, Key("A row group is closed at this many rows,", above=0)] = 1_000_000
+    row_group_bytes: Annotated[Size, Key("or at this size in memory.")] = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """When a table is due: at whichever comes first."""
+
+    interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
+    bytes: Annotated[Size, Key("Bytes that wait in Kafka.")] = 128 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedOptions:
+    """What `defaults`, a table and its rule say in the same words."""
+
+    format: Annotated[
+        Literal["json", "raw"], Key("json: one object per record; raw: the record's value as one column.")
+    ] = "json"
+    zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
+    tombstones: Annotated[
+        Tombstones,
+        Key("Records with a null value: skip them, or write a row of nulls with the metadata."),
+    ] = Tombstones.SKIP
+    writer: Annotated[WriterOptions, Key()] = WriterOptions()
+    flush: Annotated[Flush, Key("When the table is due.")] = Flush()
+    dead_letter_share: Annotated[
+        float,
+        Key(
+            "Share of an epoch's records that may be dead letters; above it the table is set aside. Not judged "
+            "for an epoch of fewer than 100 records, unless it is 0. 1: never.",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions(SharedOptions):
+    """What a table and `defaults` may both say.
+
+    `given`: the fields whose keys stand in the map.
+    """
+
+    source: Annotated[
+        Literal["events", "binlog"],
+        Key("What the topics hold; binlog (CDC) tables start at the earliest offset."),
+    ] = "events"
+    start: Annotated[
+        Literal["earliest", "latest"] | Start | None,
+        Key("Where a table begins in a topic it never read. Default: latest; earliest with source binlog."),
+    ] = None
+    metadata: Annotated[
+        tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
+        Key(
+            "Columns taken from the record: [topic, offset] makes kafka_topic and kafka_offset, "
+            "{offset: pos} names them."
+        ),
+    ] = ()
+    bucket: Annotated[Bucketing, Key()] = Bucketing()
+    create: Annotated[
+        bool | None,
+        Key("Create the table in Hive when it is missing. Default: true when the columns are known."),
+    ] = None
+    location: Annotated[
+        str | None,
+        Key(
+            "Full path of the table's directory, with {db} and {table}. Default: <warehouse>/{db}.db/{table}."
+        ),
+    ] = None
+    given: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(TableOptions):
+    """One table, or with `pattern` a family of tables."""
+
+    table: Annotated[str, Key("db.table; with a pattern its groups may stand in it as {1} or {name}.")]
+    topics: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...] | None,
+        Key("Topics that flow into the table.", shortest=1),
+    ] = None
+    pattern: Annotated[str | None, Key("Regular expression over whole topic names, instead of topics.")] = (
+        None
+    )
+    columns: Annotated[
+        dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
+        Key(
+            "Column name: Hive type, or {type, from, unit}; or a list of {name, type, from, unit}. "
+            "Left out: read from the existing Hive table."
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRule(SharedOptions):
+    """One entry of the map's `tables`: a list of topics into one table, or a pattern into a family of tables.
+
+    Exactly one of `topics` and `pattern` is set. With a pattern, `table` may hold the pattern's groups as `{1}` or
+    `{name}`. `table` is `db.table`. `location` may hold `{db}` and `{table}`; it is a full path (scheme and authority).
+    Empty `columns`: the schema is read from Hive (the table must exist).
+    """
+
+    table: str
+    topics: tuple[str, ...]
+    pattern: str | None
+    start: StartPolicy
+    columns: tuple[Column, ...]
+    metadata: tuple[tuple[MetadataColumn, str], ...]
+    bucketing: Bucketing
+    create: bool
+    location: str
+    line: int = 0
