@@ -1,4 +1,4 @@
-"""What the demo says, and when."""
+"""The demo's output."""
 
 import time
 from collections.abc import Iterable
@@ -6,25 +6,25 @@ from typing import TextIO
 
 
 class Console:
-    """Plain words on a stream; acts are numbered, and every act says how many seconds have passed."""
+    """Plain text on a stream; steps are numbered and begin with the seconds since the start."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._began = time.monotonic()
-        self._act = 0
+        self._step = 0
 
     @property
     def seconds(self) -> float:
-        """Seconds since the demo began."""
+        """Seconds since the start."""
         return time.monotonic() - self._began
 
-    def act(self, title: str) -> None:
-        """A new act begins."""
-        self._act += 1
-        self._write(f"\n[{self.seconds:5.1f} s] {self._act}. {title}\n")
+    def step(self, title: str) -> None:
+        """A new step begins."""
+        self._step += 1
+        self._write(f"\n[{self.seconds:5.1f} s] {self._step}. {title}\n")
 
     def say(self, text: str) -> None:
-        """A sentence within the act."""
+        """A sentence within the step."""
         self._write(f"          {text}\n")
 
     def show(self, lines: Iterable[str]) -> None:

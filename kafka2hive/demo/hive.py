@@ -53,7 +53,7 @@ class ThriftServer:
         return self._session.run(sql)
 
     def end(self) -> None:
-        """Stop it at once: nothing in it is worth a clean end."""
+        """Stop it at once: it holds nothing that a clean shutdown would save."""
         self._child.end(seconds=0.5)
 
 

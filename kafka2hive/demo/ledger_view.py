@@ -1,4 +1,4 @@
-"""The ledger and the table as a person sees them with `hdfs dfs -ls`: names tell everything."""
+"""The ledger and the table as `hdfs dfs -ls` shows them."""
 
 import re
 from collections import Counter

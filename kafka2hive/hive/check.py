@@ -12,26 +12,26 @@ _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # the rest of what they differ i
 _ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
 
 
-def check_table(wish: TableSpec, found: TableDescription) -> None:
+def check_table(spec: TableSpec, found: TableDescription) -> None:
     """Raises TableError with every difference; its code is the first one's (`hive.*`).
 
-    More columns in Hive than in the map are fine: they read as null. `wish.columns` empty: the schema is Hive's.
+    More columns in Hive than in the map are fine: they read as null. `spec.columns` empty: the schema is Hive's.
     """
     differences = (
         _kind(found)
         if found.kind in _NO_TABLES
         else [
             *_kind(found),
-            *_location(wish, found),
+            *_location(spec, found),
             *_format(found),
-            *_partition_columns(wish, found),
-            *_columns(wish, found),
+            *_partition_columns(spec, found),
+            *_columns(spec, found),
         ]
     )
     if differences:
         code = differences[0][0]
         text = "; ".join(message for _, message in differences)
-        raise TableError(code, f"{wish.table}: {text}", _REMEDIES[code])
+        raise TableError(code, f"{spec.table}: {text}", _REMEDIES[code])
 
 
 _REMEDIES = {
@@ -70,10 +70,10 @@ def _kind(found: TableDescription) -> list[Difference]:
     return []
 
 
-def _location(wish: TableSpec, found: TableDescription) -> list[Difference]:
-    if found.location is None or same_location(found.location, wish.location):
+def _location(spec: TableSpec, found: TableDescription) -> list[Difference]:
+    if found.location is None or same_location(found.location, spec.location):
         return []
-    return [("hive.location", f"Hive has it at {found.location}, the map at {wish.location}")]
+    return [("hive.location", f"Hive has it at {found.location}, the map at {spec.location}")]
 
 
 def _format(found: TableDescription) -> list[Difference]:
@@ -82,11 +82,11 @@ def _format(found: TableDescription) -> list[Difference]:
     return [("hive.format", f"it does not hold Parquet files but is read by {found.input_format}")]
 
 
-def _partition_columns(wish: TableSpec, found: TableDescription) -> list[Difference]:
-    wanted = [column.name.lower() for column in wish.partition_columns]
+def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
+    wanted = [column.name.lower() for column in spec.partition_columns]
     there = [column.name.lower() for column in found.partition_columns]
     if wanted == there:
-        return _partition_types(wish, found)
+        return _partition_types(spec, found)
     return [
         (
             "hive.partition_columns",
@@ -95,26 +95,26 @@ def _partition_columns(wish: TableSpec, found: TableDescription) -> list[Differe
     ]
 
 
-def _partition_types(wish: TableSpec, found: TableDescription) -> list[Difference]:
+def _partition_types(spec: TableSpec, found: TableDescription) -> list[Difference]:
     """Hive refuses a value that does not fit only at the registration: then it is committed already."""
-    templates = dict(level.partition("=")[::2] for level in wish.bucket_path.split("/"))
-    columns = {column.name.lower(): _normalised(column.type) for column in wish.columns}
+    templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
+    columns = {column.name.lower(): _normalised(column.type) for column in spec.columns}
     return [
         (
             "hive.partition_columns",
             f"Hive's partition column {other.name} is {other.type},"
             f" which cannot hold {template or 'any text'} of the map's bucket path",
         )
-        for ours, other in zip(wish.partition_columns, found.partition_columns, strict=True)
+        for ours, other in zip(spec.partition_columns, found.partition_columns, strict=True)
         for template in [templates.get(ours.name, "")]
         if not can_hold(_normalised(other.type), template, columns)
     ]
 
 
-def _columns(wish: TableSpec, found: TableDescription) -> list[Difference]:
+def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
     there = {column.name.lower(): column for column in found.columns}
     differences = []
-    for column in wish.columns:
+    for column in spec.columns:
         other = there.get(column.name.lower())
         if other is None:
             differences.append(f"Hive has no column {column.name} {column.type}")

@@ -7,14 +7,14 @@ from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.snapshot import ComparedTable
 
 
-def compared_table(wish: TableSpec) -> ComparedTable:
+def compared_table(spec: TableSpec) -> ComparedTable:
     """Two equal ones: what was found right in Hive for the one is right for the other."""
     return ComparedTable(
-        table=wish.table,
-        location=wish.location,
+        table=spec.table,
+        location=spec.location,
         format="parquet",
-        columns=_columns(wish.columns),
-        partition_columns=_columns(wish.partition_columns),
+        columns=_columns(spec.columns),
+        partition_columns=_columns(spec.partition_columns),
     )
 
 

@@ -48,22 +48,22 @@ def ensure_database(session: Session, database: str, table_location: str = "") -
     session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
 
 
-def create_table(session: Session, wish: TableSpec, ledger_id: str) -> None:
+def create_table(session: Session, spec: TableSpec, ledger_id: str) -> None:
     """An external Parquet table exists afterwards; one of that name is left as it is (check it with `describe`).
 
     Dropping the table leaves the files. Raises MetastoreUnavailable, MetastoreRefused.
     """
-    session.run(create_statement(wish, ledger_id))
+    session.run(create_statement(spec, ledger_id))
 
 
-def create_statement(wish: TableSpec, ledger_id: str) -> str:
-    """`CREATE EXTERNAL TABLE IF NOT EXISTS ..` for `wish`."""
-    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(wish.table)} ({_columns(wish.columns)})"]
-    if wish.comment:
-        parts.append(f"COMMENT {text.literal(wish.comment)}")
-    if wish.partition_columns:
-        parts.append(f"PARTITIONED BY ({_columns(wish.partition_columns)})")
-    parts.append(f"STORED AS PARQUET LOCATION {text.literal(wish.location)}")
+def create_statement(spec: TableSpec, ledger_id: str) -> str:
+    """`CREATE EXTERNAL TABLE IF NOT EXISTS ..` for `spec`."""
+    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({_columns(spec.columns)})"]
+    if spec.comment:
+        parts.append(f"COMMENT {text.literal(spec.comment)}")
+    if spec.partition_columns:
+        parts.append(f"PARTITIONED BY ({_columns(spec.partition_columns)})")
+    parts.append(f"STORED AS PARQUET LOCATION {text.literal(spec.location)}")
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
     pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")

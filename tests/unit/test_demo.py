@@ -21,8 +21,8 @@ from kafka2hive.demo.flights import Tally, flights
 from kafka2hive.demo.java import find_java, install_command
 from kafka2hive.demo.ledger_view import LedgerView
 from kafka2hive.demo.map_text import map_text
-from kafka2hive.demo.stage import stage
 from kafka2hive.demo.verdict import Verdict
+from kafka2hive.demo.workspace import workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.layout import SnapshotState
 from tests.unit.cli_ledger import invoke, pending_service
@@ -74,24 +74,24 @@ def test_an_old_java_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_a_directory_that_holds_something_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(ConfigError), stage(tmp_path, False, Console(sys.stdout)):
+    with pytest.raises(ConfigError), workspace(tmp_path, False, Console(sys.stdout)):
         pass
     assert (tmp_path / "thesis.txt").exists()
 
 
 def test_the_directory_goes_whatever_happens_unless_it_is_to_be_kept(tmp_path: Path) -> None:
     gone, kept = tmp_path / "gone", tmp_path / "kept"
-    with pytest.raises(KeyboardInterrupt), stage(gone, False, Console(sys.stdout)) as place:
+    with pytest.raises(KeyboardInterrupt), workspace(gone, False, Console(sys.stdout)) as place:
         (place / "data").write_text("x")
         raise KeyboardInterrupt
     assert not gone.exists()
-    with stage(kept, True, Console(sys.stdout)) as place:
+    with workspace(kept, True, Console(sys.stdout)) as place:
         (place / "data").write_text("x")
     assert (kept / "data").exists()
 
 
 def test_sigterm_cleans_up_and_ends_with_143(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as raised, stage(tmp_path / "demo", False, Console(sys.stdout)):
+    with pytest.raises(SystemExit) as raised, workspace(tmp_path / "demo", False, Console(sys.stdout)):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
     assert raised.value.code == 143

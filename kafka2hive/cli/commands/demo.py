@@ -35,15 +35,15 @@ def demo(
     """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""
     from kafka2hive.cli.outcome import tell_error
     from kafka2hive.demo.console import Console
-    from kafka2hive.demo.play import play
-    from kafka2hive.demo.stage import stage
+    from kafka2hive.demo.steps import run_steps
+    from kafka2hive.demo.workspace import workspace
     from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
     from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
     console = Console(sys.stdout)
     try:
-        with stage(directory, keep, console) as place:
-            exact = play(place, console, flights, kafka_jars)
+        with workspace(directory, keep, console) as place:
+            exact = run_steps(place, console, flights, kafka_jars)
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error

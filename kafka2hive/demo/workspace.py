@@ -1,4 +1,4 @@
-"""The demo's directory, and its end: Ctrl-C, SIGTERM or the last act, all is cleaned up."""
+"""The demo's directory, cleaned up at the end: after the last step, Ctrl-C or SIGTERM."""
 
 import shutil
 import signal
@@ -14,7 +14,7 @@ from kafka2hive.model.errors import ConfigError, ExitCode
 
 
 @contextmanager
-def stage(directory: Path | None, keep: bool, console: Console) -> Iterator[Path]:
+def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[Path]:
     """An empty directory, removed at the end unless `keep`; a given one must be empty or not there.
 
     SIGTERM ends the body like an exception (exit code 143). Raises ConfigError when the directory holds something.

