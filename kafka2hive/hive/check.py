@@ -8,7 +8,7 @@ from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 
-_NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # the rest of what they differ in says nothing
+_NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
 _ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
 
 

@@ -1,4 +1,4 @@
-"""The text of a table of the map that a ledger keeps when Hive's table was found to be the same. Pure."""
+"""The text of a table of the map that a ledger keeps when Hive's table matched it. Pure."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from kafka2hive.model.snapshot import ComparedTable
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
-    """Two equal ones: what was found right in Hive for the one is right for the other."""
+    """Of two equal ones, a comparison with Hive that holds for one holds for the other."""
     return ComparedTable(
         table=spec.table,
         location=spec.location,

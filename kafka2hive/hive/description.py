@@ -33,7 +33,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """A table or partition as Hive knows it. `ledger` is the id of the ledger that made the table, None: made elsewhere.
+    """A table or partition as Hive describes it. `ledger` is the ledger id of the creator, None: created elsewhere.
 
     `columns` are without the partition columns; `location` is None for views.
     """

@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 
 
 class HiveMetastore:
-    """Registers partitions and says where they lie. Any thread may use it; one statement at a time."""
+    """Registers partitions and finds their locations. Any thread may use it; one statement at a time."""
 
     def __init__(self, options: HiveOptions) -> None:
         self._session = HiveSession(options)
         self._exist: set[HivePartition] = (
             set()
         )  # registered in this process's life, at the location we gave or not
-        self._just_added: set[HivePartition] = set()  # at the location we gave: nobody has asked yet
+        self._just_added: set[HivePartition] = set()  # at the location we gave, not asked for since
 
     @property
     def session(self) -> HiveSession:
@@ -50,7 +50,7 @@ class HiveMetastore:
             self._exist.update(batch.partitions)
 
     def location(self, partition: HivePartition) -> str | None:
-        """Where Hive thinks the partition lies, None when it is not registered; of an unpartitioned table: the table.
+        """The partition's location in Hive, None when it is not registered; of an unpartitioned table: the table.
 
         Raises MetastoreUnavailable, MetastoreRefused.
         """

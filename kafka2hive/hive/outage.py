@@ -1,4 +1,4 @@
-"""After a question without an answer nobody asks for a while: a server that hangs costs one time limit, not one a table."""
+"""After a request without a response none is sent for a while: a server that hangs costs one time limit, not one a table."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ _AWAY_TIMES = 5.0
 
 
 class Outage:
-    """One question at a time. After an outage the next is asked no sooner than five times as long as that one took."""
+    """One request at a time. After an outage the next is sent no sooner than five times as long as that one took."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -23,7 +23,7 @@ class Outage:
         self._why = ""
 
     def ask(self, question: Callable[[], Result]) -> Result:
-        """The answer. Raises MetastoreUnavailable: at once while Hive is away, with the reason of the last outage."""
+        """The response. Raises MetastoreUnavailable: at once while Hive is away, with the reason of the last outage."""
         with self._lock:
             began = self._now()
             if began < self._until:

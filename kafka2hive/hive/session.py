@@ -95,7 +95,7 @@ class HiveSession:
             found = errors.from_status(status, statement)
             if isinstance(found, MetastoreUnavailable):
                 self._drop()
-            raise found from None  # the text says it all; PyHive's holds the whole Java stack
+            raise found from None  # PyHive's error holds the whole Java stack
         except _network_errors() as error:
             self._drop()
             if _timed_out(error):

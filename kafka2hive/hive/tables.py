@@ -1,4 +1,4 @@
-"""Databases and tables: made when the map asks for it, looked at, and checked against the map."""
+"""Databases and tables: created when the map asks for it, and described."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kafka2hive.model.layout import parent
 class TableSpec:
     """A table as the map wants it. `columns` without partition columns, metadata columns among them.
 
-    `location` is the full path of the table's directory; `comment` is for people. `bucket_path` is the template that makes
+    `location` is the full path of the table's directory; `comment` is Hive's. `bucket_path` is the template of
     the values of the partition columns; where it is unknown, their columns in Hive must hold any text.
     """
 
@@ -38,8 +38,8 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
 def ensure_database(session: Session, database: str, table_location: str = "") -> None:
     """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused.
 
-    Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have made it
-    already, and Hive 4 does not make a database whose default directory exists ("Unable to create database managed
+    Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have created it
+    already, and Hive 4 does not create a database whose default directory exists ("Unable to create database managed
     directory"), but takes one that is named.
     """
     directory = parent(table_location) if table_location else ""

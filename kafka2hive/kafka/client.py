@@ -27,7 +27,7 @@ _MOCK_CLUSTER = "mockCluster"
 class KafkaAdmin:
     """One cluster. Nothing is connected before the first question; any thread may ask.
 
-    `timeout_seconds` bounds each question. Errors: ServiceUnavailable (`kafka.unavailable`) when nobody answers,
+    `timeout_seconds` bounds each question. Errors: ServiceUnavailable (`kafka.unavailable`) when no broker answers,
     ConfigError (`kafka.properties`) when librdkafka refuses the map's properties.
     """
 
@@ -59,7 +59,7 @@ class KafkaAdmin:
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """The first offset that can still be read.
 
-        Topic partitions that are gone, that no broker leads, or whose leader does not answer at once are left out,
+        Topic partitions that are gone, without a leader, or whose leader does not answer at once are left out,
         and the log says why; it is ServiceUnavailable only when none of those asked for is answered.
         """
         from confluent_kafka.admin import OffsetSpec
@@ -123,7 +123,7 @@ class KafkaAdmin:
             left, seconds = left - limit, 2 * seconds
 
     def _metadata(self) -> Any:
-        """All topics; librdkafka learns from it who leads what. Notes those that nobody leads."""
+        """All topics; librdkafka learns from it who leads what. Notes those without a leader."""
         from confluent_kafka import KafkaException
 
         try:
@@ -159,7 +159,7 @@ class KafkaAdmin:
         return ids
 
     def _list_offsets(self, asked: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Watermark]:
-        """What is answered. Asked again, of those who lead then, is what is not: twice, or until something is."""
+        """Offsets that were answered. The others are requested again from their new leaders: twice, or until one is."""
         found: dict[TopicPartition, Watermark] = {}
         why: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
@@ -179,8 +179,8 @@ class KafkaAdmin:
         for tp in left:
             if tp in self._leaderless:
                 log.debug(
-                    "no offset of %s: nobody leads it", tp
-                )  # a state that lasts: the table says so, once
+                    "no offset of %s: it has no leader", tp
+                )  # a lasting state: the table reports it once
             else:
                 log.warning(
                     "no offset of %s this time: %s", tp, reason(self._options, why.get(tp, FutureTimeout()))

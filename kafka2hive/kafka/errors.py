@@ -19,7 +19,7 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
     return TableError(
         "kafka.no_answer",
         f"{table}: Kafka gives no offsets of {named}: not dumped this time, all else is",
-        "look whether these topic partitions have a leader; the next run dumps them",
+        "check that these topic partitions have a leader; the next run dumps them",
     )
 
 

@@ -47,7 +47,7 @@ def reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[str
 
 
 def without_secrets(text: str, options: KafkaOptions) -> str:
-    """`text` with the value of every property that looks secret blotted out."""
+    """`text` with the value of every property that looks secret redacted."""
     for key, value in options.properties:
         if value and _SECRET.search(key):
             text = text.replace(value, "***")

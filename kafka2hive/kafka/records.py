@@ -40,7 +40,7 @@ def record_epochs(
     without: dict[TopicPartition, str] = {}
     consumer = reader(options, timeout_seconds, log, _PROPERTIES)
     try:
-        # asked first: a reader notices only after 30 s that a topic does not exist
+        # checked first: a reader notices only after 30 s that a topic does not exist
         topics = consumer.list_topics(timeout=timeout_seconds).topics
         there = {
             (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
@@ -50,7 +50,7 @@ def record_epochs(
             if number:  # a fresh one: what was fetched for another offset must not pass for an answer
                 consumer.close()
                 consumer = reader(options, timeout_seconds, log, _PROPERTIES)
-            # whoever keeps silent for his round's share of the time does not take the others' as well
+            # a round without responses uses up its own share of the time only
             share = (deadline - time.monotonic()) / (len(rounds) - number)
             answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
             found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})

@@ -1,4 +1,4 @@
-"""What Kafka says of topics beside their offsets: how long records are kept, and whether we may read them."""
+"""Settings of topics: how long records are kept, and whether this client may read them."""
 
 import logging
 from collections.abc import Collection

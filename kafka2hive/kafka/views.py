@@ -1,4 +1,4 @@
-"""What Kafka says about itself, as values."""
+"""Topics, offsets and records of a cluster, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

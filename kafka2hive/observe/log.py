@@ -1,4 +1,4 @@
-"""Logging: lines for people on a terminal, JSON lines otherwise; what is secret is blotted out of both."""
+"""Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both."""
 
 import json
 import logging
@@ -19,14 +19,14 @@ class LogFormat(Enum):
     JSON = "json"
 
 
-# Loggers of libraries that tell as errors what our own errors tell better, or tell every statement.
+# Loggers of libraries that log as errors what our own errors say better, or log every statement.
 _QUIET = {
     "thrift": logging.CRITICAL,
     "pyhive": logging.WARNING,
     "py4j": logging.WARNING,
     "TCLIService": logging.WARNING,
 }
-# Every single change of a file: the answer to "who removed it", too much for somebody who watches.
+# Every single change of a file: an audit trail, too much for a terminal.
 _EVERY_CHANGE = ("kafka2hive.storage", "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
@@ -40,8 +40,8 @@ def configure(
 ) -> None:
     """Send all logging to `stream` (standard error); calling it again replaces what was set before.
 
-    `secrets` are values that must never appear: each is written as `***`. Every change of a file is told in JSON, to
-    people only with `level` DEBUG.
+    `secrets` are values that must never appear: each is written as `***`. Every change of a file is logged in JSON, on
+    a terminal only with `level` DEBUG.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())

@@ -36,11 +36,9 @@ class ServiceMetrics:
         self._files = counter(
             "files_created_total", "Files created by tasks and named by a snapshot", "table"
         )
-        self._moves = counter(
-            "moves_total", "What became of them when they were promoted", "table", "outcome"
-        )
+        self._moves = counter("moves_total", "Outcome of their promotion", "table", "outcome")
         self._unaccounted = gauge(
-            "unaccounted_files", "Created files of which nothing is known: alert", "table"
+            "unaccounted_files", "Created files whose outcome is unknown: alert", "table"
         )
         self._lag = gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
         self._freshness = gauge(
@@ -57,7 +55,7 @@ class ServiceMetrics:
         self._never_filled = gauge(
             "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
         )
-        self._aside = gauge("tables_set_aside", "Tables that cannot go on for now: alert")
+        self._aside = gauge("tables_set_aside", "Tables that are set aside and retried: alert")
         self._epochs = counter("epoch_total", "Epochs of the service that were published")
         self._last = gauge("last_epoch_timestamp_seconds", "When the last epoch was published, Unix time")
         self._phases = Histogram(
@@ -79,7 +77,7 @@ class ServiceMetrics:
             self._observe_table(table)
 
     def observe_moves(self, table: str, moves: FileMoves) -> None:
-        """Count what became of a table's files: of an epoch, or of what a start rolled forward."""
+        """Count the outcomes of a table's files: of an epoch, or of what a start rolled forward."""
         self._files.labels(table).inc(moves.created)
         for outcome in ("renamed", "already_there", "retried"):
             self._moves.labels(table, outcome).inc(getattr(moves, outcome))
@@ -96,7 +94,7 @@ class ServiceMetrics:
         self._unregistered.labels(table).set(unregistered)
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
-        """Set which of a table's columns are NULL in every row; those told `before` are so no more."""
+        """Set which of a table's columns are NULL in every row; those reported `before` are so no more."""
         for column in before:
             self._never_filled.labels(table, column).set(0)
         for column in columns:
@@ -113,7 +111,7 @@ class ServiceMetrics:
         return int(server.server_address[1])
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         server, self._server = self._server, None
         if server is not None:
             server.shutdown()

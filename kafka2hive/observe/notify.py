@@ -1,4 +1,4 @@
-"""What systemd is told: sd_notify(3) in plain Python."""
+"""Notifications to systemd: sd_notify(3) in plain Python."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ class Notifier:
                 sender.connect(self._address)
                 sender.sendall(message)
         except OSError as error:
-            log.debug("systemd was not told %r: %s", message, error)
+            log.debug("systemd was not notified of %r: %s", message, error)
 
 
 def _status(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is counted of an epoch, as values: the upper rooms fill them in, metrics and progress show them."""
+"""What is counted of an epoch, as values: the upper layers fill them in, metrics and progress show them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,8 @@ from kafka2hive.model.files import FileMoves
 class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
 
-    `lag_records` are left in Kafka after it; `pending registrations` are Hive partitions not known to be registered, `overdue`
-    those of
-    them that were so before this epoch already. `freshness_seconds` is the age of the newest record that is visible now,
+    `lag_records` are left in Kafka after it; `unregistered` counts Hive partitions not known to be registered, `overdue`
+    those of them that were so before this epoch already. `freshness_seconds` is the age of the newest visible record,
     0 when nothing more is in Kafka, None when there was none.
     """
 
@@ -66,7 +65,7 @@ class EpochNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What all epochs of a run came to."""
+    """The sums over all epochs of a run."""
 
     epochs: int = 0
     records: int = 0

@@ -1,4 +1,4 @@
-"""One line per epoch, for people and (as fields of the same log record) for machines."""
+"""One line per epoch, as text and as fields of the same log record."""
 
 import logging
 
@@ -44,7 +44,7 @@ def total_line(
 ) -> str:
     """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
 
-    `hive`: the map names one. `lag_records` None: of some table it was never found out.
+    `hive`: the map names one. `lag_records` None: it was never known for some table.
     """
     parts = [
         f"dumped {counted(totals.records, 'record')} ({size(totals.bytes)}) into {counted(totals.files, 'file')}"
@@ -65,7 +65,7 @@ def total_line(
 
 
 def yours_to_register(partitions: int) -> str:
-    """What is said of partitions that kafka2hive will never register."""
+    """The note on partitions that kafka2hive will never register."""
     return f"the map names no Hive: {counted(partitions, 'partition')} for you to register"
 
 

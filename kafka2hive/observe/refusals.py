@@ -1,4 +1,4 @@
-"""A refusal that lasts (permission, quota, a full disk) is tried again and again, and told once an hour."""
+"""A refusal that lasts (permission, quota, a full disk) is retried again and again, and logged once an hour."""
 
 import logging
 
@@ -11,15 +11,15 @@ class OncePerRefusal(logging.Filter):
     """Lets the first line of each step, path and refusal of the ledger through, and the next one after an hour.
 
     A line of the ledger is a refusal when one of its arguments is the file system's error of that kind, or the word for
-    it of the loop that tries again. Drafts have names of their own at every try: the error's path does not count.
+    it of the retry loop. Drafts have names of their own at every try: the error's path does not count.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[tuple[object, ...], float] = {}
+        self._logged: dict[tuple[object, ...], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is to be told."""
+        """Whether the line is to be logged."""
         args = record.args
         if (
             record.name != "kafka2hive.ledger"
@@ -31,10 +31,10 @@ class OncePerRefusal(logging.Filter):
             record.msg,
             *(type(arg).__name__ if _is_refusal(arg) else arg for arg in args if not isinstance(arg, float)),
         )
-        told = self._told.get(key)
-        if told is not None and record.created - told < SILENT_SECONDS:
+        logged = self._logged.get(key)
+        if logged is not None and record.created - logged < SILENT_SECONDS:
             return False
-        self._told[key] = record.created
+        self._logged[key] = record.created
         return True
 
 

@@ -1,4 +1,4 @@
-"""Doing one thing to many items, one after another or several at a time."""
+"""One function over many items, one after another or several at a time."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ class Threads:
         self._limit = limit
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """See Concurrency.map. After an exception, items that have not begun are left out; further errors are logged."""
+        """See Concurrency.map. After an exception, items that have not started are skipped; further errors are logged."""
         todo = list(items)
         if len(todo) < 2 or self._limit < 2:
             return Sequential().map(function, todo)

@@ -13,7 +13,7 @@ _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
 
 def connect(options: StorageOptions) -> FileSystem:
-    """The file system of a service: one adapter for each scheme and authority, made when a path first needs it.
+    """The file system of a service: one adapter for each scheme and authority, created when a path first needs it.
 
     Connects to nothing yet, and imports hdfs-native only when an `hdfs://` path is used. Raises ConfigError: a URI that
     is neither `hdfs://authority` nor `file:///`, or a local path on a network mount (`storage.nfs`).
@@ -45,7 +45,7 @@ def _adapter(root: str, options: StorageOptions) -> FileSystem:
 
 
 class RoutedFileSystem:
-    """Sends each call to the file system of its path; `adapter` makes one from `scheme://authority`."""
+    """Sends each call to the file system of its path; `adapter` creates one for `scheme://authority`."""
 
     def __init__(self, adapter: Callable[[str], FileSystem]) -> None:
         self._adapter = adapter
@@ -90,4 +90,4 @@ class RoutedFileSystem:
         files = self._by_root.get(root)
         return files or self._by_root.setdefault(
             root, self._adapter(root)
-        )  # of two made at once the first in stays
+        )  # of two created at once the first one stays

@@ -1,6 +1,6 @@
 """A time limit around calls that have none: the call runs in a thread of its own, the caller waits so long and no longer.
 
-hdfs-native waits without end for a NameNode that is stopped or whose host vanished. A call that does not answer in time
+hdfs-native waits without end for a NameNode that is stopped or whose host vanished. A call that does not return in time
 is left behind in its thread (nothing can end it) and counted; when too many are left behind, no further call is made.
 Threads are daemons: none of them keeps the process from ending.
 """
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class NoAnswer(Exception):
-    """The call has not answered in time; it may still be carried out."""
+    """The call has not returned in time; it may still be carried out."""
 
 
 class TooManyStuck(Exception):
@@ -27,7 +27,7 @@ class Guard:
 
     def __init__(self, stuck_limit: int = 64) -> None:
         self._stuck_limit = stuck_limit
-        self._idle: deque[_Worker] = deque()  # the one used last is taken first: it is still warm
+        self._idle: deque[_Worker] = deque()  # the one used last is taken first
         self._stuck = 0
         self._lock = threading.Lock()
 

@@ -1,7 +1,7 @@
 """The FileSystem port on HDFS, through hdfs-native: no JVM, no `hdfs` command.
 
 hdfs-native is imported at the first use, and the client is made once per process: it does not survive a fork.
-Nothing is sent twice: a lost response is OutcomeUnknown, and the caller looks. Why so, and what was measured:
+Nothing is sent twice: a lost response is OutcomeUnknown, and the caller reads back. Why so, and what was measured:
 docs/adr/0002-hdfs-native.md.
 """
 
@@ -211,12 +211,12 @@ class HdfsFileSystem:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
 
     def _session(self) -> Session:
-        """This process's; two threads may make one each, the first one in stays."""
+        """This process's; two threads may create one each, the first one stays."""
         session = self._sessions.get(os.getpid())
         return session or self._sessions.setdefault(os.getpid(), Session(self._connect(), Guard(), Doubts()))
 
     def _replace(self, hung: Session) -> None:
-        """Connect again: the hung connection may stay silent for ever. In any order, or the same NameNode hangs again."""
+        """Connect again: the hung one may never respond. In random order, or the same NameNode hangs again."""
         if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})

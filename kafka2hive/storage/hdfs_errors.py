@@ -3,7 +3,7 @@
 hdfs-native 0.14.7 raises FileNotFoundError, FileExistsError, OSError (transport; errno is not set) and RuntimeError (the
 debug text of its own error: `RPCError("java class", "message\\n\\tat ...")`, `DataTransferError("...")`), so the text is
 what there is to go by. Each text below was produced by a real NameNode 3.4.3 (docs/adr/0002-hdfs-native.md).
-An `RPCError` is an answer: the NameNode refused, and nothing happened. Without an answer a mutation may have happened.
+An `RPCError` is a response: the NameNode refused, and nothing happened. Without a response a mutation may have happened.
 """
 
 import re
@@ -39,12 +39,12 @@ class Operation(Enum):
 
     @property
     def changes(self) -> bool:
-        """Whether it may leave something behind when its answer is lost. A recovered lease is no news: it is asked for again."""
+        """Whether it may leave something behind when its response is lost. A recovered lease does not: it is requested again."""
         return self not in (Operation.READ, Operation.STAT, Operation.LIST, Operation.RECOVER)
 
 
 class SourceOrParent(Exception):
-    """A rename found no source or no parent, and the text does not say which: a look at the source tells."""
+    """A rename found no source or no parent, and the text does not say which: a stat of the source tells."""
 
 
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("(?P<java>[^"]*)", "(?P<text>.*)', re.DOTALL)

@@ -1,4 +1,4 @@
-"""A file being written on HDFS: what hdfs-native's writer does not bring (ADR 2), above all a close that can be settled."""
+"""A file being written on HDFS: what hdfs-native's writer lacks (ADR 2), above all a close whose outcome can be found out."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -60,7 +60,7 @@ class HdfsWriter:
         self._length += memoryview(data).nbytes
 
     def close(self) -> None:
-        """See FileWriter.close. A sync without an answer is repeated. A close without one is looked at: the lease is
+        """See FileWriter.close. A sync without a response is repeated. After a close without one the lease is
         recovered, which closes a file that is still open; then the length tells whether all of it is there."""
         raw, close = self._parts()
         if self._phase is _Phase.OPEN:

@@ -41,7 +41,7 @@ class LocalFileSystem:
         self._sync = sync
 
     def create(self, path: str) -> "LocalWriter":
-        """See FileSystem.create; durable only from `close` on, as a file being written means nothing."""
+        """See FileSystem.create; durable only from `close` on, as a file being written is ignored by everybody."""
         with _errors(path, changes=True, missing=ParentMissing):
             descriptor = os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             return LocalWriter(path, descriptor, self._sync)
@@ -73,9 +73,9 @@ class LocalFileSystem:
             return _status(path, os.stat(_name(path)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list. What vanished meanwhile may have been renamed, so there is another look.
+        """See FileSystem.list. What vanished meanwhile may have been renamed, so the directory is listed again.
 
-        A take-over seen half would be a table without a generation directory: a STOP that is none.
+        Half a take-over would look like a table without a generation directory: a STOP without a cause.
         """
         for _ in range(_LOOKS):
             statuses, vanished = self._look(path)
@@ -109,7 +109,7 @@ class LocalFileSystem:
         name = _name(path)
         missing = []
         while not os.path.isdir(name):
-            # asked again: another thread may have made it since
+            # checked again: another thread may have created it since
             if os.path.lexists(name) and not os.path.isdir(name):
                 raise AlreadyExists(path, f"{name} is not a directory")
             missing.append(name)

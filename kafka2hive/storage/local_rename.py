@@ -19,8 +19,8 @@ def rename_without_overwriting(source: str, target: str) -> None:
     """Rename a file or directory; raises what os.rename raises, and FileExistsError when the target exists.
 
     Where the kernel or the file system does not offer it: hard link and unlink for a file (a crash in between leaves both
-    names, and for a moment the loser of a race is seen as well); for a directory a look and a rename (not atomic against
-    another process that makes an empty directory there).
+    names, and for a moment the loser of a race is seen as well); for a directory a check and a rename (not atomic against
+    another process that creates an empty directory there).
     """
     if _renameat2 is None:
         _rename_in_two_steps(source, target)
@@ -43,8 +43,6 @@ def _rename_in_two_steps(source: str, target: str) -> None:
         os.link(source, target, follow_symlinks=False)
         try:
             os.unlink(source)
-        except (
-            FileNotFoundError
-        ):  # somebody else's rename of the same file was first: take the second name back
+        except FileNotFoundError:  # another rename of the same file was first: remove the second name again
             os.unlink(target)
             raise

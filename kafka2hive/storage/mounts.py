@@ -1,4 +1,4 @@
-"""Which file system a local path lies on, and the refusal of those whose rename and fsync do not hold what they promise."""
+"""Which file system a local path lies on, and the refusal of those whose rename and fsync are not reliable."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def refuse_network_mount(path: str, mountinfo: Path = _MOUNTS) -> None:
 def mount_type(mountinfo: str, path: str) -> str | None:
     """Type of the mount that holds the absolute `path`; `mountinfo` as in proc_pid_mountinfo(5). None: not known.
 
-    Of two mounts at one place the later line is the one that is seen.
+    Of two mounts at one place the later line is the visible one.
     """
     best, kind = -1, None
     for line in mountinfo.splitlines():

@@ -25,11 +25,11 @@ class NotFound(StorageError):
 
 
 class ParentMissing(NotFound):
-    """The parent directory of the path to be made does not exist."""
+    """The parent directory of the path to create does not exist."""
 
 
 class AlreadyExists(StorageError):
-    """The path to be made (target of a rename) exists; nothing was changed."""
+    """The path to create (target of a rename) exists; nothing was changed."""
 
 
 class Unavailable(StorageError):
@@ -37,7 +37,7 @@ class Unavailable(StorageError):
 
 
 class OutcomeUnknown(StorageError):
-    """It may have happened (connection lost after the request was sent): read back before going on."""
+    """It may have happened (connection lost after the request was sent): read back before anything else."""
 
 
 class Denied(StorageError):
@@ -70,13 +70,13 @@ class FileWriter(Protocol):
     def close(self) -> None:
         """Make what was written durable (hsync) and close; afterwards the length is right for every reader.
 
-        After Unavailable or OutcomeUnknown it may be called again: it goes on where the answer was missing, and finds out
-        whether the file is closed and whole. Any other error is final: the file means nothing.
+        After Unavailable or OutcomeUnknown it may be called again: it resumes at the step whose response was lost, and finds
+        out whether the file is closed and whole. Any other error is final: the file must be ignored.
         """
         ...
 
     def abandon(self) -> None:
-        """Give the file up: never raises, leaves whatever there is under its in-progress name, does not block."""
+        """Abandon the file: never raises, leaves whatever there is under its in-progress name, does not block."""
         ...
 
 
@@ -84,7 +84,7 @@ class FileSystem(Protocol):
     """All operations may raise Unavailable, OutcomeUnknown (mutations only), Denied; `create`, `mkdirs`, `rename` also NoRoom."""
 
     def create(self, path: str) -> FileWriter:
-        """A new file. Never overwrites (AlreadyExists), never makes parents (ParentMissing)."""
+        """A new file. Never overwrites (AlreadyExists), never creates parents (ParentMissing)."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -115,7 +115,7 @@ class FileSystem(Protocol):
         ...
 
     def mkdirs(self, path: str) -> None:
-        """Make a directory and its parents; nothing happens when it exists. AlreadyExists when a file is there."""
+        """Create a directory and its parents; nothing happens when it exists. AlreadyExists when a file is there."""
         ...
 
 
@@ -163,7 +163,7 @@ def children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
 
 
 def write_file(files: FileSystem, path: str, data: bytes) -> None:
-    """Create, write, sync, close. On an error the file under `path` means nothing and is abandoned."""
+    """Create, write, sync, close. On an error the file under `path` is abandoned and must be ignored."""
     writer = files.create(path)
     try:
         writer.write(data)

@@ -72,7 +72,7 @@ def status(
 
         if watch is None:
             return once()
-        while True:  # until a signal; what cannot be asked now is shown, and asked again
+        while True:  # until a signal; an error is shown, and the state asked for again
             try:
                 once()
             except Kafka2HiveError as error:

@@ -1,4 +1,4 @@
-"""How far a long audit is: a bar on a terminal's standard error, nothing where nobody looks."""
+"""How far a long audit is: a bar on a terminal's standard error, nothing elsewhere."""
 
 import os
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ _INDENT = "  "
 def render_recover(
     service: str, order: RecoverOrder, result: RecoverResult, screen: Screen, *, hive: bool = True
 ) -> str:
-    """A block for each table, the verdict last: it is what stays on the screen. `hive`: the map names one."""
+    """A block for each table, the verdict last: it stays on the screen. `hive`: the map names one."""
     parts: list[Text] = []
     for table in result.tables:
         parts.append(_headline(table))
