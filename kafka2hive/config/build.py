@@ -5,10 +5,9 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs
 
 from kafka2hive.config.checks.event_field import EventField, event_field
-from kafka2hive.config.checks.service import hive_url
+from kafka2hive.config.checks.service import hive_auth, hive_url
 from kafka2hive.config.checks.table_options import (
     GROUP,
     bucket_time,
@@ -95,7 +94,7 @@ def _hive(hive: Hive | None, environ: Mapping[str, str]) -> HiveOptions | None:
         port=parts.port or 10000,
         user=parts.username or environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive",
         password=hive.password,
-        auth=parse_qs(parts.query).get("auth", ["NONE"])[-1],
+        auth=hive_auth(parts),
         timeout_seconds=hive.timeout_seconds,
     )
 

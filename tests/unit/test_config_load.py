@@ -317,6 +317,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("metadata: {topic: dt}", "the partition column dt is a metadata column of the table too"),
         ("metadata: {topic: Carrier}", "the table has a column Carrier already"),
         ("metadata: {topic: a, offset: A}", "the name A stands here twice"),
+        ("metadata: {ofset: a}", "did you mean offset?"),
         (
             "metadata: [tpic]",
             "expected topic, partition, offset, timestamp, key or headers (did you mean topic?)",
@@ -412,6 +413,7 @@ def test_a_table_that_cannot_be_is_refused(table: str, message: str) -> None:
         ("storage", "{uri: 'webhdfs://x:1'}", "did you mean hdfs://x:1?"),
         ("storage", "{uri: 'file://x/y'}", "a local path has three slashes"),
         ("storage", "{uri: 'file:///'}", "name a directory"),
+        ("hive", "none", "expected keys with values"),
         ("hive", "{url: 'jdbc:hive2://h:10000/default'}", "did you mean hive://h:10000/default?"),
         ("hive", "{url: 'hive://h:port'}", "expected hive://user@host:10000"),
         ("hive", "{url: 'hive://h?auth=LDAP'}", "auth=LDAP needs hive.password"),
@@ -421,6 +423,8 @@ def test_a_table_that_cannot_be_is_refused(table: str, message: str) -> None:
         ("spark", "{master: locl}", "expected local[*,4]"),
         ("spark", "{conf: {ui.port: 1}}", "did you mean spark.ui.port?"),
         ("spark", "{conf: {spark.master: yarn}}", "write it as `master`"),
+        ("limits", f"{{epoch_bytes: {'9' * 400}MiB}}", "is too large a number"),
+        ("trigger", f"{'9' * 400}s", "is too large a number"),
         ("metrics", "{port: 70000}", "less than or equal to 65535"),
         ("dead_letters", "{table: letters}", "expected db.table"),
     ],
@@ -437,6 +441,11 @@ def test_a_property_only_the_installed_library_knows_is_asked_of_it() -> None:
     assert dict(load_text(text, "m", {}).kafka.properties)["delivery.timeout.ms"] == "1000"
 
 
+def test_a_key_without_a_value_is_a_key_left_out_where_its_value_depends_on_others() -> None:
+    text = (HEAD + TABLE).replace('8020"}', '8020", ledger_root: , warehouse: null}')
+    assert load_text(text, "m", {}).storage == load_text(HEAD + TABLE, "m", {}).storage
+
+
 def test_systemds_runtime_directory_comes_first() -> None:
     environ = {"RUNTIME_DIRECTORY": "/run/k:/run/other", "XDG_RUNTIME_DIR": "/run/user/1"}
     assert load_text(HEAD + TABLE, "m", environ).run_directory == "/run/k"
@@ -445,7 +454,7 @@ def test_systemds_runtime_directory_comes_first() -> None:
 def test_a_map_loads_in_a_fresh_process_without_arrow_spark_or_kafka() -> None:
     code = (
         "import sys; from kafka2hive.config.load import load_map; load_map('configs/smallest.yaml', {});"
-        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'pyspark', 'confluent_kafka', 'pyhive')))"
+        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'pyspark', 'confluent_kafka', 'pyhive', 'pydantic')))"
     )
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

@@ -125,6 +125,11 @@ def hive_url(url: str) -> SplitResult | None:
     return parts if good else None
 
 
+def hive_auth(parts: SplitResult) -> str:
+    """One of AUTH in a URL that is right; the first of them where it says none."""
+    return parse_qs(parts.query, keep_blank_values=True).get("auth", [AUTH[0]])[-1]
+
+
 def _check_hive(hive: Hive, problems: Problems) -> None:
     path = ("hive", "url")
     parts = hive_url(hive.url)
@@ -133,8 +138,8 @@ def _check_hive(hive: Hive, problems: Problems) -> None:
         good = near != hive.url and "@" not in near and ";" not in near and hive_url(near) is not None
         problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if good else "")
         return
-    options = parse_qs(parts.query, keep_blank_values=True)
-    auth = options.pop("auth", ["NONE"])[-1]
+    options, auth = parse_qs(parts.query, keep_blank_values=True), hive_auth(parts)
+    options.pop("auth", None)
     if parts.password is not None:
         problems.add(path, "a password does not belong into the URL: write it as hive.password")
     elif options:

@@ -51,7 +51,7 @@ class _Walk:
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
-        if len(path) > DEEPEST:  # by aliases: the text itself was judged before
+        if len(path) > DEEPEST:  # by aliases: the text itself was checked before
             self._problems.add(path[:1], f"is nested more than {DEEPEST} deep")
             return None
         if id(node) in self._open:

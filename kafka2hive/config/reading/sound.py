@@ -12,7 +12,7 @@ from kafka2hive.config.values.table import Table, TableOptions
 class Sound:
     """The sections that are well-formed; None (or not in `tables`) where one is not. `tables` by index in the map.
 
-    `kafka` is as written: its names can be judged whatever its values are. `has_hive`: there is such a section, be it
+    `kafka` is as written: its names can be checked whatever its values are. `has_hive`: there is such a section, be it
     malformed. `whole`: None when anything is malformed.
     """
 

@@ -199,7 +199,7 @@ class Map(ServiceKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMap(ServiceKeys):
-    """One map = one service = one Spark query. `hive` None: files only, said aloud at start.
+    """One map = one service = one Spark query. `hive` None: files only, with a warning at start.
 
     `fingerprint` is the SHA-256 of the map's text as written; `secret_keys` are the names of properties (of Kafka,
     storage and Spark) whose values must not be shown.

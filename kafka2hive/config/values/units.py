@@ -1,5 +1,6 @@
 """Sizes and durations as people write them: `128MB`, `1GiB`, `500ms`, `5m`."""
 
+import math
 import re
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]i?B)")
@@ -31,7 +32,7 @@ def parse_size(text: object) -> int:
     found = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
     if not found:
         raise ValueError("expected a size such as 128MiB, 500MB or 1GiB")
-    return int(float(found[1]) * _SIZE_UNITS[found[2]])
+    return int(_finite(found[1]) * _SIZE_UNITS[found[2]])
 
 
 def parse_duration(text: object) -> float:
@@ -39,7 +40,14 @@ def parse_duration(text: object) -> float:
     found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if not found:
         raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m or 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return _finite(found[1]) * _SECONDS[found[2]]
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("is too large a number")
+    return number
 
 
 def size_text(size: int) -> str:
