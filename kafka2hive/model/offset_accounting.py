@@ -46,7 +46,7 @@ class RangeAccounting:
     account: OffsetAccounting
 
     def check(self) -> None:
-        """Raises AccountMismatch unless no count is negative and both identities hold, so none is beyond the range."""
+        """Raises AccountingMismatch unless no count is negative and both identities hold, so none is beyond the range."""
         a = self.account
         if min(astuple(a)) < 0:
             raise AccountingMismatch(f"{self.range}: a count below zero in {a}")

@@ -26,7 +26,7 @@ class Delivered:
     log_end: int
 
     def check(self, account: RangeAccounting) -> None:
-        """Raises AccountMismatch unless the whole range was delivered, and `account` says the same of it."""
+        """Raises AccountingMismatch unless the whole range was delivered, and `account` says the same of it."""
         if self.begun != self.range.start:
             raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
@@ -42,7 +42,7 @@ class Delivered:
 
 
 def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Delivered]) -> None:
-    """Raises AccountMismatch unless each account adds up, and is what the client delivered of that very range."""
+    """Raises AccountingMismatch unless each account adds up, and is what the client delivered of that very range."""
     for account in accounts:
         account.check()
     of_range = {one.range: one for one in delivered}

@@ -86,12 +86,12 @@ class Refusal:
 class ColumnsSeen:
     """Of `rows` decoded records none filled the columns `empty`.
 
-    `strange`: a sample of JSON keys that no column takes, as paths; only where a column is empty.
+    `unmapped`: a sample of JSON keys that no column takes, as paths; only where a column is empty.
     """
 
     rows: int = 0
     empty: tuple[str, ...] = ()
-    strange: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +162,8 @@ def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> 
     """
     manifests = [one for one in returned if isinstance(one, TableManifest)]
     if len(manifests) < len(returned):
-        strange = next(one for one in returned if not isinstance(one, TableManifest))
-        raise AccountingMismatch(f"a task returned {type(strange).__name__} instead of a manifest")
+        other = next(one for one in returned if not isinstance(one, TableManifest))
+        raise AccountingMismatch(f"a task returned {type(other).__name__} instead of a manifest")
     planned = Counter((t.table, task.index, t.generation, t.epoch) for task in tasks for t in task.tables)
     came = Counter((m.table, m.task, m.generation, m.epoch) for m in manifests)
     if planned != came:

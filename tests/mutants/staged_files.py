@@ -24,8 +24,8 @@ MUTANTS = (
         UPLOAD,
         (
             (
-                "            except UNCLEAR as error:\n                self._tries.again(error)\n",
-                "            except UNCLEAR:\n                raise\n",
+                "            except AMBIGUOUS as error:\n                self._tries.again(error)\n",
+                "            except AMBIGUOUS:\n                raise\n",
             ),
         ),
         TESTS,
@@ -52,7 +52,7 @@ MUTANTS = (
         UPLOAD,
         (
             (
-                "                except UNCLEAR as error:\n                    if closes == most:",
+                "                except AMBIGUOUS as error:\n                    if closes == most:",
                 "                except StorageError as error:\n"
                 "                    if closes > 1:\n"
                 "                        return\n"
@@ -106,8 +106,8 @@ MUTANTS = (
         UPLOAD,
         (
             (
-                "        except UNCLEAR:\n            return False\n",
-                "        except UNCLEAR:\n            return True\n",
+                "        except AMBIGUOUS:\n            return False\n",
+                "        except AMBIGUOUS:\n            return True\n",
             ),
         ),
         TESTS,
@@ -117,8 +117,8 @@ MUTANTS = (
         UPLOAD,
         (
             (
-                "        except UNCLEAR:\n            return False\n",
-                "        except UNCLEAR:\n            raise refused from None\n",
+                "        except AMBIGUOUS:\n            return False\n",
+                "        except AMBIGUOUS:\n            raise refused from None\n",
             ),
         ),
         TESTS,

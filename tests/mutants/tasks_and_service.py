@@ -73,7 +73,7 @@ BROKEN_FETCHES = (
         READS,
     ),
     TextMutant(
-        "a record that nobody asked for is taken",
+        "a record that was not requested is taken",
         FETCH,
         (
             (
@@ -152,7 +152,7 @@ TEXT_MUTANTS = (
         READS,
     ),
     TextMutant(
-        "a topic partition that nobody asked for is passed over",
+        "a topic partition that was not requested is passed over",
         COUNTED,
         (("        if count is None:\n", "        if count is None:\n            return\n"),),
         READS,

@@ -14,7 +14,7 @@ from kafka2hive.pipeline.decode.columns import convert, either, holds, structs_i
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.screens import suspects
+from kafka2hive.pipeline.decode.screens import doubtful
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names, source_tree
 from kafka2hive.pipeline.decode.tiled.small_keys import with_small_keys
 from kafka2hive.pipeline.decode.tiled.tiling import TilingReader
@@ -105,13 +105,13 @@ class JsonDecoder:
     def _read(self, values: pa.BinaryArray, places: Places, wire: Wire, reader: ArrowReader) -> Part:
         """Rows of those messages at `places` that raise no doubt in screen, reader or conversion."""
         messages = values if len(places) == len(values) else values.take(pa.array(places))
-        marked = suspects(messages, self._has_decimals)
+        marked = doubtful(messages, self._has_decimals)
         if marked.any():
             places, messages = places[~marked], messages.filter(pa.array(~marked))
         if self._any_case:
-            messages, doubtful = with_small_keys(messages)
-            if doubtful.any():
-                places, messages = places[~doubtful], messages.filter(pa.array(~doubtful))
+            messages, marked = with_small_keys(messages)
+            if marked.any():
+                places, messages = places[~marked], messages.filter(pa.array(~marked))
         batch, left_out = reader.read(messages)
         places = places[~left_out]
         converted = [

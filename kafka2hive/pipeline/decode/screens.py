@@ -1,6 +1,6 @@
 """Which messages the fast reader may see: vectorised questions over a batch's bytes.
 
-Marking a message costs only time, for the exact path judges it; leaving a wrong one unmarked could change a value.
+Marking a message costs only time, for the exact path decides; leaving a wrong one unmarked could change a value.
 """
 
 import re
@@ -21,7 +21,7 @@ _NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
 _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
-def suspects(values: pa.BinaryArray, has_decimals: bool) -> Mask:
+def doubtful(values: pa.BinaryArray, has_decimals: bool) -> Mask:
     """Messages that must not reach pyarrow.json, each for a hole it has (docs/decoding.md). All must be UTF-8."""
     marked = ~_in_braces(values.cast(pa.string()))
     messages = message_bytes(values)

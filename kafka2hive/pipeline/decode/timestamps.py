@@ -28,7 +28,7 @@ def check_zone(zone: str) -> None:
 
 
 def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
-    """A column of texts to naive microseconds; the mask marks what only the exact path may judge."""
+    """A column of texts to naive microseconds; the mask marks what only the exact path may decide."""
     zoned = _has_offset(texts)
     if not zoned.any():
         parsed, bad = cast_or_null(_without_idle_zeros(texts), NAIVE)

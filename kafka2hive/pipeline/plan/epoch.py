@@ -24,7 +24,7 @@ def plan_epoch(
 
     `slots` is how many tasks the cluster should get at most (cores x `limits.tasks_per_core`); `planned_at_ms` (epoch
     milliseconds) becomes the processing time of every record. `drain` plans every table that has anything (`--once`);
-    `only_tables` plans these alone, due or not (isolation of a suspect, see suspects.py).
+    `only_tables` plans these alone, due or not (failure_isolation.py).
 
     What holds for the result, whatever the order of `backlogs`:
     - of each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without hole or overlap;

@@ -1,4 +1,4 @@
-"""Max-min fairness: who wants little gets all of it, the others share the rest equally."""
+"""Max-min fairness: small demands are met in full, the others share the rest equally."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 def fair_shares(demands: Sequence[int], capacity: int) -> list[int]:
     """Divide `capacity` among `demands` (same unit, >= 0); the result aligns with `demands`.
 
-    Nobody gets more than it wants; nobody gets less than another unless it wants no more (within the one unit that
+    No share exceeds its demand; a share is smaller than another only where its demand is met (but for the one unit that
     does not divide evenly: earlier ones get it); the sum is min(capacity, sum(demands)). O(n log n).
     """
     shares = [0] * len(demands)

@@ -63,7 +63,7 @@ def cut(piece: Piece, bytes_per_record: float, goal: float) -> list[Piece]:
                 taken.append(OffsetRange(rest.topic_partition, rest.start, middle))
                 rest = OffsetRange(rest.topic_partition, middle, rest.end)
             elif not taken:
-                break  # not even the overhead fits: an empty piece would help nobody
+                break  # not even the overhead fits: an empty piece would gain nothing
             close()
         taken.append(rest)
         room -= weigh((rest,), bytes_per_record)

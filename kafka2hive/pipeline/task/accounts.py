@@ -53,7 +53,7 @@ class TableAccounts:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
     def complete(self, delivered: Sequence[Delivered]) -> None:
-        """All was counted. Raises AccountMismatch where the client delivered something else."""
+        """All was counted. Raises AccountingMismatch where the client delivered something else."""
         for one in delivered:
             self._accounts[one.range] += OffsetAccounting(absent=one.absent)
         self.delivered = tuple(delivered)

@@ -25,7 +25,7 @@ class FilledColumns:
         self._empty = [column.name for column in table.columns] if table.format == "json" else []
         self._rows = 0
         self._looked_at = 0
-        self._strange: dict[str, None] = {}
+        self._unmapped: dict[str, None] = {}
 
     def note(self, rows: pa.RecordBatch, messages: pa.BinaryArray) -> None:
         """`messages` is what `rows` were decoded from, refused ones among them."""
@@ -53,8 +53,8 @@ class FilledColumns:
             if known is not None:
                 if known.inner:
                     self._compare(inner, known, (*path, key))
-            elif len(self._strange) < MOST_KEYS and len(key) <= LONGEST_KEY:
-                self._strange[path_text((*path, key))] = None
+            elif len(self._unmapped) < MOST_KEYS and len(key) <= LONGEST_KEY:
+                self._unmapped[path_text((*path, key))] = None
 
     def seen(self) -> ColumnsSeen:
-        return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._strange) if self._empty else ())
+        return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._unmapped) if self._empty else ())

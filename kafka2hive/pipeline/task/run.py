@@ -1,7 +1,7 @@
 """A task from plan to manifests: fetch, decode, bucket, write, all in this process, one manifest per table.
 
 Runs in a Spark Python worker, or in any process. What concerns one table becomes a manifest with a failure while the
-other tables go on; what cannot be attributed to a table is raised, and Spark tries the task again.
+other tables continue; an error that belongs to no table is raised, and Spark tries the task again.
 """
 
 import gc
@@ -28,7 +28,7 @@ from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
-from kafka2hive.pipeline.task.write.upload import UNCLEAR
+from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
@@ -223,7 +223,7 @@ class Task:
         """Give the table's files up; nothing is told yet when its ranges are to be read once more."""
         failed = run.fail(as_failure(error))
         self._delivered.pop(run.task.table, None)
-        if isinstance(error, UNCLEAR) and self._second_reads.may_begin(run.task.table):
+        if isinstance(error, AMBIGUOUS) and self._second_reads.may_begin(run.task.table):
             log.warning("%s is read once more by task %d: %s", run.task.table, self._plan.index, error)
             self._again.append(run.task)
         else:

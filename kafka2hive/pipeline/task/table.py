@@ -155,7 +155,7 @@ class TableRun:
     def complete(self, delivered: Sequence[Delivered]) -> None:
         """All chunks were taken: write what waits, begin to close the files.
 
-        `delivered` is what the client says of each range that is not empty. Raises AccountMismatch where it is not what
+        `delivered` is what the client says of each range that is not empty. Raises AccountingMismatch where it is not what
         came in chunks.
         """
         self._accounts.complete(delivered)
@@ -165,7 +165,7 @@ class TableRun:
             self._letters.finish(accounts)
 
     def manifest(self) -> TableManifest:
-        """Wait for the files. Raises AccountMismatch when the rows of files and accounts do not add up."""
+        """Wait for the files. Raises AccountingMismatch when the rows of files and accounts do not add up."""
         with self._timed("close"):
             files = (*self._data.results(), *self._letters.results())
         accounts = self._accounts.of_ranges()

@@ -34,7 +34,7 @@ def judge_manifests(
     """All or nothing: every planned range delivered by the client and accounted for, every file's rows explained, few
     dead letters. The rows of a file are those that Parquet counted when it wrote the footer.
 
-    Raises TableError (a task's failure, too many dead letters) and AccountMismatch (a bug: the run must end).
+    Raises TableError (a task's failure, too many dead letters) and AccountingMismatch (a bug: the run must end).
     """
     for manifest in manifests:
         if manifest.failure:
@@ -83,8 +83,8 @@ def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
     """Over all tasks that decoded anything: empty is what is empty in each of them."""
     some = [manifest.columns for manifest in manifests if manifest.columns.rows]
     empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
-    strange = tuple(dict.fromkeys(key for seen in some for key in seen.strange)) if empty else ()
-    return ColumnsSeen(sum(seen.rows for seen in some), empty, strange)
+    unmapped = tuple(dict.fromkeys(key for seen in some for key in seen.unmapped)) if empty else ()
+    return ColumnsSeen(sum(seen.rows for seen in some), empty, unmapped)
 
 
 def _texts(ranges: Sequence[OffsetRange]) -> str:

@@ -49,7 +49,7 @@ class _ColumnsOfTable:
         self.empty = tuple(name for name in before if name in seen.empty)
         self.rows += seen.rows
         self.epochs += 1
-        self.strange.update(dict.fromkeys(seen.strange[: _MOST_KEYS - len(self.strange)]))
+        self.strange.update(dict.fromkeys(seen.unmapped[: _MOST_KEYS - len(self.strange)]))
 
     @property
     def never_filled(self) -> tuple[str, ...]:

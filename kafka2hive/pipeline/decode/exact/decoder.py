@@ -1,4 +1,4 @@
-"""The acceptance table, one message at a time: slow, plain, and the last word on every message the fast way doubts."""
+"""The acceptance table, one message at a time: slow, plain, and final for every message that a faster way leaves out."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""For each column type the function that takes a JSON value into it; arrays, maps and structs are taken apart here."""
+"""For each column type the function that takes a JSON value into it; arrays, maps and structs element by element."""
 
 from typing import Any
 

@@ -46,7 +46,7 @@ class MemberValues:
 
 
 class Sheet:
-    """The batch's bytes, and which messages still tile (`alive`); what is kept of the others means nothing."""
+    """The batch's bytes, and which messages still fit the template (`fits`); what is kept of the others means nothing."""
 
     def __init__(self, messages: MessageBytes, sound: Mask, template: Template) -> None:
         raw, offsets = messages.raw, messages.offsets
@@ -55,8 +55,8 @@ class Sheet:
         self.words = words_of(self.raw)
         self.begin = offsets[:-1].astype(np.int64)
         self.end = offsets[1:].astype(np.int64)
-        self.alive = sound.copy()
-        self.alive[np.searchsorted(offsets, _strange(raw), side="right") - 1] = False
+        self.fits = sound.copy()
+        self.fits[np.searchsorted(offsets, _strange(raw), side="right") - 1] = False
         quotes = np.flatnonzero(raw == _QUOTE)
         self.next_quote = np.searchsorted(quotes, self.begin)  # index into quotes, per message
         spare = np.full(4 * len(template.members) + 2, len(raw), dtype=np.int64)
@@ -64,13 +64,13 @@ class Sheet:
         self.at = self.begin
 
     def skip(self, text: bytes) -> Words:
-        """All alive messages must go on with `text`; returns the eight bytes behind it."""
+        """All messages that fit must continue with `text`; returns the eight bytes behind it."""
         size = len(text)
         windows = np.ndarray(len(self.raw) - size - 7, dtype=f"V{size + 8}", buffer=self.raw, strides=(1,))
         here = windows[self.at]  # one look at each message; the rest happens in this small copy
         for step in range(0, size, 8):
             part = text[step : step + 8]
-            self.alive &= (_column_of_words(here, step) & first_bytes(len(part))) == word(part)
+            self.fits &= (_column_of_words(here, step) & first_bytes(len(part))) == word(part)
         self.at = self.at + size
         return _column_of_words(here, size).copy()
 
@@ -84,15 +84,15 @@ class Sheet:
         string = (begin & first_bytes(1)) == np.uint64(_QUOTE)
         quote = self.quotes[self.next_quote + 2 + string]
         end = np.where(string, quote + 1, self.end - len(following) if last else quote - following.find(b'"'))
-        self.alive &= (end > start) & (end <= self.end)
+        self.fits &= (end > start) & (end <= self.end)
         length = end - start
         null = (length == 4) & ((begin & first_bytes(4)) == word(b"null"))
-        self.at = np.where(self.alive, end, self.begin)
+        self.at = np.where(self.fits, end, self.begin)
         self.next_quote = self.next_quote + 2 + 2 * string
         return MemberValues(start, length, string, null, begin)
 
     def texts(self, start: Index, length: Index, wanted: Mask) -> pa.StringArray:
-        """The texts at `start`, null where not wanted; `wanted` must be alive. One copy, made by Arrow's take.
+        """The texts at `start`, null where not wanted; `wanted` messages must fit. One copy, made by Arrow's take.
 
         An Arrow array over the batch's own bytes whose elements are in turn a text and the gap behind it.
         """

@@ -4,7 +4,7 @@ Proof that no value changes. Between the quotes of a message that hold a key, ca
 nothing else changes. Where the outcome is JSON, its strings begin and end at the same quotes (letters are neither quotes
 nor backslashes, and no string with a backslash is touched), so what was changed lies within strings, and those are
 followed by a colon: keys. Letters within a string without escapes can be any, so the message was JSON, too, with the
-same values. Where the outcome is not JSON, the exact way judges the message as it was.
+same values. Where the outcome is not JSON, the exact way decodes the message as it was.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ Places = npt.NDArray[np.int64]
 
 
 def with_small_keys(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Mask]:
-    """The messages, and which of them only the exact way may judge: keys with escapes, or far from their colon."""
+    """The messages, and which of them only the exact way may decode: keys with escapes, or far from their colon."""
     messages = message_bytes(values)
     raw, offsets = messages.raw, messages.offsets.astype(np.int64)
     doubtful = np.zeros(len(values), dtype=np.bool_)

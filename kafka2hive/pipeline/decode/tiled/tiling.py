@@ -76,7 +76,7 @@ class TilingReader:
             found[i] if i in found else pa.nulls(nothing, dtype) for i, dtype in enumerate(self._types)
         ]
         rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        return (rows if sheet.alive.all() else rows.filter(pa.array(sheet.alive))), sheet.alive
+        return (rows if sheet.fits.all() else rows.filter(pa.array(sheet.fits))), sheet.fits
 
     def _is_flat(self, values: list[SourceTree]) -> bool:
         """No value is wanted for what lies within it, and no two keys of the template are one (by their small letters)."""
@@ -98,32 +98,32 @@ class TilingReader:
             else:
                 for column in value.columns:
                     found[column] = self._column(sheet, values, column)
-            if 2 * np.count_nonzero(sheet.alive) < len(sheet.alive):
+            if 2 * np.count_nonzero(sheet.fits) < len(sheet.fits):
                 return None
         sheet.skip(template.suffix)
-        sheet.alive &= sheet.at == sheet.end
+        sheet.fits &= sheet.at == sheet.end
         return found
 
     def _column(self, sheet: Sheet, values: MemberValues, number: int) -> pa.Array:
         dtype, unit = self._types[number], self._sources[number].unit
         if unit is not None:
             times, bad = of_epoch_numbers(_integers(sheet, values, pa.int64()), dtype, unit, self._zone)
-            sheet.alive &= ~bad
+            sheet.fits &= ~bad
             return times
         if pa.types.is_integer(dtype):
             return _integers(sheet, values, dtype)
         if pa.types.is_boolean(dtype):
             true = (values.length == 4) & ((values.begin & first_bytes(4)) == word(b"true"))
             false = (values.length == 5) & ((values.begin & first_bytes(5)) == word(b"false"))
-            sheet.alive &= true | false | values.null
+            sheet.fits &= true | false | values.null
             return pa.array(true, mask=values.null)
         if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
             return _other_numbers(sheet, values, dtype, self._zone)
-        sheet.alive &= values.string | values.null
-        texts = sheet.texts(values.start + 1, values.length - 2, sheet.alive & values.string)
+        sheet.fits &= values.string | values.null
+        texts = sheet.texts(values.start + 1, values.length - 2, sheet.fits & values.string)
         converted = convert(texts, dtype, self._zone)
         if converted.suspect is not None:
-            sheet.alive &= ~converted.suspect
+            sheet.fits &= ~converted.suspect
         return converted.column
 
 
@@ -132,7 +132,7 @@ def _integers(sheet: Sheet, values: MemberValues, dtype: pa.DataType) -> pa.Arra
     if dtype != pa.int64():
         limit = 1 << (dtype.bit_width - 1)
         right &= (numbers >= -limit) & (numbers < limit)
-    sheet.alive &= right | values.null
+    sheet.fits &= right | values.null
     return pa.array(numbers.astype(dtype.to_pandas_dtype()), mask=values.null if values.null.any() else None)
 
 
@@ -145,21 +145,21 @@ def _other_numbers(sheet: Sheet, values: MemberValues, dtype: pa.DataType, zone:
     if dtype == pa.float64():
         numbers, right = _whole(sheet, values)
         zero_or_large = (numbers == 0) | (np.abs(numbers) >= 1 << 53)  # -0 is a double of its own
-        if not (sheet.alive & ~values.null & (~right | zero_or_large & (values.length != 1))).any():
+        if not (sheet.fits & ~values.null & (~right | zero_or_large & (values.length != 1))).any():
             return pa.array(numbers.astype(np.float64), mask=values.null if values.null.any() else None)
-    texts = sheet.texts(values.start, values.length, sheet.alive & ~values.string & ~values.null)
+    texts = sheet.texts(values.start, values.length, sheet.fits & ~values.string & ~values.null)
     decimal = pa.types.is_decimal(dtype)
     spelled = _is_true(pc.match_substring_regex(texts, _PLAIN_NUMBER if decimal else _NUMBER))
     if decimal:
         spelled &= values.length <= 38
-    sheet.alive &= spelled | values.null
+    sheet.fits &= spelled | values.null
     column, lost = cast_or_null(
         pc.if_else(pa.array(spelled), texts, pa.scalar(None, pa.string())), wire_type(dtype)
     )
     converted = convert(column, dtype, zone)
     for doubtful in (lost, converted.suspect, converted.large):
         if doubtful is not None:
-            sheet.alive &= ~doubtful
+            sheet.fits &= ~doubtful
     return converted.column
 
 
@@ -168,10 +168,10 @@ def _ignored(sheet: Sheet, values: MemberValues) -> None:
     literal |= (values.length == 4) & ((values.begin & first_bytes(4)) == word(b"true"))
     literal |= (values.length == 5) & ((values.begin & first_bytes(5)) == word(b"false"))
     right = literal | _whole(sheet, values)[1]
-    rest = sheet.alive & ~right
+    rest = sheet.fits & ~right
     if rest.any():
         right |= _is_true(pc.match_substring_regex(sheet.texts(values.start, values.length, rest), _NUMBER))
-    sheet.alive &= right
+    sheet.fits &= right
 
 
 def _is_true(answers: pa.Array) -> Mask:

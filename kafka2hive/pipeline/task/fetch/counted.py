@@ -127,7 +127,7 @@ class CountedConsumer:
     def consume(self, count: int, seconds: float) -> Delivery:
         """At most `count` messages and events, waiting `seconds` at most.
 
-        Raises FetchBug for a record of a topic partition or offset that was not asked for, or not the next in order.
+        Raises FetchBug for a record of a topic partition or offset that was not requested, or not the next in order.
         """
         messages = self._consumer.consume(count, seconds)
         events: tuple[Any, ...] = ()
@@ -146,7 +146,7 @@ class CountedConsumer:
         offsets: Offsets = np.fromiter(map(Message.offset, run.messages), np.int64, len(run.messages))
         if count is None:
             raise _wrong_record(
-                f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} came, which nobody asked for"
+                f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} was delivered, which was not requested"
             )
         first, last = int(offsets[0]), int(offsets[-1])
         if first < count.next or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1):

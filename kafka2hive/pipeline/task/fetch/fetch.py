@@ -101,7 +101,7 @@ class Fetch:
         self._release(ended)
 
     def __iter__(self) -> Iterator[Event]:
-        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record nobody asked for."""
+        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record that was not requested."""
         self._consumer.assign(
             [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
         )

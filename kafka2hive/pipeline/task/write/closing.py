@@ -1,4 +1,4 @@
-"""Closing files takes half a second each where there is one DataNode: many at a time, while the task goes on."""
+"""Closing files takes half a second each where there is one DataNode: many at a time, while the task reads on."""
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

@@ -1,6 +1,6 @@
 """One Parquet file on its way into a table's staging directory: rows become bytes here, upload.py brings them there.
 
-Any error that is raised: the file is given up (`abandon`), nobody may count on it (docs/protocol.md, rule T).
+After any error that is raised the file is to be given up (`abandon`), and must not be listed (docs/protocol.md, rule T).
 """
 
 from collections.abc import Callable, Mapping

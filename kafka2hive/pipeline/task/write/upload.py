@@ -1,4 +1,4 @@
-"""The bytes of one file on their way to `.pending`: an unclear answer is settled here, for this file alone (rule T).
+"""The bytes of one file on their way to `.pending`: a lost response is dealt with here, for this file alone (rule T).
 
 Bytes are held in memory until the file is whole or has outgrown its share (HeldBytes); until then a create, a write or a
 close that failed means a new name, and the same bytes once more. What has outgrown it streams on under one name.
@@ -30,8 +30,8 @@ from kafka2hive.storage.port import (
 
 Result = TypeVar("Result")
 
-UNCLEAR = (Unavailable, OutcomeUnknown)
-"""Errors that another try may mend."""
+AMBIGUOUS = (Unavailable, OutcomeUnknown)
+"""Errors after which the call may or may not have happened, or may succeed at another try."""
 _CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is sooner there than a recovered lease
 
 
@@ -133,7 +133,7 @@ class Upload:
         while True:
             try:
                 return attempt()
-            except UNCLEAR as error:
+            except AMBIGUOUS as error:
                 self._tries.again(error)
 
     def _write_out(self, parts: list[bytes]) -> tuple[DataFileName, FileWriter]:
@@ -162,14 +162,14 @@ class Upload:
         return name
 
     def _close(self, writer: FileWriter, most: int | None = None) -> None:
-        """Close; an unclear answer is settled by closing again (FileWriter.close), `most` times."""
+        """Close; a lost response is settled by closing again (FileWriter.close), `most` times."""
         closes = 1
         try:
             while True:
                 try:
                     writer.close()
                     return
-                except UNCLEAR as error:
+                except AMBIGUOUS as error:
                     if closes == most:
                         raise
                     closes += 1
@@ -200,7 +200,7 @@ class Upload:
         try:
             staged = length_at(self._place.files, source)
             moved = length_at(self._place.files, target)
-        except UNCLEAR:
+        except AMBIGUOUS:
             return False
         if moved == self.length:
             return True
