@@ -64,11 +64,11 @@ def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[EpochLoop, OwnedTab
     judge = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
     )
-    witness = LostLedgerCheck(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(kafka, None, wiring)
     schemas = Schemas()
     schemas.tries.append("air.late")  # there at the first try
     holding = OwnedTables(wiring, judge, witness, schemas.resolve, lambda _: None, lambda _: None, gate)
-    view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
+    view = KafkaView(kafka, wiring.ports.clock)
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
     return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=False), holding

@@ -15,6 +15,7 @@ from kafka2hive.service.run.report import EpochReport
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
 from tests.unit.cli_ledger import pending_service
+from tests.unit.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, epoch, take
 from tests.unit.owned_table import own
 
@@ -22,7 +23,7 @@ PATIENCE = 60.0
 
 
 @dataclass
-class Kafka:
+class Kafka(FakeKafka):
     """Takes offsets of the group; holds the first commit until `go`."""
 
     began: threading.Event = field(default_factory=threading.Event)
@@ -58,7 +59,7 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     wiring = pending_service(tmp_path).wiring
     (table,) = routed_tables(wiring, {"flights"})
     kafka = Kafka()
-    follower = GroupFollower(kafka, "g")  # type: ignore[arg-type]  # a fake
+    follower = GroupFollower(kafka, "g")
     own(table, take(wiring))
     follower(cast(EpochReport, Report([table])))
     assert kafka.began.wait(PATIENCE)

@@ -1,6 +1,6 @@
 """Logs in a newer leader epoch: asked once, and not read on before the answer is there."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, TableIntent, decide
 from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -19,12 +20,13 @@ from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
+from tests.unit.fake_kafka import FakeKafka
 from tests.unit.owned_table import own, restate
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class Kafka:
+class Kafka(FakeKafka):
     """Two logs in epoch 5, 100 records each; both were read up to 50 in epoch 4."""
 
     def __init__(self) -> None:
@@ -33,7 +35,7 @@ class Kafka:
         self.away = False
         self.asked: list[set[RecordAddress]] = []
 
-    def cluster(self) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         return ClusterView("c", {"t": TopicView("t", "id", (0, 1))})
 
     def earliest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -85,7 +87,8 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
         table = Table(rule, paths, ("t",), str(folder))
         tables.append(own(table, OwnedLedger(paths, Generation(1, "now", "me"), state)))
     kafka = Kafka()
-    return KafkaView(kafka, wiring.ports.clock), kafka, *tables  # type: ignore[arg-type, return-value]  # a fake
+    first, second = tables
+    return KafkaView(kafka, wiring.ports.clock), kafka, first, second
 
 
 def stand(table: Table, offset: int, leader_epoch: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
@@ -25,6 +26,7 @@ from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
+from tests.unit.fake_kafka import FakeKafka
 from tests.unit.task_files import delivered_as
 
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
@@ -67,14 +69,14 @@ class FullForDrafts:
         return getattr(self._files, name)
 
 
-class Kafka:
+class Kafka(FakeKafka):
     """Two topics with one partition each."""
 
     def __init__(self) -> None:
         self.ends = {EARLY: 7, LATE: 11}
         self.silent_for = 0  # times that `late` is not answered for
 
-    def cluster(self) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         topics = {tp.topic: TopicView(tp.topic, f"id-{tp.topic}", (0,)) for tp in self.ends}
         return ClusterView("cluster", topics)
 
@@ -135,11 +137,11 @@ def make_dump_and_holding(wiring: Wiring, kafka: Kafka, once: bool = True) -> tu
     judge = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
     )
-    witness = LostLedgerCheck(kafka, None, wiring)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(kafka, None, wiring)
     holding = OwnedTables(
         wiring, judge, witness, Schemas().resolve, lambda _unregistered: None, lambda _started: None
     )
-    view = KafkaView(kafka, wiring.ports.clock)  # type: ignore[arg-type]  # a fake
+    view = KafkaView(kafka, wiring.ports.clock)
     holding.refresh(view.cluster().topics)
     holding.start_due_tables()
     return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=once), holding
@@ -264,7 +266,7 @@ def test_it_ends_although_hive_refuses_a_table_for_ever(tmp_path: Path) -> None:
 
 def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
-    full = replace(wiring, ports=replace(wiring.ports, files=FullForDrafts(wiring.ports.files)))  # type: ignore[arg-type]
+    full = replace(wiring, ports=replace(wiring.ports, files=FullForDrafts(wiring.ports.files)))
     dump = make_dump(full, Kafka())
     epochs = 0
     while (epoch := dump.plan()) is not None:

@@ -27,12 +27,13 @@ from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileWriter, OutcomeUnknown
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.unit.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, take
 from tests.unit.test_cli_owner import OWNER, without_beats
 
 
 @dataclass
-class Kafka:
+class Kafka(FakeKafka):
     """The consumer group's offsets; `broken`: it does not take new ones."""
 
     offsets: dict[TopicPartition, int] = field(default_factory=lambda: {FLIGHTS: 15})
@@ -54,7 +55,7 @@ def go(_plan: ResetPlan) -> None:
 def start_over(
     wiring: Wiring, kafka: Kafka, move: bool, confirm: Callable[[ResetPlan], None] = go, **options: Any
 ) -> ResetResult:
-    group = ConsumerGroup(wiring, kafka)  # type: ignore[arg-type]  # a fake
+    group = ConsumerGroup(wiring, kafka)
     return reset(wiring, group, ResetOrder(TABLE, move, **options), confirm)
 
 

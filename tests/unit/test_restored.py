@@ -1,7 +1,7 @@
 """An older ledger that somebody put back is a STOP: by the names of the table's files, or by the consumer group."""
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, FileStatus, write_file
 from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.unit.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 
 
@@ -177,14 +178,14 @@ def test_a_directory_that_may_not_be_listed_is_skipped_with_a_warning(
     assert "dt=foreign" in caplog.text
 
 
-class Group:
+class Group(FakeKafka):
     """A Kafka whose consumer group has read flights, partition 0, up to `offset`."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
         self.asked = 0
 
-    def cluster(self, wanted: object = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         return ClusterView("cluster", {"flights": TopicView("flights", "id", (0, 1))})
 
     def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
@@ -199,7 +200,7 @@ def tables(wiring: Wiring) -> list[Table]:
 
 def ask(wiring: Wiring, group: Group) -> None:
     found = tables(wiring)
-    witness = LostLedgerCheck(group, "g", wiring)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(group, "g", wiring)
     for table in found:
         witness.refuse_older_ledger(table, found)
     assert group.asked == 1, "the group is asked once a run"
@@ -256,7 +257,7 @@ def lost_positions(wiring: Wiring, group: Group, name: str) -> None:
     more = replace(wiring, map=replace(wiring.map, tables=(*wiring.map.tables, rule)))
     found = tables(more)
     (table,) = (t for t in found if t.name == name)
-    LostLedgerCheck(group, "g", more).refuse_lost_positions(table, found)  # type: ignore[arg-type]  # a fake
+    LostLedgerCheck(group, "g", more).refuse_lost_positions(table, found)
 
 
 def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healthy_one(
@@ -265,7 +266,7 @@ def test_a_damaged_ledger_of_another_table_of_the_topic_is_no_verdict_on_a_healt
     two, snapshot = with_copy(service.wiring)
     snapshot.write_bytes(b"damaged")
     found = tables(two)
-    witness = LostLedgerCheck(Group(20), "g", two)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(Group(20), "g", two)
     (healthy,) = (t for t in found if t.name == TABLE)
     witness.refuse_older_ledger(healthy, found)
     assert "air.copy cannot be read" in caplog.text
@@ -315,7 +316,7 @@ def test_a_silent_group_is_asked_once_a_round_and_ledgers_that_are_there_go_on(
     two, _ = with_copy(service.wiring)
     group = Silent(99)
     found = tables(two)
-    witness = LostLedgerCheck(group, "g", two)  # type: ignore[arg-type]  # a fake
+    witness = LostLedgerCheck(group, "g", two)
     for asked in (1, 2):
         for table in found:
             witness.refuse_older_ledger(table, found)
@@ -354,4 +355,4 @@ def test_of_a_topic_partition_that_once_went_back_the_group_proves_nothing(servi
 
 def test_a_map_without_group_offsets_has_no_witness(service: Service) -> None:
     (table,) = tables(service.wiring)
-    LostLedgerCheck(Group(99), None, service.wiring).refuse_older_ledger(table, [table])  # type: ignore[arg-type]
+    LostLedgerCheck(Group(99), None, service.wiring).refuse_older_ledger(table, [table])

@@ -1,0 +1,36 @@
+"""A Kafka that answers nothing: fakes override what their tests ask."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from kafka2hive.kafka.port import everything
+from kafka2hive.kafka.views import ClusterView, RecordAddress, Watermark
+from kafka2hive.model.offsets import TopicPartition
+
+
+class FakeKafka:
+    """See kafka2hive.kafka.port.Kafka."""
+
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        raise NotImplementedError
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Watermark]:
+        raise NotImplementedError
+
+    def latest(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Watermark]:
+        raise NotImplementedError
+
+    def offsets_for_times(
+        self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
+    ) -> Mapping[TopicPartition, Watermark]:
+        raise NotImplementedError
+
+    def group_offsets(
+        self, group: str, topic_partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        raise NotImplementedError
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        raise NotImplementedError
+
+    def record_epochs(self, asked: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]:
+        raise NotImplementedError
