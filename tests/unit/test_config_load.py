@@ -142,6 +142,7 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "map.yaml:1: the map is empty"),
+        ("null", "map.yaml:1: the map is empty"),
         ("- a\n- b\n", "map.yaml:1: expected keys with values"),
         ("service: [x\n", "map.yaml:2: not YAML"),
         ("a: 1\nb: *c\n", "map.yaml:2: not YAML"),

@@ -146,10 +146,10 @@ def read_document(text: str, problems: Problems) -> object:
     except yaml.YAMLError:
         problems.add((), "not YAML: a character that cannot stand in a text file")
         return None
-    if root is None:
+    data = None if root is None else _Walk(problems).value(root, ())
+    if data is None and not problems.all():
         problems.add((), "the map is empty")
-        return None
-    return _Walk(problems).value(root, ())
+    return data
 
 
 def _is_too_deep(text: str) -> bool:
