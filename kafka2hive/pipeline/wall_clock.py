@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_NAIVE = pa.timestamp("us")
+NAIVE = pa.timestamp("us")
+"""The type of a wall clock: microseconds without a zone."""
+
+EARLIEST = -62_135_596_800_000_000  # 0001-01-01T00:00:00, microseconds
+LATEST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999
+DAY = 86_400_000_000
+
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ARROW_KNOWS = 2_114_380_800_000_000  # 2037-01-01T00:00:00Z, microseconds
 
@@ -22,7 +28,7 @@ def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     Instants outside the years 1 to 9999 come out as anything outside of them.
     """
     if zone == "UTC":
-        return instants.cast(_NAIVE)
+        return instants.cast(NAIVE)
     clock = pc.local_timestamp(instants.cast(pa.timestamp("us", tz=zone)))
     micros = instants.cast(pa.int64())
     if (pc.max(micros).as_py() or 0) < _ARROW_KNOWS:
@@ -39,4 +45,4 @@ def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
         assert offset is not None
         mended[at] = known[at] + offset // datetime.timedelta(microseconds=1)
     nulls = micros.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(mended, pa.int64(), mask=nulls).cast(_NAIVE)
+    return pa.array(mended, pa.int64(), mask=nulls).cast(NAIVE)

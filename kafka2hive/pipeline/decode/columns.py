@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.sources import Spelling, as_it_stands
-from kafka2hive.pipeline.decode.timestamps import NAIVE, parse_timestamps
+from kafka2hive.pipeline.decode.timestamps import parse_timestamps
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.wall_clock import NAIVE
 
 # From here on neighbouring whole numbers are no longer all representable.
 _WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}

@@ -4,14 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
-from kafka2hive.pipeline.wall_clock import wall_clock
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 UNITS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """Microseconds are number * first // second."""
-
-_A_DAY = 86_400_000_000
 
 
 def of_epoch_numbers(
@@ -20,7 +17,7 @@ def of_epoch_numbers(
     """Numbers to timestamps or dates; the mask marks what is out of range or, as a timestamp, not exact."""
     factor, divisor = UNITS[unit]
     values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
-    low, high = (EARLIEST - _A_DAY) * divisor // factor, (LATEST + _A_DAY) * divisor // factor
+    low, high = (EARLIEST - DAY) * divisor // factor, (LATEST + DAY) * divisor // factor
     bad = (values < max(low, -(2**63))) | (values > min(high, 2**63 - 1))
     if divisor > 1 and dtype == NAIVE:
         bad |= values % divisor != 0
@@ -30,5 +27,5 @@ def of_epoch_numbers(
     nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
     if dtype == NAIVE:
         return pa.array(np.where(bad, 0, walls), pa.int64(), mask=nulls).cast(NAIVE), bad
-    days = (np.where(bad, 0, walls) // _A_DAY).astype(np.int32)
+    days = (np.where(bad, 0, walls) // DAY).astype(np.int32)
     return pa.array(days, pa.int32(), mask=nulls).cast(pa.date32()), bad

@@ -11,11 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
-from kafka2hive.pipeline.wall_clock import wall_clock
-
-NAIVE = pa.timestamp("us")
-EARLIEST = -62_135_596_800_000_000  # 0001-01-01T00:00:00, microseconds
-LATEST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999
+from kafka2hive.pipeline.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 
 
 def check_zone(zone: str) -> None:

@@ -82,10 +82,7 @@ def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[Offs
 
 def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange, ...]:
     """The fair beginning of every range, together about `records`, sorted, without empty ranges."""
-    waiting = sorted(
-        (r for r in ranges if r.end > r.start),
-        key=lambda r: (r.topic_partition.topic, r.topic_partition.number),
-    )
+    waiting = sorted(r for r in ranges if r.end > r.start)
     demands = [r.end - r.start for r in waiting]
     if sum(demands) <= records:
         return tuple(waiting)
@@ -103,9 +100,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     joined: list[Piece] = []
     for table in sorted(by_table):
         ranges: list[OffsetRange] = []
-        for part in sorted(
-            by_table[table], key=lambda r: (r.topic_partition.topic, r.topic_partition.number, r.start)
-        ):
+        for part in sorted(by_table[table]):
             if ranges and ranges[-1].topic_partition == part.topic_partition and ranges[-1].end == part.start:
                 ranges[-1] = OffsetRange(part.topic_partition, ranges[-1].start, part.end)
             else:

@@ -10,13 +10,13 @@ from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import Source
 from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
 from kafka2hive.pipeline.values import TableSettings
-from kafka2hive.pipeline.wall_clock import wall_clock
+from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
 
 METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
     MetadataColumn.TOPIC: pa.string(),
     MetadataColumn.PARTITION: pa.int32(),
     MetadataColumn.OFFSET: pa.int64(),
-    MetadataColumn.TIMESTAMP: pa.timestamp("us"),
+    MetadataColumn.TIMESTAMP: NAIVE,
     MetadataColumn.KEY: pa.binary(),
     MetadataColumn.HEADERS: HEADERS,
 }
@@ -54,7 +54,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
             return chunk.headers(positions)
         case MetadataColumn.TIMESTAMP:
             instants = pc.multiply(chunk.timestamps(positions), 1_000)
-            return wall_clock(instants.cast(pa.timestamp("us")), zone)
+            return wall_clock(instants.cast(NAIVE), zone)
 
 
 def with_metadata(

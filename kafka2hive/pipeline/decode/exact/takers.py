@@ -7,7 +7,7 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.exact import scalars, times
 from kafka2hive.pipeline.decode.exact.json_values import Members, Refused, Take, once_each, wrong_kind
 from kafka2hive.pipeline.decode.sources import Spelling, as_it_stands
-from kafka2hive.pipeline.decode.timestamps import NAIVE
+from kafka2hive.pipeline.wall_clock import NAIVE
 
 
 def taker(dtype: pa.DataType, zone: str, spelling: Spelling = as_it_stands, unit: str | None = None) -> Take:

@@ -17,8 +17,7 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     out_of_range,
     wrong_kind,
 )
-from kafka2hive.pipeline.decode.timestamps import EARLIEST, LATEST, NAIVE
-from kafka2hive.pipeline.wall_clock import wall_clock
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIMESTAMP = re.compile(
@@ -91,7 +90,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str) -> Take:
                 f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",
             )
         number = int(value) if len(value) <= 20 else LATEST * 1000
-        if not EARLIEST - 86_400_000_000 <= number * factor // divisor <= LATEST + 86_400_000_000:
+        if not EARLIEST - DAY <= number * factor // divisor <= LATEST + DAY:
             raise out_of_range(dtype, value, path)
         if not of_day and number * factor % divisor:
             raise not_exact(dtype, value, path)
@@ -99,6 +98,6 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str) -> Take:
         micros = wall_clock(instant, zone).cast(pa.int64())[0].as_py()
         if not EARLIEST <= micros <= LATEST:
             raise out_of_range(dtype, value, path)
-        return date(1970, 1, 1) + timedelta(days=micros // 86_400_000_000) if of_day else micros
+        return date(1970, 1, 1) + timedelta(days=micros // DAY) if of_day else micros
 
     return take

@@ -18,8 +18,9 @@ from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.partition_path import partition_path
 from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
-from kafka2hive.pipeline.task.bucket.times import EARLIEST, LATEST, BucketTimes
+from kafka2hive.pipeline.task.bucket.times import BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
+from kafka2hive.pipeline.wall_clock import EARLIEST, LATEST
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1

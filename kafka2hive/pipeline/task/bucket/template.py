@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from kafka2hive.config.bucket_path import BucketPath, Code, Field, Part, read_bucket_path
 from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.wall_clock import DAY
 
-DAY, HOUR, MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
-_SPAN = {"H": HOUR, "M": MINUTE}
+_SPAN = {"H": 3_600_000_000, "M": 60_000_000}
 """Microseconds within which a code's text does not change; a day for all others."""
 
 

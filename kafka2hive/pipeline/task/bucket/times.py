@@ -16,13 +16,9 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import Bucketing, BucketTime
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.wall_clock import wall_clock
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
-EARLIEST = -62_135_596_800_000_000  # 0001-01-01T00:00:00, microseconds
-LATEST = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999
-_A_DAY = 86_400_000_000
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_NAIVE = pa.timestamp("us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +49,13 @@ class BucketTimes:
         for name in self.bucketing.inner:  # a null struct has null fields
             column = pc.struct_field(column, [column.type.get_field_index(name)])
         if pa.types.is_date(column.type):
-            return _within(_micros(column.cast(pa.int32()).cast(pa.int64()), _A_DAY))
+            return _within(_micros(column.cast(pa.int32()).cast(pa.int64()), DAY))
         if pa.types.is_integer(column.type):
             return _wall_clock(_micros(column.cast(pa.int64()), _MICROSECONDS[self.bucketing.unit]), zone)
         if zone == self.table_zone:
             return _within(column.cast(pa.int64()))
         instants = pc.assume_timezone(
-            _within(column.cast(pa.int64()), margin=_A_DAY),
+            _within(column.cast(pa.int64()), margin=DAY),
             self.table_zone,
             ambiguous="earliest",
             nonexistent="latest",
@@ -85,12 +81,12 @@ class BucketTimes:
 
 def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:
     """`column * factor`, null where that is beyond the years 1 to 9999 by more than a day."""
-    low, high = (EARLIEST - _A_DAY) // factor, (LATEST + _A_DAY) // factor
+    low, high = (EARLIEST - DAY) // factor, (LATEST + DAY) // factor
     return pc.multiply(_keep(column, low, high), factor)
 
 
 def _within(micros: pa.Int64Array, margin: int = 0) -> pa.TimestampArray:
-    return _keep(micros, EARLIEST + margin, LATEST - margin).cast(_NAIVE)
+    return _keep(micros, EARLIEST + margin, LATEST - margin).cast(NAIVE)
 
 
 def _keep(column: pa.Int64Array, low: int, high: int) -> pa.Int64Array:
@@ -105,7 +101,7 @@ def _wall_clock(instants: pa.Int64Array, zone: str) -> pa.TimestampArray:
     """Instants (microseconds) as the wall clock of `zone`."""
     if zone == "UTC":
         return _within(instants)
-    return _within(wall_clock(instants.cast(_NAIVE), zone).cast(pa.int64()))
+    return _within(wall_clock(instants.cast(NAIVE), zone).cast(pa.int64()))
 
 
 def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:
@@ -123,7 +119,7 @@ def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:
                 "bucket.field", f"event time {bucketing.field_text}: no field {name!r} in {dtype}"
             )
         dtype = dtype.field(place).type
-    if dtype not in (_NAIVE, pa.date32(), pa.int64()):
+    if dtype not in (NAIVE, pa.date32(), pa.int64()):
         raise TableError(
             "bucket.field",
             f"event time {bucketing.field_text!r} is {dtype}, not timestamp, date or bigint",
