@@ -156,6 +156,23 @@ def test_the_snapshot_in_the_protocol_is_one_that_the_code_reads_and_writes() ->
         account.check()
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_line_of_a_document_is_longer_than_220_characters(document: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert [line for line in text.splitlines() if len(line) > 220] == []
+
+
+def test_the_readme_has_at_most_100_lines() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+
+
+def test_every_room_in_the_table_of_the_architecture_is_a_folder() -> None:
+    table = (ROOT / "docs/architecture.md").read_text().partition("## Rooms")[2].partition("\n## ")[0]
+    rooms = re.findall(r"^\| `([a-z_/]+)/` \|", table, re.MULTILINE)
+    assert rooms
+    assert [room for room in rooms if not (PACKAGE / room / "__init__.py").exists()] == []
+
+
 def test_no_document_names_a_path_of_somebodys_machine() -> None:
     for document in DOCUMENTS:
         found = re.search(r"(?<![\w.])/(root|work|home/\w+|tmp)/", document.read_text())
