@@ -1,18 +1,22 @@
 """The text of `recover`."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from rich.text import Text
 
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger
-from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.recover.result import (
+    RecoveredTable,
+    RecoverResult,
+    Recovery,
+    gaps_without_effect,
+    paths_without_effect,
+)
 
 _INDENT = "  "
 
@@ -28,27 +32,14 @@ def render_recover(
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
-    asked = {*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired}
-    parts += [
-        Text(f"no gap there: nothing was accepted for {gap}", style="yellow")
-        for gap in _without_gap(order, result)
-    ]
-    if not order.plan_only:
-        parts += [Text(f"not lost in any of these ledgers: {path}", style="yellow") for path in sorted(asked)]
+    unused = [f"no gap there: nothing was accepted for {gap}" for gap in gaps_without_effect(order, result)]
+    unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(order, result)]
+    parts += [Text(line, style="yellow") for line in unused]
     if result.kafka_error:
         text = f"whether the positions still fit is not known: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
     parts.append(_verdict(service, order, result))
     return render(screen, parts)
-
-
-def _without_gap(order: RecoverOrder, result: RecoverResult) -> list[GapAcceptance]:
-    """What was accepted where nothing is lost; not told where a table was not recovered, or nothing was to be recorded."""
-    if order.plan_only or order.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
-        return []
-    found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
-    wanted = [(gap, replace(gap, up_to=None)) for gap in order.accept_gap]
-    return [gap for gap, anywhere in wanted if not any(anywhere.covers(tp, 0) for tp in found)]
 
 
 def _headline(table: RecoveredTable) -> Text:

@@ -1,13 +1,15 @@
 """What became of each table that `recover` was asked for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.conditions.derive import PendingFiles
+from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 
 
@@ -74,3 +76,20 @@ def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
     """The result of a table whose recovery ended with an error."""
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
+
+
+def gaps_without_effect(order: RecoverOrder, result: RecoverResult) -> list[GapAcceptance]:
+    """Accepted gaps where nothing is lost; none while a table is not recovered, or where nothing is recorded."""
+    if order.plan_only or order.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
+        return []
+    found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
+    return [
+        gap for gap in order.accept_gap if not any(replace(gap, up_to=None).covers(tp, 0) for tp in found)
+    ]
+
+
+def paths_without_effect(order: RecoverOrder, result: RecoverResult) -> list[str]:
+    """Files that were given as lost and are not lost in any of the ledgers; none with `--plan`."""
+    if order.plan_only:
+        return []
+    return sorted({*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired})
