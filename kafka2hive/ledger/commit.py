@@ -15,8 +15,8 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
 
     State before: newest is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash in the middle leaves a draft
     that means nothing, or the committed snapshot: the next start's listing tells. `owned` is spent by it: a second call
-    is refused before it changes anything; after a AmbiguousOutcome start again at R2. Raises Fenced, AmbiguousOutcome,
-    TableError.
+    is refused before it changes anything; after an AmbiguousOutcome start again at R2.
+    Raises Fenced, AmbiguousOutcome, TableError.
     """
     if owned.pending or snapshot.epoch != owned.next_epoch or snapshot.generation != owned.generation.number:
         raise ValueError(f"epoch {snapshot.epoch} does not follow {owned.state_path}")

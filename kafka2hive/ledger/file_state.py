@@ -1,4 +1,4 @@
-"""Where a committed file lies: staged, at its final place, or lost. The one judgement behind R6, `--plan` and repairs."""
+"""Where a committed file lies: staged, at its final place, or lost. The one classification behind R6, `--plan` and repairs."""
 
 from enum import Enum
 
@@ -22,10 +22,10 @@ def find(files: FileSystem, file: DataFile) -> FileState | ManualActionRequired:
     """
     staged = length_at(files, file.staged)
     final = length_at(files, file.final)
-    return judge(file, staged, final)
+    return classify(file, staged, final)
 
 
-def judge(file: DataFile, staged: int | None, final: int | None) -> FileState | ManualActionRequired:
+def classify(file: DataFile, staged: int | None, final: int | None) -> FileState | ManualActionRequired:
     """From the lengths at both places, None: nothing is there. Right at the final place, what is staged does not matter:
     it is junk of a late create."""
     if final == file.length:

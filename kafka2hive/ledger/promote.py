@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from enum import Enum
 
-from kafka2hive.ledger.file_state import FileState, find, judge
+from kafka2hive.ledger.file_state import FileState, classify, find
 from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
@@ -82,7 +82,7 @@ def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile,
             final = length_at(ports.files, file.final)
         except StorageError as error:
             raise _no_answer(file, error) from error
-        _unharmed(ports.files, owned, judge(file, staged, final))
+        _unharmed(ports.files, owned, classify(file, staged, final))
         return Answer.DONE
 
     retry(ports, "look at", file.final, look)

@@ -29,7 +29,7 @@ class Started:
 class StartOrder:
     """What to start.
 
-    `judge` looks at the present state and returns the generation fit to be taken over, or raises. `owners` are this
+    `check` looks at the present state and returns the generation that may be taken over, or raises. `owners` are this
     process's names, the same at every start of it. `location` is the table's directory by the map, None: as the ledger
     says. `keep` final snapshots stay outside the archive.
     `before_roll_forward` hears of each take-over and gives the final addresses that are given up as lost; what it raises
@@ -37,7 +37,7 @@ class StartOrder:
     """
 
     paths: LedgerPaths
-    judge: Callable[[], Generation | None]
+    check: Callable[[], Generation | None]
     owners: Owners
     location: str | None = None
     keep: int = 10
@@ -47,9 +47,8 @@ class StartOrder:
 def start(ports: Ports, order: StartOrder) -> Started:
     """Take over, roll forward, clean up. Safe at any moment, any number of times, against any number of others.
 
-    Raises NoLedger, OwnedByLiveRun (from `judge`), TakeOverLost, Fenced, ManualActionRequired, TableError; AmbiguousOutcome only
-    after the
-    budget of R0 is spent.
+    Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
+    AmbiguousOutcome only after the budget of R0 is spent.
     """
     waits = ports.retry_policy.waits()
     while True:
@@ -64,7 +63,7 @@ def start(ports: Ports, order: StartOrder) -> Started:
 
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:
-    owned = take_over(ports, order.paths, order.owners.fresh(), order.judge(), order.owners)
+    owned = take_over(ports, order.paths, order.owners.fresh(), order.check(), order.owners)
     location = order.location or owned.state.location
     claim_location(ports, location, owned.state)
     pending = owned.state.epoch if owned.pending else None

@@ -104,24 +104,23 @@ def take_over(
     ports: Ports,
     paths: LedgerPaths,
     owner: str,
-    judged: Generation | None = None,
+    checked: Generation | None = None,
     own: Container[str] = frozenset(),
 ) -> OwnedLedger:
     """R2 and R3. `owner` is `<host>-<pid>-<uuid>`, fresh for this very attempt.
 
-    `judged` is the generation a look found fit to serve; when another name is there now, the start lost, unless an
-    earlier attempt of this process made it (`own`): its rename came late, nobody else owns the table.
+    `checked` is the generation that may be taken over; when another name is there now, the start lost, unless an earlier
+    attempt of this process made it (`own`): its rename was a delayed RPC, nobody else owns the table.
     State before: one directory of whatever owner. After: one directory of this owner, everything else unchanged.
-    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome
-    (R0),
-    TableError (permission).
+    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired,
+    AmbiguousOutcome (R0), TableError (permission).
     """
     files = ports.files
     try:
         old = the_generation(files, paths)
     except StorageError as error:
         raise _no_answer(f"listing {paths.table_directory}", error) from error
-    if judged is not None and old != judged:
+    if checked is not None and old != checked:
         raise _another(paths, old, own)
     mine = Generation(old.number + 1, _compact(ports.clock.now()), owner)
     directory = paths.generation(mine)

@@ -18,10 +18,10 @@ _BATCH = 200
 class Registered:
     """What became of each pending registration; every one is in exactly one of the four.
 
-    `paid`: Hive has it at the right place. `failed_unavailable`: stays a pending registration, to be tried again. `refused`:
-    stays a
-    pending registration; Hive's reason. `misplaced`: Hive has it elsewhere (where), so its rows are hidden: set the table aside.
-    `outage` is Hive's last words when it was unavailable.
+    - `registered`: Hive has it at the right place.
+    - `failed_unavailable`: stays pending, to be tried again; `outage` is Hive's last message.
+    - `refused`: stays pending; Hive's reason.
+    - `misplaced`: stays pending; Hive has it elsewhere (where), so its rows are hidden.
     """
 
     registered: frozenset[HivePartition] = frozenset()
@@ -39,11 +39,10 @@ class Registered:
 def register(
     metastore: Metastore, unregistered: Collection[HivePartition], checked: Collection[HivePartition] = ()
 ) -> Registered:
-    """Add every pending registration to Hive and compare where it lies, except for those in `checked` (compared before in this
-    run).
+    """Add every pending registration to Hive and compare its location, except for those in `checked` (compared before).
 
-    Partitions of data and dead-letter tables alike; unpartitioned tables (path '') need nothing and count as paid.
-    Before: any state of Hive. After, also when repeated or killed in the middle: the partitions in `paid` are registered
+    Partitions of data and dead-letter tables alike; unpartitioned tables (path '') need nothing and count as registered.
+    Before: any state of Hive. After, also when repeated or killed in the middle: those in `registered` are registered
     at their location, the others perhaps. Never raises for Hive's trouble; after the first outage nothing more is
     asked, so a server that hangs costs one time limit.
     """
@@ -71,7 +70,7 @@ class _Work:
         self.outage = ""
 
     def add(self, batch: Sequence[HivePartition]) -> None:
-        """One statement for all; when it is refused, halves, until the culprits stand alone."""
+        """One statement for all; when it is refused, halves, until the refused ones stand alone."""
         if self.outage:
             self.unavailable.update(batch)
             return

@@ -54,7 +54,7 @@ class Driver:
         self.unregistered: frozenset[HivePartition] = frozenset()
 
     def serve(self) -> None:
-        """Until fenced, lost or out of patience. Raises Violation for a ManualActionRequired: nothing here needs a person."""
+        """Until fenced, lost or out of retries. Raises Violation for a ManualActionRequired: nothing here needs one."""
         try:
             while True:
                 try:
@@ -75,13 +75,13 @@ class Driver:
         except Fenced:
             self._count_fenced()
         except ManualActionRequired as stop:
-            raise Violation(f"a person would be needed: {stop}") from stop
+            raise Violation(f"manual intervention would be needed: {stop}") from stop
 
     def start(self) -> None:
         """R1 when there is no ledger, then R2 to R5 and R9."""
         self.owned = None
         code, world = self.code, self.world
-        order = code.start.StartOrder(LEDGER, self._judge, self.owners, LOCATION, KEEP)
+        order = code.start.StartOrder(LEDGER, self._check, self.owners, LOCATION, KEEP)
         try:
             started = code.start.start(self.ports, order)
         except code.take_over.NoLedger:
@@ -154,11 +154,11 @@ class Driver:
         self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
         self.code.init.init(self.ports, LEDGER, SERVICE, LOCATION)
 
-    def _judge(self) -> Generation | None:
+    def _check(self) -> Generation | None:
         if self.world.below(2):
             return None
-        judged: Generation = self.code.look.look(self.files, LEDGER).generation
-        return judged
+        checked: Generation = self.code.look.look(self.files, LEDGER).generation
+        return checked
 
     def _count_fenced(self) -> None:
         last, count = self.files.last, self.world.count

@@ -528,9 +528,9 @@ MUTANTS = (
     ),
     # whole processes: why they end, what they retry, whom they fence, what they forget
     _of_service(
-        "the judged generation is ignored",
+        "the checked generation is ignored",
         TAKE_OVER,
-        ("    if judged is not None and old != judged:\n", "    if False:\n"),
+        ("    if checked is not None and old != checked:\n", "    if False:\n"),
     ),
     _of_service(
         "a directory that is gone at C1 is tried again",

@@ -121,14 +121,14 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
 
 
 def check_chain(snapshots: list[Snapshot]) -> None:
-    """Every snapshot names the checksum of the one before it, and what it owes Hive follows from that one."""
+    """Every snapshot names the checksum of the one before it, and its pending registrations follow from that one's."""
     for before, snapshot in pairwise(snapshots):
         if snapshot.previous != before.checksum:
             raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
         touched = {file.hive_partition for file in snapshot.files}
         if set(snapshot.unregistered) != (set(before.unregistered) - set(snapshot.registered)) | touched:
             raise Violation(
-                f"epoch {snapshot.epoch} owes {snapshot.unregistered}, before it {before.unregistered}"
+                f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, before it {before.unregistered}"
             )
 
 
@@ -138,7 +138,7 @@ def check_offsets(snapshots: list[Snapshot]) -> None:
     for snapshot in snapshots[1:]:
         starts = {p.topic_partition: p.start for p in snapshot.positions}
         for gap in snapshot.gaps:
-            if gap.epoch == snapshot.epoch:  # a person accepted that this one goes on elsewhere
+            if gap.epoch == snapshot.epoch:  # an operator accepted that this one resumes elsewhere
                 ends[gap.range.topic_partition] = starts[gap.range.topic_partition]
         if starts != dict.fromkeys(starts, 0) | ends:
             raise Violation(f"I3: epoch {snapshot.epoch} starts at {starts}, the one before ended at {ends}")

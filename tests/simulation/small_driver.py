@@ -93,7 +93,7 @@ class SmallDriver:
         except _Asked as asked:
             call = asked.call
         except ManualActionRequired as stop:
-            violation = f"a person would be needed: {stop}"
+            violation = f"manual intervention would be needed: {stop}"
         except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
             violation = f"{type(bug).__name__}: {bug}"
         return Memory(self._made, answers, call, tuple(attempt.staged), violation)

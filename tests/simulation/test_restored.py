@@ -21,7 +21,7 @@ def violations(refuse: Callable[..., None], first: int, schedules: int) -> list[
     """What was judged wrong in these schedules, with a judge that looks for newer files."""
 
     class JudgingDriver(Driver):
-        def _judge(self) -> Generation:
+        def _check(self) -> Generation:
             view = look(self.files, LEDGER)
             refuse(self.ports, view, LOCATION)
             return view.generation

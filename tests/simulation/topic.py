@@ -18,7 +18,7 @@ TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
 def place_of(number: int, offset: int, table: str = TABLE) -> HivePartition | None:
     """Where a record must become visible in a table fed by its topic, None for an offset without a record.
 
-    Partitions come and go with the offsets, so a pending registration that is forgotten is not paid by chance by a later epoch.
+    Partitions come and go with the offsets, so a forgotten registration is not made by chance by a later epoch.
     """
     if offset % 13 == 5:
         return None

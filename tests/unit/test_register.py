@@ -1,4 +1,4 @@
-"""Rule R8: every pending registration ends as paid, to be tried again, refused or misplaced; Hive's trouble is never raised."""
+"""Rule R8: every pending registration ends as registered, unavailable, refused or misplaced; Hive's trouble is never raised."""
 
 from collections.abc import Sequence
 

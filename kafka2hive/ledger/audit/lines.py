@@ -113,9 +113,9 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Pending registrations are those before without the ones registered since, and all partitions of this epoch's files, but
-    none that
-    an operator gave up."""
+    """Pending registrations: those before without the ones registered since, and all partitions of this epoch's files;
+    none that an operator gave up.
+    """
     own, then, registered, unregistered = map(
         frozenset, (touched(after.files), before.unregistered, after.registered, after.unregistered)
     )
@@ -130,9 +130,9 @@ def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         why = (
             "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
         )
-        yield _registration(after, partition, f"{why} and does not owe it")
+        yield _registration(after, partition, f"{why} and has no pending registration of it")
     for partition in sorted(unregistered - wanted):
-        yield _registration(after, partition, "owes it, and has no reason to")
+        yield _registration(after, partition, "has a pending registration of it without a reason")
     for partition in sorted(registered - then):
         yield _registration(
             after, partition, f"says that it was registered, epoch {before.epoch} did not owe it"

@@ -1,4 +1,4 @@
-"""Looking at a ledger without touching it: what `status` and `recover --plan` show, and what a start judges."""
+"""Looking at a ledger without touching it: what `status` and `recover --plan` show, and what a start checks."""
 
 from dataclasses import dataclass
 

@@ -102,10 +102,9 @@ def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | Non
 def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
     """The archived snapshots, the staging directory, and with `move_data` all that readers see. Returns how many moves.
 
-    By rename, each within its own directory tree. The staging directory goes first: after that no late promote finds its
-    source. A second call moves what is left. Raises ManualActionRequired (two files of one name, a ledger is there again),
-    Fenced (another
-    call has ended it), AmbiguousOutcome, TableError, StorageError.
+    By rename, each within its own directory tree. The staging directory goes first: after that no delayed promote finds
+    its source. A second call moves what is left. Raises ManualActionRequired (two files of one name, a ledger is there again),
+    Fenced (another call has finished it), AmbiguousOutcome, TableError, StorageError.
     """
     refuse_ledger(ports.files, paths)
     aside = reset_aside(record.location, record.id)

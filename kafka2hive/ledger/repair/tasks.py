@@ -68,8 +68,8 @@ class Task:
 
 
 def committed_tasks(files: Sequence[FoundFile], newest: tuple[int, int]) -> list[Task]:
-    """By epoch and ranges. `newest`: generation and epoch of the newest visible file. Raises ManualActionRequired: what cannot
-    be.
+    """By epoch and ranges. `newest`: generation and epoch of the newest visible file. Raises ManualActionRequired:
+    the impossible.
     """
     attempts = _promised(files, _attempts(f for f in files if f.final), newest)
     return _with_refetched(sorted(attempts, key=lambda a: (a.epoch, a.ranges)))

@@ -59,7 +59,7 @@ def recover_table(
         wiring.ports,
         StartOrder(
             view.paths,
-            judge=lambda: ownership.check(view.paths, None),
+            check=lambda: ownership.check(view.paths, None),
             owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,

@@ -229,7 +229,7 @@ class OwnedTables:
         settings = self._resolve(table)
         order = StartOrder(
             table.paths,
-            judge=lambda: self._judged(table),
+            check=lambda: self._judged(table),
             owners=self._wiring.owners,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,

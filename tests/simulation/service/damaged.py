@@ -319,7 +319,7 @@ class DamageSchedule:
         return ranges
 
     def _check_records_of_the_repair(self, newest: Snapshot) -> None:
-        """What a person accepted stands in the newest snapshot, once, for ever."""
+        """What an operator accepted stands in the newest snapshot, once, for ever."""
         losses = [loss.path for loss in newest.losses]
         if losses != ([self.harm.lost.final] if self.harm.lost else []):
             raise Violation(f"{self.table}: the losses are {losses}, repaired was {self.harm.lost}")

@@ -175,7 +175,7 @@ class Process:
         self.settled = False
         self._seen = (0, world.arrived, self.born)
         self._retries = 0
-        self._owed: frozenset[HivePartition] = frozenset()
+        self._pending: frozenset[HivePartition] = frozenset()
         retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.wiring = Wiring(
@@ -297,10 +297,10 @@ class Process:
 
     def _register(self) -> None:
         """The registrar's thread, at a moment when this one rests."""
-        if self._owed:
-            owed, self._owed = self._owed, frozenset()
-            left = self.registrar.register(owed)
-            self._owed |= left
+        if self._pending:
+            pending, self._pending = self._pending, frozenset()
+            left = self.registrar.register(pending)
+            self._pending |= left
 
     def _drained(self) -> ExitCode:
         """The orderly end of `--once`: Hive is told, pending registrations are noted, and what was there at the start is
@@ -334,7 +334,7 @@ class Process:
         self.around.stops.setdefault(table.name, set()).add(error.code)
         if isinstance(error, ManualActionRequired):
             if table.name not in self.around.damaged:
-                raise Violation(f"a person would be needed: {error}")
+                raise Violation(f"manual intervention would be needed: {error}")
             self.world.count["STOP of a damaged table"] += 1
         elif table.name not in self.around.damaged and not self._causes():
             raise Violation(f"{self.name} sets {table.name} aside though nothing went wrong: {error}")
@@ -346,7 +346,7 @@ class Process:
             raise Violation(f"{self.name} fences {name}, which it has not judged")
 
     def check_retry(self) -> None:
-        """A step is tried again, or a table taken over afresh, once for each fault or late RPC. Raises Violation.
+        """A step is tried again, or a table's ownership re-acquired, once for each fault or late RPC. Raises Violation.
 
         Not at once for each: an error of one file waits for the other files of its epoch.
         """
@@ -383,7 +383,7 @@ class Process:
             self.world.count["pending registrations carried"] += 1
 
     def _enqueue(self, unregistered: frozenset[HivePartition]) -> None:
-        self._owed |= unregistered
+        self._pending |= unregistered
 
     def _ensure(self, name: str) -> None:
         if self.around.hive.down:

@@ -1,4 +1,4 @@
-"""A person's commands in the simulation: the real `recover` with its repairs, and `--rebuild-ledger`.
+"""An operator's commands in the simulation: the real `recover` with its repairs, and `--rebuild-ledger`.
 
 Like driver.py one of the modules that a mutant gets copies of.
 """
