@@ -2,6 +2,7 @@
 
 import ast
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from typer.main import get_command
 
 from kafka2hive.cli.main import app
+from kafka2hive.config.load import load_text
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.errors import ExitCode
 
@@ -39,6 +41,11 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(document: Path) -> No
 
 def without_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    """Every fenced block: the word behind its fence, and its text."""
+    return re.findall(r"^ *```(\w*)\n(.*?)^ *```", document.read_text(), re.DOTALL | re.MULTILINE)
 
 
 def anchors(text: str) -> set[str]:
@@ -164,6 +171,32 @@ def test_no_line_of_a_document_is_longer_than_220_characters(document: Path) -> 
 
 def test_the_readme_has_at_most_100_lines() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    "document", [ROOT / "README.md", ROOT / "docs/configuration.md"], ids=lambda path: path.name
+)
+def test_every_whole_map_in_a_document_is_a_right_one(document: Path) -> None:
+    maps = [
+        text
+        for kind, text in blocks(document)
+        if kind == "yaml" and re.search(r"^ *service:", text, re.MULTILINE)
+    ]
+    assert maps
+    for text in maps:
+        assert load_text(textwrap.dedent(text), document.name, {}).tables
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_line_in_a_document_has_options_that_the_command_knows(document: Path) -> None:
+    commands = getattr(get_command(app), "commands", {})
+    for line in "".join(text for kind, text in blocks(document) if not kind).splitlines():
+        typed = re.match(r"(?:\s*(?:\$ )?|.*/bin/)kafka2hive ([a-z-]+)(.*)", line.partition(" #")[0])
+        if typed is None:
+            continue
+        assert typed[1] in commands, line
+        known = {name for parameter in commands[typed[1]].params for name in parameter.opts}
+        assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", typed[2])) <= known, line
 
 
 def test_every_room_in_the_table_of_the_architecture_is_a_folder() -> None:
