@@ -1,7 +1,7 @@
 """The Metastore port over HiveServer2."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive import text
@@ -63,10 +63,6 @@ class HiveMetastore:
         except NoSuchPartition:
             return None
         return parse_description(rows).location
-
-    def locations(self, partitions: Iterable[HivePartition]) -> dict[HivePartition, str | None]:
-        """`location` of many. HiveQL has no one statement for it, so this is a statement for each that is not new."""
-        return {partition: self.location(partition) for partition in partitions}
 
     def close(self) -> None:
         """End the session. Never fails."""

@@ -127,12 +127,6 @@ class HdfsFileSystem:
         name = self._name(path)
         self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
 
-    @property
-    def stuck_calls(self) -> int:
-        """Calls of this process that were given up and have not returned."""
-        session = self._sessions.get(os.getpid())
-        return session.guard.stuck if session else 0
-
     def recover_lease(self, path: str) -> bool:
         """Whether the file is closed; one that is not begins to be (block recovery, a few seconds). For HdfsWriter."""
         name = self._name(path)

@@ -118,19 +118,20 @@ def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(own_hdfs: Hdfs, 
 def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: str) -> None:
     files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=3.0)
     files.mkdirs(f"{base}/d")
+    guard = files._session().guard
     own_hdfs.namenode.suspend()
     try:
         began = time.monotonic()
         assert isinstance(outcome(lambda: files.mkdirs(f"{base}/late")), OutcomeUnknown)
         assert isinstance(outcome(lambda: files.stat(f"{base}/d")), Unavailable)
         assert time.monotonic() - began < 30
-        assert files.stuck_calls == 2
+        assert guard.stuck == 2
     finally:
         own_hdfs.namenode.resume()
     eventually(lambda: files.stat(f"{base}/late"))  # unknown, and it was done: that is why a caller must look
     deadline = time.monotonic() + 60
-    while files.stuck_calls:
-        assert time.monotonic() < deadline, "a call that came back is still counted as stuck"
+    while guard.stuck:
+        assert time.monotonic() < deadline, "a call that returned is still counted as stuck"
         time.sleep(0.05)
 
 

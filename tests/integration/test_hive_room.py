@@ -40,7 +40,7 @@ def metastore(hive: HiveServer) -> Iterator[HiveMetastore]:
 
 
 @pytest.fixture
-def wish(hdfs: Hdfs, hive_database: str) -> TableSpec:
+def spec(hdfs: Hdfs, hive_database: str) -> TableSpec:
     """A partitioned table of the test's own, not yet made."""
     columns = (
         Column("Id", "int"),
@@ -53,35 +53,35 @@ def wish(hdfs: Hdfs, hive_database: str) -> TableSpec:
     )
 
 
-def _partition(wish: TableSpec, day: str, value: str) -> HivePartition:
+def _partition(spec: TableSpec, day: str, value: str) -> HivePartition:
     path = partition_path((("dt", day), ("e", value)))
-    return HivePartition(wish.table, path, join(wish.location, path))
+    return HivePartition(spec.table, path, join(spec.location, path))
 
 
 def test_a_table_is_made_once_and_is_the_one_the_map_describes(
-    metastore: HiveMetastore, wish: TableSpec, unique: str
+    metastore: HiveMetastore, spec: TableSpec, unique: str
 ) -> None:
     session = metastore.session
-    assert describe(session, wish.table) is None and describe(session, f"no_{unique}.t") is None
-    ensure_database(session, wish.table.split(".")[0])
-    create_table(session, wish, "ledger-1")
-    create_table(session, wish, "ledger-2")
-    found = describe(session, wish.table)
+    assert describe(session, spec.table) is None and describe(session, f"no_{unique}.t") is None
+    ensure_database(session, spec.table.split(".")[0])
+    create_table(session, spec, "ledger-1")
+    create_table(session, spec, "ledger-2")
+    found = describe(session, spec.table)
     assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
-    check_table(wish, found)
+    check_table(spec, found)
 
 
 def test_tables_that_cannot_be_fed_are_refused(
-    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer
+    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer
 ) -> None:
     hive.query(
-        f"create external table {wish.table} (id string) partitioned by (day string) stored as textfile"
-        f" location '{wish.location}x'"
+        f"create external table {spec.table} (id string) partitioned by (day string) stored as textfile"
+        f" location '{spec.location}x'"
     )
-    found = describe(metastore.session, wish.table)
+    found = describe(metastore.session, spec.table)
     assert found is not None
     with pytest.raises(TableError) as refused:
-        check_table(wish, found)
+        check_table(spec, found)
     for word in (
         "hive.location",
         "TextInputFormat",
@@ -90,32 +90,32 @@ def test_tables_that_cannot_be_fed_are_refused(
         "no column price",
     ):
         assert word.lower() in str(refused.value).lower()
-    hive.query(f"create view {wish.table}_v as select 1 as id")
-    view = describe(metastore.session, f"{wish.table}_v")
+    hive.query(f"create view {spec.table}_v as select 1 as id")
+    view = describe(metastore.session, f"{spec.table}_v")
     assert view is not None
     with pytest.raises(TableError, match=r"hive\.not_a_table"):
-        check_table(wish, view)
+        check_table(spec, view)
 
 
 def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_back(
-    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer
+    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer
 ) -> None:
-    create_table(metastore.session, wish, "l")
-    unregistered = {_partition(wish, "2013-01-01", value) for value in AWKWARD}
+    create_table(metastore.session, spec, "l")
+    unregistered = {_partition(spec, "2013-01-01", value) for value in AWKWARD}
     first = register(metastore, unregistered)
     assert first.registered == unregistered, first
     fresh = HiveMetastore(_options(hive))
-    assert fresh.locations(unregistered) == {partition: partition.location for partition in unregistered}
+    assert all(fresh.location(partition) == partition.location for partition in unregistered)
     assert register(fresh, unregistered).registered == unregistered, "doing it twice changes nothing"
-    assert len(hive.query(f"show partitions {wish.table}")) == len(AWKWARD)
+    assert len(hive.query(f"show partitions {spec.table}")) == len(AWKWARD)
     fresh.close()
 
 
 def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
-    metastore: HiveMetastore, wish: TableSpec, hive: HiveServer, hdfs: Hdfs
+    metastore: HiveMetastore, spec: TableSpec, hive: HiveServer, hdfs: Hdfs
 ) -> None:
-    create_table(metastore.session, wish, "l")
-    partition = _partition(wish, "", "x")
+    create_table(metastore.session, spec, "l")
+    partition = _partition(spec, "", "x")
     assert register(metastore, {partition}).registered == {partition}
     rows = io.BytesIO()
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), rows)
@@ -124,36 +124,36 @@ def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
         partition.location.removeprefix(hdfs.namenode_url) + "/one.parquet.final", WriteOptions()
     ) as file:
         file.write(rows.getvalue())
-    assert hive.query(f"select id, e from {wish.table} where dt = '{HIVE_DEFAULT_PARTITION}'") == [(1, "x")]
+    assert hive.query(f"select id, e from {spec.table} where dt = '{HIVE_DEFAULT_PARTITION}'") == [(1, "x")]
 
 
-def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, wish: TableSpec) -> None:
-    create_table(metastore.session, wish, "l")
+def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec: TableSpec) -> None:
+    create_table(metastore.session, spec, "l")
     began = time.monotonic()
-    for lone in (_partition(wish, f"lone{n}", "x") for n in range(10)):
+    for lone in (_partition(spec, f"lone{n}", "x") for n in range(10)):
         assert register(metastore, {lone}).registered == {lone}
     alone = (time.monotonic() - began) / 10
-    unregistered = {_partition(wish, f"d{n}", "x") for n in range(1000)}
+    unregistered = {_partition(spec, f"d{n}", "x") for n in range(1000)}
     began = time.monotonic()
     assert register(metastore, unregistered).registered == unregistered
     took = time.monotonic() - began
     assert took < 1000 * alone / 4, f"{took:.1f} s; one after another {1000 * alone:.0f} s"
 
 
-def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, wish: TableSpec) -> None:
-    create_table(metastore.session, wish, "l")
-    there = _partition(wish, "1", "x")
-    elsewhere = HivePartition(there.table, there.path, wish.location + "/other")
+def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, spec: TableSpec) -> None:
+    create_table(metastore.session, spec, "l")
+    there = _partition(spec, "1", "x")
+    elsewhere = HivePartition(there.table, there.path, spec.location + "/other")
     assert register(metastore, {elsewhere}).registered == {elsewhere}
     assert register(metastore, {there}).misplaced == {there: elsewhere.location}
 
 
-def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, wish: TableSpec) -> None:
-    create_table(metastore.session, wish, "l")
-    good = {_partition(wish, str(n), "x") for n in range(5)}
-    wrong_column = HivePartition(wish.table, "zz=1/e=x", wish.location + "/zz=1")
-    no_table = HivePartition(wish.table + "_no", "dt=1/e=x", wish.location + "/no")
-    found = register(metastore, {*good, wrong_column, no_table, HivePartition(wish.table, "", wish.location)})
+def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, spec: TableSpec) -> None:
+    create_table(metastore.session, spec, "l")
+    good = {_partition(spec, str(n), "x") for n in range(5)}
+    wrong_column = HivePartition(spec.table, "zz=1/e=x", spec.location + "/zz=1")
+    no_table = HivePartition(spec.table + "_no", "dt=1/e=x", spec.location + "/no")
+    found = register(metastore, {*good, wrong_column, no_table, HivePartition(spec.table, "", spec.location)})
     assert set(found.refused) == {wrong_column, no_table} and good < found.registered and not found.outage
     with pytest.raises(MetastoreRefused, match="cannot recognize"):
         metastore.session.run("not a statement")
@@ -165,11 +165,11 @@ def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, un
         server.query("select 1")
         metastore = HiveMetastore(_options(server, seconds=15.0))
         ensure_database(metastore.session, unique)
-        wish = TableSpec(
+        spec = TableSpec(
             f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), f"{hdfs.namenode_url}/{unique}/t"
         )
-        create_table(metastore.session, wish, "l")
-        unregistered = {HivePartition(wish.table, f"dt={n}", f"{wish.location}/dt={n}") for n in range(3)}
+        create_table(metastore.session, spec, "l")
+        unregistered = {HivePartition(spec.table, f"dt={n}", f"{spec.location}/dt={n}") for n in range(3)}
         server.service.suspend()
         began = time.monotonic()
         hanging = register(metastore, unregistered)
