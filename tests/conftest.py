@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.side_by_side import arrange
-
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs import Hdfs
     from tests.services.hdfs_ha import HdfsHa
@@ -104,11 +102,20 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
     hive.query(f"drop database {unique} cascade")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Under `pytest -n`: which tests stay with one worker."""
+    from tests.side_by_side import Groups
+
+    return Groups(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Under `pytest -n`: say which tests stay together, and let the longest begin first."""
+    """Under `pytest -n` the longest begin first."""
     if hasattr(config, "workerinput"):
-        arrange(items)
+        from tests.side_by_side import place
+
+        items.sort(key=lambda item: place(item.nodeid))  # keeps the order of equals
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,19 +5,34 @@ its fixtures; the folders that only compute are dealt out test by test. What tak
 not spent waiting for one worker.
 """
 
-from collections.abc import Iterable
+from xdist.scheduler import LoadScopeScheduling
 
-import pytest
-
-SPLIT = ("tests/simulation", "tests/mutants")
+SPLIT = ("tests/simulation/", "tests/mutants/")
 """Folders whose tests share nothing."""
-FOLDERS = ("tests/drills", "tests/integration", *SPLIT, "tests/fuzz", "tests/contract", "tests/unit")
+FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
 """In the order in which they begin."""
+GROUPS = {
+    f"tests/integration/test_{file}.py": group
+    for group, files in {
+        "hive, outages": ("hive_compared", "dump_outages", "dump_flights"),
+        "hive, the rest": (
+            "commands_tell",
+            "dump_columns",
+            "dump_records",
+            "task_in_hive",
+            "hive_room",
+            "services",
+        ),
+    }.items()
+    for file in files
+}
+"""Files that share a HiveServer2, whose start is dear."""
 LONGEST = (
-    "hive",
+    "hive, outages",
     "tests/simulation/test_simulation.py::test_every_record_is_visible_exactly_once_after_every_schedule",
     "tests/drills/test_damage.py",
     "tests/drills/test_driver_kills.py",
+    "hive, the rest",
     "tests/drills/test_leader_moves.py",
     "tests/drills/test_executor_kills.py",
     "tests/drills/test_hive_troubles.py",
@@ -29,26 +44,22 @@ LONGEST = (
 """Groups (or how they begin) that take minutes; they begin before all others, in this order."""
 
 
-def arrange(items: list[pytest.Item]) -> None:
-    """Give each test its group, and put the groups into the order in which they begin."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item.nodeid, getattr(item, "fixturenames", ()))))
-    items.sort(
-        key=lambda item: place(item.nodeid, getattr(item, "fixturenames", ()))
-    )  # keeps the order of equals
+class Groups(LoadScopeScheduling):
+    """The tests of one group run in one worker, one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
 
 
-def group(nodeid: str, fixtures: Iterable[str]) -> str:
-    """The name of a test's group: the tests of one group run in one worker, one after the other."""
+def group(nodeid: str) -> str:
+    """The name of a test's group; a test that stands alone is its own."""
     file, _, _ = nodeid.partition("::")
-    if file.startswith("tests/integration/") and "hive" in fixtures:
-        return "hive"  # its start is dear
-    return nodeid if file.startswith(SPLIT) else file
+    return nodeid if file.startswith(SPLIT) else GROUPS.get(file, file)
 
 
-def place(nodeid: str, fixtures: Iterable[str]) -> tuple[int, int]:
+def place(nodeid: str) -> tuple[int, int]:
     """Smaller begins earlier."""
-    name = group(nodeid, fixtures)
+    name = group(nodeid)
     longest = next((n for n, begin in enumerate(LONGEST) if name.startswith(begin)), len(LONGEST))
-    folder = next((n for n, begin in enumerate(FOLDERS) if name.startswith(f"{begin}/")), len(FOLDERS))
+    folder = next((n for n, begin in enumerate(FOLDERS) if name.startswith(begin)), len(FOLDERS))
     return longest, folder
