@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.side_by_side import group, place
+
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs import Hdfs
     from tests.services.hdfs_ha import HdfsHa
@@ -105,7 +107,11 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Under `pytest -n`: which tests stay with one worker."""
-    from tests.side_by_side import Groups
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
 
     return Groups(config, log)
 
@@ -113,8 +119,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Under `pytest -n` the longest begin first."""
     if hasattr(config, "workerinput"):
-        from tests.side_by_side import place
-
         items.sort(key=lambda item: place(item.nodeid))  # keeps the order of equals
 
 

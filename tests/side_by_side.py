@@ -5,8 +5,6 @@ its fixtures; the folders that only compute are dealt out test by test. What tak
 not spent waiting for one worker.
 """
 
-from xdist.scheduler import LoadScopeScheduling
-
 SPLIT = ("tests/simulation/", "tests/mutants/")
 """Folders whose tests share nothing."""
 FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
@@ -42,13 +40,6 @@ LONGEST = (
     "tests/simulation/test_explore.py",
 )
 """Groups (or how they begin) that take minutes; they begin before all others, in this order."""
-
-
-class Groups(LoadScopeScheduling):
-    """The tests of one group run in one worker, one after the other."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid)
 
 
 def group(nodeid: str) -> str:

@@ -39,7 +39,7 @@ class Figures:
 
     def __call__(self, **figures: Figure) -> None:
         for name, value in figures.items():
-            self._record(f"{_FIGURE}{name}", value)
+            self._record(f"{_FIGURE}{name}", _sendable(value))
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +48,13 @@ def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
     from tests.integration.flights_topic import make_flights_topic
 
     return make_flights_topic(kafka, "drill-flights")
+
+
+def _sendable(value: Figure) -> Figure:
+    """A worker of `pytest -n` sends plain values only, not those of numpy that derive from them."""
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if isinstance(value, int) else float(value)
 
 
 class Reporter:
