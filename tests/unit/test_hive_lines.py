@@ -64,6 +64,7 @@ def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
     )
     third = following(second, DataEpoch(files=(again,), accounts=(), registered=frozenset({OTHER})))
     assert (third.unregistered, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
+    assert following(third, RegistrationUpdate()).forgotten == (given_up,)
 
 
 def test_a_debt_stays_until_it_is_said_to_be_registered() -> None:
