@@ -16,7 +16,7 @@ class Room:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kafka2hive-bench-"))
-        self._services = SharedServices(self._new_folder, ())
+        self._services = SharedServices(self._new_folder)
         self._count = 0
 
     def kafka(self) -> KafkaBroker:
