@@ -97,7 +97,7 @@ HIVE = (
     ),
     TextMutant(
         "an idle table never writes down what was compared",
-        "kafka2hive.service.run.epochs",
+        "kafka2hive.service.run.table_steps",
         (("if registered or self._owned_tables.newly_compared(table):", "if registered:"),),
         GATE_TESTS,
     ),

@@ -103,7 +103,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a fenced run still commits group offsets",
-        "kafka2hive.service.run.metrics",
+        "kafka2hive.service.run.watch.metrics",
         (("            if isinstance(ended_by, Fenced | TakeOverLost):\n", "            if False:\n"),),
         "tests/unit/test_group_follower.py",
     ),

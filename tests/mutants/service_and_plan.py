@@ -26,13 +26,13 @@ MUTANTS = (
     ),
     TextMutant(
         "once tries a table that is refused for ever",
-        "kafka2hive.service.run.owned_tables",
-        (("            and t.aside.times < tries\n", ""),),
+        "kafka2hive.service.run.once",
+        (("            and aside.times < TRIES\n", ""),),
         ONCE,
     ),
     TextMutant(
         "an epoch's number is not compared with the ledger's",
-        "kafka2hive.service.run.epochs",
+        "kafka2hive.service.run.manifests",
         (("if (at := (m.generation, m.epoch)) != next_up]:", "if (at := (m.generation, m.epoch)) == ()]:"),),
         ONCE,
     ),

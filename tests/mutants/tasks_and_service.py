@@ -14,7 +14,6 @@ STAGED_FILE = "kafka2hive.pipeline.task.write.staged_file"
 BUCKET_TIMES = "kafka2hive.pipeline.task.bucket.times"
 GATE = "kafka2hive.service.run.manifests"
 VALUES = "kafka2hive.pipeline.values"
-DUMP = "kafka2hive.service.run.epochs"
 HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
 SHARE = "kafka2hive.service.run.dead_letter_share"
@@ -524,7 +523,7 @@ TEXT_MUTANTS = (
     ),
     TextMutant(
         "an idle table does not say what is registered",
-        DUMP,
+        "kafka2hive.service.run.table_steps",
         (
             (
                 "registered or self._owned_tables.newly_compared(table)",

@@ -45,7 +45,7 @@ def test_a_change_that_is_no_mistake_survives() -> None:
 def test_tests_that_never_load_the_module_do_not_count() -> None:
     mutant = TextMutant(
         "unseen",
-        "kafka2hive.service.run.metrics",
+        "kafka2hive.service.run.watch.metrics",
         (("import threading\n", "raise RuntimeError\n"),),
         "tests/unit/test_layout.py",
     )

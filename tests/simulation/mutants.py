@@ -32,6 +32,7 @@ REPAIR = SERVICE + "recover.repair"
 BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
 OWNED_TABLES = SERVICE + "run.owned_tables"
+TABLE_STEPS = SERVICE + "run.table_steps"
 TASKS = "tests.simulation.tasks"
 DRIVER = "tests.simulation.driver"
 
@@ -582,16 +583,16 @@ MUTANTS = (
         "what a start finds unregistered is not registered",
         OWNED_TABLES,
         (
-            "        self._on_started(started)\n        self._enqueue(table.open_registrations)\n",
-            "        self._on_started(started)\n",
+            "TableStarted(table.name, settings, started.moves, table.open_registrations)",
+            "TableStarted(table.name, settings, started.moves, frozenset())",
         ),
     ),
     _of_service(
         "what an epoch leaves unregistered is not registered",
         OWNED_TABLES,
         (
-            "        self._enqueue(table.open_registrations)\n        if published.owned.state.epoch",
-            "        if published.owned.state.epoch",
+            "TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)",
+            "TablePublished(table.name, published.moves, table.owned.state, frozenset())",
         ),
     ),
     _of_service(
@@ -612,7 +613,7 @@ MUTANTS = (
     ),
     _of_service(
         "registrations without new data are never noted",
-        EPOCHS,
+        TABLE_STEPS,
         (
             "if registered or ",
             "if ",
@@ -632,8 +633,8 @@ MUTANTS = (
         "tables of the epoch after the first are not published",
         EPOCHS,
         (
-            "                publish, [self._owned_tables.tables[name] for name in in_flight.tables]\n",
-            "                publish, [self._owned_tables.tables[name] for name in in_flight.tables[:1]]\n",
+            "                [self._owned_tables.tables[name] for name in in_flight.tables],\n",
+            "                [self._owned_tables.tables[name] for name in in_flight.tables[:1]],\n",
         ),
     ),
     _of_service(
@@ -788,10 +789,10 @@ MUTANTS = (
     ),
     _of_damage(
         "a STOP of one table ends the run",
-        OWNED_TABLES,
+        TABLE_STEPS,
         (
-            "        except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
-            "        except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "            except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
         ),
     ),
 )

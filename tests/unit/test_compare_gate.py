@@ -17,14 +17,21 @@ from kafka2hive.service.run.compare.asking import Question
 from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.report import Reporter
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.unit.task_files import delivered_as
-from tests.unit.test_once import EARLY, Kafka, Schemas, make_wiring, next_epoch, planned, run
+from tests.unit.test_once import (
+    EARLY,
+    HiveAnswers,
+    Kafka,
+    Schemas,
+    make_loop_and_tables,
+    make_wiring,
+    next_epoch,
+    planned,
+    run,
+)
 
 LETTERS = "air.once_dead_letters"
 AWAY = NoAnswer("connection refused")
@@ -59,27 +66,24 @@ class Hive:
         return HiveGate(self.spec, self.answer, self.forgotten.append, LETTERS)
 
 
-def begin(wiring: Wiring, kafka: Kafka, gate: Gate) -> tuple[EpochLoop, OwnedTables]:
+def begin(
+    wiring: Wiring,
+    kafka: Kafka,
+    gate: Gate,
+    registrar: NoRegistrar = NoRegistrar(),  # noqa: B008  it holds nothing
+) -> tuple[EpochLoop, OwnedTables]:
     """A start of the run, as far as its first take-over."""
-    judge = OwnershipCheck(
-        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
-    )
-    witness = LostLedgerCheck(kafka, None, wiring)
     schemas = Schemas()
     schemas.tries.append("air.late")  # there at the first try
-    holding = OwnedTables(wiring, judge, witness, schemas.resolve, lambda _: None, lambda _: None, gate)
-    view = KafkaView(kafka, wiring.ports.clock)
-    holding.refresh(view.cluster().topics)
-    holding.start_due_tables()
-    return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=False), holding
+    return make_loop_and_tables(wiring, kafka, once=False, registrar=registrar, gate=gate, schemas=schemas)
 
 
 def pass_time(wiring: Wiring, seconds: float = 400.0) -> None:
     wiring.ports.clock.sleep(seconds)
 
 
-def codes(holding: OwnedTables) -> dict[str, str]:
-    return {t.name: t.aside.error.code for t in holding.set_aside_tables() if t.aside is not None}
+def codes(owned_tables: OwnedTables) -> dict[str, str]:
+    return {t.name: t.aside.error.code for t in owned_tables.set_aside_tables() if t.aside is not None}
 
 
 def epochs(wiring: Wiring, table: str) -> list[str]:
@@ -88,38 +92,38 @@ def epochs(wiring: Wiring, table: str) -> list[str]:
     return sorted(path.name for path in root.glob("g*/e*"))
 
 
-def dumped(dump: EpochLoop, wiring: Wiring) -> int:
+def dumped(loop: EpochLoop, wiring: Wiring) -> int:
     """Records planned and committed until nothing is due."""
     records = 0
     for _ in range(20):
         pass_time(wiring)
-        epoch = dump.plan()
+        epoch = loop.plan()
         if epoch is None:
             return records
         records += sum(map(len, planned(epoch)))
-        run(dump, epoch)
+        run(loop, epoch)
     raise AssertionError("it goes on for ever")
 
 
 def test_a_table_that_was_never_compared_has_not_even_a_ledger_before_hive_answers(tmp_path: Path) -> None:
     wiring, hive = make_wiring(tmp_path), Hive(AWAY)
-    dump, holding = begin(wiring, Kafka(), hive.gate())
-    assert codes(holding) == {"air.early": "hive.not_compared", "air.late": "hive.not_compared"}
-    assert dumped(dump, wiring) == 0 and epochs(wiring, "air.early") == []
+    loop, owned_tables = begin(wiring, Kafka(), hive.gate())
+    assert codes(owned_tables) == {"air.early": "hive.not_compared", "air.late": "hive.not_compared"}
+    assert dumped(loop, wiring) == 0 and epochs(wiring, "air.early") == []
     assert not any(question.create for question in hive.asked)
     hive.otherwise = Agrees()
-    assert dumped(dump, wiring) == 18 and codes(holding) == {}
+    assert dumped(loop, wiring) == 18 and codes(owned_tables) == {}
 
 
 def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka()
-    dump, holding = begin(wiring, kafka, Hive().gate())
+    loop, owned_tables = begin(wiring, kafka, Hive().gate())
     pass_time(wiring)
-    dump.plan()  # first positions alone
-    state = holding.tables["air.early"].owned
+    loop.plan()  # first positions alone
+    state = owned_tables.tables["air.early"].owned
     assert [c.table for c in state.state.compared] == ["air.early", LETTERS]
-    dump, holding = begin(wiring, kafka, Hive(AWAY).gate())
-    assert dumped(dump, wiring) == 18 and codes(holding) == {}
+    loop, owned_tables = begin(wiring, kafka, Hive(AWAY).gate())
+    assert dumped(loop, wiring) == 18 and codes(owned_tables) == {}
 
 
 def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(tmp_path: Path) -> None:
@@ -129,19 +133,19 @@ def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(t
     hive = Hive(AWAY)
     hive.columns = "a bigint"
     kafka.ends[EARLY] = 50
-    dump, holding = begin(wiring, kafka, hive.gate())
-    assert dumped(dump, wiring) == 0 and codes(holding)["air.early"] == "hive.not_compared"
+    loop, owned_tables = begin(wiring, kafka, hive.gate())
+    assert dumped(loop, wiring) == 0 and codes(owned_tables)["air.early"] == "hive.not_compared"
     assert epochs(wiring, "air.early") == before
     hive.otherwise = Agrees()
-    assert dumped(dump, wiring) == 43
+    assert dumped(loop, wiring) == 43
 
 
 def test_what_was_compared_is_written_down_although_there_is_nothing_to_dump(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka()
     dumped(begin(wiring, kafka, NoHive())[0], wiring)
     dumped(begin(wiring, kafka, Hive().gate())[0], wiring)
-    _, holding = begin(wiring, kafka, Hive(AWAY).gate())
-    assert codes(holding) == {}
+    _, owned_tables = begin(wiring, kafka, Hive(AWAY).gate())
+    assert codes(owned_tables) == {}
 
 
 def test_a_table_that_hive_has_otherwise_commits_nothing_also_after_a_restart(tmp_path: Path) -> None:
@@ -151,58 +155,61 @@ def test_a_table_that_hive_has_otherwise_commits_nothing_also_after_a_restart(tm
     before = epochs(wiring, "air.early")
     hive.answers["air.early"] = OTHER
     for _ in range(2):
-        dump, holding = begin(wiring, kafka, hive.gate())
-        assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.format"}
+        loop, owned_tables = begin(wiring, kafka, hive.gate())
+        assert dumped(loop, wiring) == 0 and codes(owned_tables) == {"air.early": "hive.format"}
         assert epochs(wiring, "air.early") == before
     hive.answers["air.early"] = AWAY
-    assert dumped(dump, wiring) == 0, "Hive has refused it in this run, its silence changes nothing"
+    assert dumped(loop, wiring) == 0, "Hive has refused it in this run, its silence changes nothing"
     del hive.answers["air.early"]
-    assert dumped(dump, wiring) == 43 and codes(holding) == {}
+    assert dumped(loop, wiring) == 43 and codes(owned_tables) == {}
 
 
 def test_an_epoch_under_way_is_not_committed_when_hive_refuses_the_table_meanwhile(tmp_path: Path) -> None:
     wiring, hive = make_wiring(tmp_path), Hive()
-    dump, holding = begin(wiring, Kafka(), hive.gate())
-    epoch = next_epoch(dump)
+    registrar = HiveAnswers()
+    loop, owned_tables = begin(wiring, Kafka(), hive.gate(), registrar)
+    epoch = next_epoch(loop)
     before = epochs(wiring, "air.early")
     hive.answers["air.early"] = OTHER
-    dump.refused_by_hive("air.early", OTHER.error)
-    run(dump, epoch)
-    assert epochs(wiring, "air.early") == before and codes(holding) == {"air.early": "hive.format"}
-    waits = [holding.tables["air.early"].failures]
+    registrar.events.append(RefusedByHive("air.early", OTHER.error))
+    run(loop, epoch)
+    assert epochs(wiring, "air.early") == before and codes(owned_tables) == {"air.early": "hive.format"}
+    waits = [owned_tables.tables["air.early"].failures]
     for _ in range(3):
-        assert dumped(dump, wiring) == 0
-        waits.append(holding.tables["air.early"].failures)
+        assert dumped(loop, wiring) == 0
+        waits.append(owned_tables.tables["air.early"].failures)
     assert waits == sorted(set(waits)), "it waits longer each time"
 
 
 def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka()
-    dump, holding = begin(wiring, kafka, Hive().gate())
-    dumped(dump, wiring)
+    registrar = HiveAnswers()
+    loop, owned_tables = begin(wiring, kafka, Hive().gate(), registrar)
+    dumped(loop, wiring)
     partition = frozenset({HivePartition("air.early", "dt=1", "file:///w/air.early/dt=1")})
     kafka.ends[EARLY] = 50
-    dump.refused_by_hive("air.early", MISPLACED, partition)
-    assert dumped(dump, wiring) == 0 and codes(holding) == {"air.early": "hive.misplaced"}
-    dump.registered(partition)
-    assert codes(holding) == {}, "at once, not when the wait is over"
-    assert dumped(dump, wiring) == 43 and codes(holding) == {}
+    registrar.events.append(RefusedByHive("air.early", MISPLACED, partition))
+    assert dumped(loop, wiring) == 0 and codes(owned_tables) == {"air.early": "hive.misplaced"}
+    registrar.events.append(RegisteredInHive(partition))
+    loop.plan()
+    assert codes(owned_tables) == {}, "at once, not when the wait is over"
+    assert dumped(loop, wiring) == 43 and codes(owned_tables) == {}
 
 
 def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_path: Path) -> None:
     wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
     hive.answers[LETTERS] = Agrees(there=False)
-    dump, holding = begin(wiring, Kafka(), hive.gate())
-    epoch = next_epoch(dump)
-    owned = holding.tables["air.early"].owned
+    loop, owned_tables = begin(wiring, Kafka(), hive.gate())
+    epoch = next_epoch(loop)
+    owned = owned_tables.tables["air.early"].owned
     assert [c.table for c in owned.state.compared] == ["air.early"]
     assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], (
         "looked at once"
     )
     hive.answers[LETTERS] = AWAY  # and somebody makes it, in another form
     before = epochs(wiring, "air.early")
-    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
-    assert codes(holding) == {"air.early": "hive.not_compared"} and epochs(wiring, "air.early") == before
+    loop.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    assert codes(owned_tables) == {"air.early": "hive.not_compared"} and epochs(wiring, "air.early") == before
 
 
 def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_path: Path) -> None:
@@ -214,8 +221,10 @@ def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_pa
 
 def test_what_hive_said_before_a_refusal_is_forgotten(tmp_path: Path) -> None:
     hive = Hive()
-    dump, _ = begin(make_wiring(tmp_path), Kafka(), hive.gate())
-    dump.refused_by_hive("air.early", OTHER.error)
+    registrar = HiveAnswers()
+    loop, _ = begin(make_wiring(tmp_path), Kafka(), hive.gate(), registrar)
+    registrar.events.append(RefusedByHive("air.early", OTHER.error))
+    loop.plan()
     assert "air.early" in hive.forgotten
 
 
@@ -285,18 +294,18 @@ def test_only_a_table_with_dead_letters_waits_for_the_table_of_the_dead_letters(
 ) -> None:
     wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
     hive.answers[LETTERS] = answer
-    dump, holding = begin(wiring, Kafka(), hive.gate())
-    epoch = next_epoch(dump)
-    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    loop, owned_tables = begin(wiring, Kafka(), hive.gate())
+    epoch = next_epoch(loop)
+    loop.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
     code = "hive.format" if answer is OTHER else "hive.not_compared"
-    assert codes(holding) == {"air.early": code}
+    assert codes(owned_tables) == {"air.early": code}
     assert epochs(wiring, "air.early") == ["e000000.final", "e000001.final"]
-    assert dumped(dump, wiring) == 0, "its records are not read again and again"
+    assert dumped(loop, wiring) == 0, "its records are not read again and again"
     del hive.answers[LETTERS]
     pass_time(wiring)
-    epoch = next_epoch(dump)
-    dump.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
-    assert codes(holding) == {} and "e000002.final" in epochs(wiring, "air.early")
+    epoch = next_epoch(loop)
+    loop.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    assert codes(owned_tables) == {} and "e000002.final" in epochs(wiring, "air.early")
 
 
 def _with_any_dead_letters(wiring: Wiring) -> Wiring:
@@ -307,16 +316,16 @@ def _with_any_dead_letters(wiring: Wiring) -> Wiring:
 def test_the_same_trouble_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     wiring, hive = make_wiring(tmp_path), Hive(AWAY)
     with caplog.at_level(logging.INFO):
-        dump, _ = begin(wiring, Kafka(), hive.gate())
+        loop, _ = begin(wiring, Kafka(), hive.gate())
         for _ in range(5):
             pass_time(wiring)
-            dump.plan()
+            loop.plan()
     assert caplog.text.count("air.early is set aside") == 1
 
 
 def test_a_map_without_hive_compares_nothing(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
-    dump, holding = begin(wiring, Kafka(), NoHive())
-    assert dumped(dump, wiring) == 18
-    owned = holding.tables["air.early"].owned
+    loop, owned_tables = begin(wiring, Kafka(), NoHive())
+    assert dumped(loop, wiring) == 18
+    owned = owned_tables.tables["air.early"].owned
     assert owned.state.compared == ()

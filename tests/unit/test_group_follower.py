@@ -10,8 +10,8 @@ import pytest
 
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequired, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.run.metrics import GroupFollower
-from kafka2hive.service.run.report import EpochReport
+from kafka2hive.service.run.watch.metrics import GroupFollower
+from kafka2hive.service.run.watch.report import EpochReport
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
 from tests.unit.cli_ledger import pending_service

@@ -23,8 +23,8 @@ from kafka2hive.pipeline.task.filled_columns import MOST_KEYS, FilledColumns
 from kafka2hive.pipeline.task.rows import value_schema, value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
-from kafka2hive.service.run.never_filled import ColumnWatch, never_filled
-from kafka2hive.service.run.report import EpochReport, TableReport
+from kafka2hive.service.run.watch.never_filled import ColumnWatch, never_filled
+from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.shared.table_state import Owned, Table
 from tests.unit.task_files import table_settings
 

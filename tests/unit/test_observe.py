@@ -22,8 +22,8 @@ from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.service.run.manifests import Outcome
-from kafka2hive.service.run.metrics import epoch_numbers
-from kafka2hive.service.run.report import EpochReport, TableReport
+from kafka2hive.service.run.watch.metrics import epoch_numbers
+from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.shared.table_state import Table
 
 EPOCH = EpochNumbers(

@@ -17,12 +17,14 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
+from kafka2hive.service.run.compare.gate import Gate, NoHive
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.report import Reporter
+from kafka2hive.service.run.watch.report import Reporter
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegistrarEvent
 from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
@@ -111,6 +113,12 @@ class Schemas:
             location=table.location,
         )
 
+    def remember_ledger(self, name: str, ledger_id: str) -> None:
+        """Nothing is made in Hive."""
+
+    def doubt(self, name: str) -> None:
+        """Hive is asked anyway."""
+
 
 def make_wiring(folder: Path, early: str = "early") -> Wiring:
     path = folder / "map.yaml"
@@ -129,27 +137,45 @@ tables:
     return replace(real, ports=replace(real.ports, clock=Clock()))
 
 
-def make_dump(wiring: Wiring, kafka: Kafka) -> EpochLoop:
-    return make_dump_and_holding(wiring, kafka)[0]
+def make_loop(wiring: Wiring, kafka: Kafka) -> EpochLoop:
+    return make_loop_and_tables(wiring, kafka)[0]
 
 
-def make_dump_and_holding(wiring: Wiring, kafka: Kafka, once: bool = True) -> tuple[EpochLoop, OwnedTables]:
-    judge = OwnershipCheck(
+class HiveAnswers(NoRegistrar):
+    """A registrar that Hive answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.events: list[RegistrarEvent] = []
+
+    def take_events(self) -> list[RegistrarEvent]:
+        events, self.events = self.events, []
+        return events
+
+
+def make_loop_and_tables(
+    wiring: Wiring,
+    kafka: Kafka,
+    once: bool = True,
+    registrar: NoRegistrar = NoRegistrar(),  # noqa: B008  it holds nothing
+    gate: Gate = NoHive(),  # noqa: B008  it holds nothing
+    schemas: Schemas | None = None,
+) -> tuple[EpochLoop, OwnedTables]:
+    """After the first take-over."""
+    ownership = OwnershipCheck(
         wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
     )
-    witness = LostLedgerCheck(kafka, None, wiring)
-    holding = OwnedTables(
-        wiring, judge, witness, Schemas().resolve, lambda _unregistered: None, lambda _started: None
-    )
+    lost_ledger = LostLedgerCheck(kafka, None, wiring)
+    owned_tables = OwnedTables(wiring, ownership, lost_ledger, schemas or Schemas(), gate)
     view = KafkaView(kafka, wiring.ports.clock)
-    holding.refresh(view.cluster().topics)
-    holding.start_due_tables()
-    return EpochLoop(wiring, view, holding, Reporter(()), slots=1, once=once), holding
+    owned_tables.refresh(view.cluster().topics)
+    loop = EpochLoop(wiring, view, owned_tables, registrar, Reporter(), slots=1, once=once)
+    loop.start_tables()
+    return loop, owned_tables
 
 
-def next_epoch(dump: EpochLoop) -> PlannedEpoch:
+def next_epoch(loop: EpochLoop) -> PlannedEpoch:
     """The next one, which is due."""
-    epoch = dump.plan()
+    epoch = loop.plan()
     assert epoch is not None
     return epoch
 
@@ -173,9 +199,9 @@ def _only_tombstones(index: int, task: TableTask) -> TableManifest:
     )
 
 
-def run(dump: EpochLoop, epoch: PlannedEpoch) -> None:
+def run(loop: EpochLoop, epoch: PlannedEpoch) -> None:
     """Its tasks end well."""
-    dump.on_epoch(epoch.number, only_tombstones(epoch))
+    loop.on_epoch(epoch.number, only_tombstones(epoch))
 
 
 def planned(epoch: PlannedEpoch) -> list[OffsetRange]:
@@ -184,14 +210,14 @@ def planned(epoch: PlannedEpoch) -> list[OffsetRange]:
 
 def test_a_table_that_starts_at_a_later_try_is_dumped_up_to_its_end(tmp_path: Path) -> None:
     kafka = Kafka()
-    dump = make_dump(make_wiring(tmp_path), kafka)
-    first = next_epoch(dump)
+    loop = make_loop(make_wiring(tmp_path), kafka)
+    first = next_epoch(loop)
     assert planned(first) == [OffsetRange(EARLY, 0, 7)]
-    run(dump, first)
-    second = next_epoch(dump)
+    run(loop, first)
+    second = next_epoch(loop)
     assert planned(second) == [OffsetRange(LATE, 0, 11)]
-    run(dump, second)
-    assert dump.plan() is None
+    run(loop, second)
+    assert loop.plan() is None
 
 
 @pytest.mark.parametrize(("generation", "epoch"), [(0, -1), (0, 1), (-1, 0), (1, 0)])
@@ -199,16 +225,16 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     tmp_path: Path, generation: int, epoch: int
 ) -> None:
     wiring = make_wiring(tmp_path)
-    dump, holding = make_dump_and_holding(wiring, Kafka())
-    first = next_epoch(dump)
-    table = holding.tables["air.early"]
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka())
+    first = next_epoch(loop)
+    table = owned_tables.tables["air.early"]
     before = wiring.ports.files.list(table.owned.ledger.directory)
     late = [
         replace(m, generation=m.generation + generation, epoch=m.epoch + epoch)
         for m in only_tombstones(first)
     ]
     with pytest.raises(Kafka2HiveError, match=r"air\.early") as ended:
-        dump.on_epoch(1, late)
+        loop.on_epoch(1, late)
     assert (ended.value.code, ended.value.exit_code) == ("task.wrong_epoch", ExitCode.BUG)
     assert wiring.ports.files.list(table.owned.ledger.directory) == before
 
@@ -234,10 +260,10 @@ def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path
     real = make_wiring(tmp_path)
     ports = replace(real.ports, new_uuid=iter([f"{n:032x}" for n in range(100)]).__next__)
     wiring = replace(real, ports=ports, processes=Elsewhere(), side_by_side=OneByOne())
-    dump, holding = make_dump_and_holding(wiring, Kafka())
-    epoch = next_epoch(dump)
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka())
+    epoch = next_epoch(loop)
     assert epoch.tasks[0].tables[0].planned_at_ms == wiring.ports.clock.epoch_ms()
-    owned = holding.tables["air.early"].owned.ledger
+    owned = owned_tables.tables["air.early"].owned.ledger
     assert owned.generation.owner is not None
     assert owned.generation.owner.startswith("elsewhere-42-")
     assert int(owned.generation.owner[-16:], 16) < 100
@@ -246,31 +272,33 @@ def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path
 
 def test_what_comes_after_the_first_look_is_left_for_the_next_run(tmp_path: Path) -> None:
     kafka = Kafka()
-    dump = make_dump(make_wiring(tmp_path), kafka)
-    first = next_epoch(dump)
+    loop = make_loop(make_wiring(tmp_path), kafka)
+    first = next_epoch(loop)
     kafka.ends[EARLY] = 100
-    run(dump, first)
-    second = next_epoch(dump)
+    run(loop, first)
+    second = next_epoch(loop)
     assert planned(second) == [OffsetRange(LATE, 0, 11)]
 
 
 def test_it_ends_although_hive_refuses_a_table_for_ever(tmp_path: Path) -> None:
-    dump = make_dump(make_wiring(tmp_path), Kafka())
-    first = next_epoch(dump)
-    run(dump, first)
-    dump.refused_by_hive("air.early", TableError("hive.columns", "air.early: Hive has no column b"))
-    second = next_epoch(dump)
-    run(dump, second)
-    assert dump.plan() is None
+    hive = HiveAnswers()
+    loop, _ = make_loop_and_tables(make_wiring(tmp_path), Kafka(), registrar=hive)
+    first = next_epoch(loop)
+    run(loop, first)
+    error = TableError("hive.columns", "air.early: Hive has no column b")
+    hive.events.append(RefusedByHive("air.early", error))
+    second = next_epoch(loop)
+    run(loop, second)
+    assert loop.plan() is None
 
 
 def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
     full = replace(wiring, ports=replace(wiring.ports, files=FullForDrafts(wiring.ports.files)))
-    dump = make_dump(full, Kafka())
+    loop = make_loop(full, Kafka())
     epochs = 0
-    while (epoch := dump.plan()) is not None:
-        run(dump, epoch)
+    while (epoch := loop.plan()) is not None:
+        run(loop, epoch)
         epochs = epoch.number
         assert epochs < 20, "it tries for ever"
     assert epochs > 1
@@ -278,27 +306,27 @@ def test_it_gives_a_table_up_whose_commits_are_refused_again_and_again(tmp_path:
 
 def test_topic_partitions_that_kafka_gives_no_offsets_of_are_asked_for_again(tmp_path: Path) -> None:
     kafka = Kafka()
-    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
-    first = next_epoch(dump)
-    run(dump, first)
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), kafka)
+    first = next_epoch(loop)
+    run(loop, first)
     kafka.silent_for = 2
-    second = next_epoch(dump)
+    second = next_epoch(loop)
     assert planned(second) == [OffsetRange(LATE, 0, 11)]
-    run(dump, second)
-    assert dump.plan() is None
-    assert holding.set_aside_tables() == []
+    run(loop, second)
+    assert loop.plan() is None
+    assert owned_tables.set_aside_tables() == []
 
 
 def test_a_table_is_set_aside_in_the_end_when_kafka_gives_no_offsets_of_a_topic_partition(
     tmp_path: Path,
 ) -> None:
     kafka = Kafka()
-    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka)
-    first = next_epoch(dump)
-    run(dump, first)
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), kafka)
+    first = next_epoch(loop)
+    run(loop, first)
     kafka.silent_for = 1000
-    assert dump.plan() is None
-    (table,) = holding.set_aside_tables()
+    assert loop.plan() is None
+    (table,) = owned_tables.set_aside_tables()
     assert table.aside is not None and table.aside.error.code == "kafka.no_answer"
     assert "late-0" in str(table.aside.error) and table.aside.error.exit_code == 75
 
@@ -308,13 +336,13 @@ def test_topics_that_kafka_does_not_have_set_their_table_aside_and_nothing_else_
 ) -> None:
     wiring = make_wiring(tmp_path, early="early, erly, aerly")
     kafka = Kafka()
-    dump, holding = make_dump_and_holding(wiring, kafka)
+    loop, owned_tables = make_loop_and_tables(wiring, kafka)
     taken = []
-    while (epoch := dump.plan()) is not None:
+    while (epoch := loop.plan()) is not None:
         taken += planned(epoch)
-        run(dump, epoch)
+        run(loop, epoch)
     assert sorted(taken) == [OffsetRange(EARLY, 0, 7), OffsetRange(LATE, 0, 11)]
-    (table,) = holding.set_aside_tables()
+    (table,) = owned_tables.set_aside_tables()
     assert table.name == "air.early" and table.aside is not None
     assert table.aside.error.code == "kafka.unknown_topic" and table.aside.error.exit_code == 75
     assert "is set aside for the rest of this run: [kafka.unknown_topic]" in caplog.text
@@ -322,24 +350,24 @@ def test_topics_that_kafka_does_not_have_set_their_table_aside_and_nothing_else_
 
 
 def test_a_service_waits_for_topics_that_kafka_does_not_have(tmp_path: Path) -> None:
-    dump, holding = make_dump_and_holding(make_wiring(tmp_path, early="early, erly"), Kafka(), once=False)
-    run(dump, next_epoch(dump))
-    dump.plan()
-    assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path, early="early, erly"), Kafka(), once=False)
+    run(loop, next_epoch(loop))
+    loop.plan()
+    assert [table.name for table in owned_tables.set_aside_tables()] == ["air.late"]
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_the_lag_of_a_table_that_is_set_aside_is_counted_and_grows(tmp_path: Path, forgotten: bool) -> None:
     kafka = Kafka()
-    dump, holding = make_dump_and_holding(make_wiring(tmp_path), kafka, once=False)
-    dump.plan()
-    early = holding.tables["air.early"]
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), kafka, once=False)
+    loop.plan()
+    early = owned_tables.tables["air.early"]
     if forgotten:
         early.forget()
-    holding.set_aside(early, TableError("a.b", "no room"))
+    owned_tables.set_aside(early, TableError("a.b", "no room"))
     for end in (50, 90):
         kafka.ends[EARLY] = end
-        dump.plan()
+        loop.plan()
         assert early.lag_records == end
 
 
@@ -352,8 +380,8 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
                 raise ServiceUnavailable("kafka.unavailable", "no answer for late-0")
             return super().latest(wanted)
 
-    dump, holding = make_dump_and_holding(make_wiring(tmp_path), Silent(), once=False)
-    late = holding.tables["air.late"]
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Silent(), once=False)
+    late = owned_tables.tables["air.late"]
     late.ownership = Unowned(
         Snapshot(
             ledger_id="l",
@@ -366,5 +394,5 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
             positions=(Position(LATE, 0, 0),),
         )
     )
-    assert [table.name for table in holding.set_aside_tables()] == ["air.late"]
-    assert planned(next_epoch(dump)) == [OffsetRange(EARLY, 0, 7)]
+    assert [table.name for table in owned_tables.set_aside_tables()] == ["air.late"]
+    assert planned(next_epoch(loop)) == [OffsetRange(EARLY, 0, 7)]

@@ -9,9 +9,17 @@ from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.shared.registrar import RegisteredInHive
 from tests.unit.cli_ledger import TABLE, Service, pending_service
 from tests.unit.owned_table import restate
-from tests.unit.test_once import Kafka, make_dump_and_holding, make_wiring, next_epoch, only_tombstones
+from tests.unit.test_once import (
+    HiveAnswers,
+    Kafka,
+    make_loop_and_tables,
+    make_wiring,
+    next_epoch,
+    only_tombstones,
+)
 
 FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
 SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
@@ -19,25 +27,27 @@ SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
 
 def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
-    dump, holding = make_dump_and_holding(wiring, Kafka())
-    table = holding.tables["air.early"]
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka(), registrar=hive)
+    table = owned_tables.tables["air.early"]
     restate(table, unregistered=(FIRST, SECOND))
-    epoch = next_epoch(dump)
-    dump.registered(frozenset({FIRST}))
-    dump.on_epoch(epoch.number, only_tombstones(epoch))
+    epoch = next_epoch(loop)
+    hive.events.append(RegisteredInHive(frozenset({FIRST})))
+    loop.on_epoch(epoch.number, only_tombstones(epoch))
     assert look(wiring.ports.files, table.paths).state.unregistered == (SECOND,)
 
 
 def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
-    dump, holding = make_dump_and_holding(wiring, Kafka())
-    table = holding.tables["air.early"]
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka(), registrar=hive)
+    table = owned_tables.tables["air.early"]
     restate(table, unregistered=(FIRST, SECOND))
-    epoch = next_epoch(dump)
-    dump.on_epoch(epoch.number, only_tombstones(epoch))
+    epoch = next_epoch(loop)
+    loop.on_epoch(epoch.number, only_tombstones(epoch))
     assert set(look(wiring.ports.files, table.paths).state.unregistered) == {FIRST, SECOND}
-    dump.registered(frozenset({SECOND}))
-    dump.record_registrations()
+    hive.events.append(RegisteredInHive(frozenset({SECOND})))
+    loop.record_registrations()
     assert look(wiring.ports.files, table.paths).state.unregistered == (FIRST,)
 
 

@@ -21,7 +21,7 @@ from kafka2hive.service.recover.refetch import refetch_file
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery, failed
 from kafka2hive.service.shared.ledgers import Unreadable, attempt
-from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -88,23 +88,16 @@ class _Outside:
             return RegistrationOutcome(unregistered)
         tables = self._resolvable({partition.table for partition in unregistered})
         resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
-        refusals: list[TableError] = []
-        by_partition: dict[HivePartition, TableError] = {}
-
-        def refused(_table: str, error: TableError, partitions: frozenset[HivePartition]) -> None:
-            refusals.append(error)
-            by_partition.update(dict.fromkeys(partitions, error))
-
-        registrar = Registrar(
-            self._metastore,
-            self._catalogue.ensure,
-            registered=lambda registered: log.info("registered %d partitions in Hive", len(registered)),
-            refused=refused,
+        attempt = register_now(self._metastore, self._catalogue.ensure, resolvable)
+        if registered := resolvable - attempt.left:
+            log.info("registered %d partitions in Hive", len(registered))
+        refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
+        refusals.sort(key=lambda refused: bool(refused.partitions))  # whole tables first
+        return RegistrationOutcome(
+            attempt.left | (unregistered - resolvable),
+            refusals[0].error if refusals else None,
+            {partition: refused.error for refused in refusals for partition in refused.partitions},
         )
-        left = registrar.register(resolvable)
-        whole_tables = [error for error in refusals if error not in by_partition.values()]
-        first = next(iter((*whole_tables, *refusals)), None)
-        return RegistrationOutcome(left | (unregistered - resolvable), first, by_partition)
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         """See refetch_file."""

@@ -17,7 +17,7 @@ from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
 
-Publish = Callable[[Table, change.Change], None]
+Publish = Callable[[Table, change.Change], object]
 
 
 def ranges_to_read(

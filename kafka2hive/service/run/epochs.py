@@ -1,33 +1,30 @@
 """The epoch loop of one service: plans epochs for Spark, and publishes what the tasks return. One lock for all of it.
 
-Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other; registrar and main loop come beside them.
+Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other. What the registrar has done since is heard then.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.ledger.owned_ledger import list_own_directory
-from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
-from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
-from kafka2hive.model.files import HivePartition
+from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.failure_isolation import FailureIsolation
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings
 from kafka2hive.service.run.backlogs import backlog, count_lag_of_set_aside, ranges_to_read
-from kafka2hive.service.run.manifests import judge_manifests
-from kafka2hive.service.run.once import TRIES, OnceTarget
+from kafka2hive.service.run.manifests import check_epoch, judge_manifests
+from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.report import EpochReport, Reporter, TableReport
+from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.run.watch.report import EpochReport, Reporter, TableReport
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.progress_lock import BusyLock
+from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
-
-FENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,9 @@ class EpochLoop:
         wiring: Wiring,
         kafka: KafkaView,
         owned_tables: OwnedTables,
+        registrar: Registrar | NoRegistrar,
         reporter: Reporter,
+        *,
         slots: int,
         once: bool,
     ) -> None:
@@ -70,10 +69,9 @@ class EpochLoop:
         self._once = OnceTarget() if once else None
         self._in_flight: InFlightEpoch | None = None
         self._planned = 0
-        self._looked_at = wiring.ports.clock.monotonic()
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
-        owned_tables.on_progress = self._lock.progress
+        self._steps = TableSteps(wiring, owned_tables, registrar, reporter, self._lock)
 
     def plan(self) -> PlannedEpoch | None:
         """Plan the next epoch; None when nothing is due.
@@ -93,24 +91,21 @@ class EpochLoop:
         """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
         with self._lock:
             in_flight = self._finish(number)
+            self._steps.hear_registrar()
             tasks_done = self._clock.monotonic()
             self._isolation = self._isolation.succeeded(in_flight.tables)
             by_table: dict[str, list[TableManifest]] = {name: [] for name in in_flight.tables}
             for manifest in manifests:
                 by_table[manifest.table].append(manifest)
 
-            def publish(table: Table) -> TableReport | None:
-                return self._owned_tables.attempt(
-                    table, lambda: self._publish(in_flight, table, by_table[table.name])
-                )
-
-            reports = self._owned_tables.side_by_side(
-                publish, [self._owned_tables.tables[name] for name in in_flight.tables]
+            reports = self._steps.each(
+                [self._owned_tables.tables[name] for name in in_flight.tables],
+                lambda table: self._publish(in_flight, table, by_table[table.name]),
             )
             self._reporter.epoch(
                 EpochReport(
                     number,
-                    tuple(r for r in reports if r is not None),
+                    tuple(reports),
                     tasks_seconds=tasks_done - in_flight.began,
                     publish_seconds=self._clock.monotonic() - tasks_done,
                     tables=tuple(self._owned_tables.tables.values()),
@@ -136,31 +131,25 @@ class EpochLoop:
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
             self._isolation = self._isolation.released(self._isolation.failing)
 
-    def registered(self, registered: frozenset[HivePartition]) -> None:
-        """The registrar's report."""
-        with self._lock:
-            self._owned_tables.registered(registered)
-
-    def refused_by_hive(
-        self, name: str, error: TableError, partitions: frozenset[HivePartition] = frozenset()
-    ) -> None:
-        """The registrar's report: what Hive does not take is set aside; what is committed stays right."""
-        with self._lock:
-            self._owned_tables.refused_by_hive(name, error, partitions)
+    @property
+    def settings(self) -> dict[str, TableSettings]:
+        """What the tasks must know of each table; those that are taken over later join."""
+        return self._steps.settings
 
     def stuck_seconds(self) -> float:
         """How long planning or publishing has shown no progress; 0 when neither is at work."""
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
-        """An empty snapshot for every table whose pending registrations changed since its newest one."""
+        """A snapshot without files for every table whose pending registrations changed since its newest one."""
         with self._lock:
-            self._record_registrations_of(self._owned_tables.serving())
+            self._steps.hear_registrar()
+            self._steps.record_registrations(self._owned_tables.serving())
 
     def start_tables(self) -> None:
-        """The first take-over. Under the lock: the registrar reports what is paid while tables are still starting."""
+        """The first take-over."""
         with self._lock:
-            self._owned_tables.start_due_tables()
+            self._steps.start_due()
 
     def _finish(self, number: int) -> InFlightEpoch:
         in_flight, self._in_flight = self._in_flight, None
@@ -170,15 +159,17 @@ class EpochLoop:
     def _plan(self) -> PlannedEpoch | None:
         while True:
             round_began = self._clock.monotonic()
+            self._steps.hear_registrar()
             self._owned_tables.refresh(
                 self._kafka.cluster(fresh=self._once is not None and bool(self._once.missing)).topics
             )
-            self._owned_tables.start_due_tables()
+            self._steps.start_due()
             backlogs = self._backlogs()
             if (epoch := self._plan_due(backlogs)) is not None:
                 return epoch
-            self._record_idle_registrations()
-            self._look_for_fence()
+            idle = [table for table in self._owned_tables.serving() if table.lag_records == 0]
+            self._steps.record_registrations(idle)
+            self._steps.look_for_fence()
             retry_at = self._next_try(self._once, round_began) if self._once is not None else None
             if retry_at is None:
                 return None
@@ -190,11 +181,10 @@ class EpochLoop:
         A table whose topics Kafka does not have, or does not answer for in the end, is set aside, so that the run does
         not seem to have dumped all; the rest of it is dumped.
         """
-        tables_at = self._owned_tables.next_retry(TRIES, round_began)
-        kafka_at = once.missing.ask_again_at(self._clock.monotonic())
-        retry_at = min((at for at in (tables_at, kafka_at) if at is not None), default=None)
+        tables = self._owned_tables.tables.values()
+        retry_at = once.next_try(tables, round_began, self._clock.monotonic())
         if retry_at is None:
-            for name, error in once.left_out(self._owned_tables.tables.values()).items():
+            for name, error in once.left_out(tables).items():
                 if (table := self._owned_tables.tables[name]).aside is None:
                     self._owned_tables.set_aside(table, error, until="for the rest of this run")
         return retry_at
@@ -208,15 +198,13 @@ class EpochLoop:
         target = None if self._once is None else self._once.ends
         now = self._clock.now()
 
-        def read(table: Table) -> TableBacklog | None:
+        def read(table: Table) -> TableBacklog:
             logs, born_later = kafka_offsets.of(table.name), self._kafka.born_later
-            ranges = self._owned_tables.attempt(
-                table, lambda: ranges_to_read(table, logs, born_later, now, self._publish_change)
-            )
-            return None if ranges is None else backlog(table, ranges, self._clock.monotonic(), target)
+            ranges = ranges_to_read(table, logs, born_later, now, self._steps.publish)
+            return backlog(table, ranges, self._clock.monotonic(), target)
 
         count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
-        return [b for b in self._owned_tables.side_by_side(read, tables) if b is not None]
+        return self._steps.each(tables, read)
 
     def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._isolation.next_only()
@@ -244,14 +232,7 @@ class EpochLoop:
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
     ) -> TableReport:
         owned = table.owned
-        next_up = (owned.ledger.generation.number, owned.ledger.next_epoch)
-        if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
-            raise Kafka2HiveError(
-                "task.wrong_epoch",
-                f"{table.name}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]};"
-                f" generation {next_up[0]}, epoch {next_up[1]} is to be committed",
-                "report it: a bug; nothing of the epoch was committed",
-            )
+        check_epoch(table.name, manifests, owned.ledger)
         outcome = judge_manifests(
             table.name,
             in_flight.ranges(table.name),
@@ -261,39 +242,7 @@ class EpochLoop:
             self._kafka.cluster_id,
             table.location,
         )
-        moves = self._owned_tables.publish(table, outcome.change)
+        published = self._steps.publish(table, outcome.change)
         table.learn_record_size(outcome.total.read, outcome.total.bytes)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
-        return TableReport(table.name, outcome, moves, table.owned.state, owned.open_registrations)
-
-    def _publish_change(self, table: Table, change: Change) -> None:
-        self._owned_tables.publish(table, change)
-
-    def _record_idle_registrations(self) -> None:
-        self._record_registrations_of(
-            [table for table in self._owned_tables.serving() if table.lag_records == 0]
-        )
-
-    def _record_registrations_of(self, tables: Sequence[Table]) -> None:
-        self._owned_tables.side_by_side(
-            lambda table: self._owned_tables.attempt(table, lambda: self._record_registrations(table)), tables
-        )
-
-    def _look_for_fence(self) -> None:
-        """An idle run has nothing to commit, and so would not learn that it was fenced. Raises Fenced."""
-        now = self._clock.monotonic()
-        if now - self._looked_at < FENCE_SECONDS:
-            return
-        self._looked_at = now
-
-        def look(table: Table) -> None:
-            list_own_directory(self._wiring.ports.files, table.owned.ledger)
-
-        self._owned_tables.side_by_side(
-            lambda table: self._owned_tables.attempt(table, lambda: look(table)), self._owned_tables.serving()
-        )
-
-    def _record_registrations(self, table: Table) -> None:
-        registered = table.owned.registered
-        if registered or self._owned_tables.newly_compared(table):
-            self._publish_change(table, RegistrationUpdate(registered=registered))
+        return TableReport(table.name, outcome, published.moves, published.state, owned.open_registrations)

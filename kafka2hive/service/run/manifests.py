@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
-from kafka2hive.model.errors import TableError
+from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -20,6 +21,18 @@ class Outcome:
     change: DataEpoch
     total: OffsetAccounting
     columns: ColumnsSeen
+
+
+def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
+    """The tasks wrote for the very epoch that is to be committed next. Raises Kafka2HiveError: a bug, the run must end."""
+    next_up = (ledger.generation.number, ledger.next_epoch)
+    if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
+        raise Kafka2HiveError(
+            "task.wrong_epoch",
+            f"{table}: tasks wrote for generation {strays[0][0]}, epoch {strays[0][1]};"
+            f" generation {next_up[0]}, epoch {next_up[1]} is to be committed",
+            "report it: a bug; nothing of the epoch was committed",
+        )
 
 
 def judge_manifests(

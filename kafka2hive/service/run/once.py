@@ -29,6 +29,22 @@ class OnceTarget:
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
 
+    def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
+        """When to look again for what was left out (all in monotonic seconds); None: tried often enough, or all is there.
+
+        A table's wait that was over when the round began counts no more: the table had its turn.
+        """
+        waiting = [
+            aside.until
+            for table in tables
+            if (aside := table.aside) is not None
+            and not aside.needs_manual_action
+            and aside.times < TRIES
+            and aside.until > round_began
+        ]
+        kafka_at = self.missing.ask_again_at(now)
+        return min(waiting + ([] if kafka_at is None else [kafka_at]), default=None)
+
     def left_out(self, tables: Collection[Table]) -> dict[str, TableError]:
         """By table: what was not dumped, though the map names it: silent topic partitions, unknown topics."""
         unknown = {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}

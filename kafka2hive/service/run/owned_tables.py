@@ -1,13 +1,11 @@
-"""The tables a run holds: found by the map's routes, taken over, set aside and taken up again, each by itself."""
+"""The tables of a run: found by the map's routes, taken over, published, set aside, each by itself."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TypeVar
 
 from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
@@ -18,30 +16,29 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TableError,
 )
-from kafka2hive.model.files import FileMoves, HivePartition
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate, NoHive
+from kafka2hive.service.run.watch.report import TablePublished, TableStarted
+from kafka2hive.service.shared.hive_schemas import Schemas
 from kafka2hive.service.shared.init_ledgers import begin_ledger
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.registrar import RefusedByHive
 from kafka2hive.service.shared.table_state import Owned, Table, Unowned
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
-
-TIDY_EPOCHS = 20
+CLEANUP_EPOCHS = 20
 
 
 class OwnedTables:
-    """`resolve` gives a table's settings (reads the schema from Hive where the map has none), `enqueue` hands Hive
-    partitions to the registrar, `on_started` hears of each table that was taken over.
+    """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
+
     `gate` says whether Hive's table is the one of the map.
-    `on_progress` is called whenever one table's work has ended, well or not.
     """
 
     def __init__(
@@ -49,21 +46,15 @@ class OwnedTables:
         wiring: Wiring,
         ownership: OwnershipCheck,
         lost_ledger: LostLedgerCheck,
-        resolve: Callable[[Table], TableSettings],
-        enqueue: Callable[[frozenset[HivePartition]], None],
-        on_started: Callable[[Started], None],
+        schemas: Schemas,
         gate: Gate = NoHive(),  # noqa: B008  it holds nothing
     ) -> None:
         self.tables: dict[str, Table] = {}
-        self.on_progress: Callable[[], None] = lambda: None
         self._wiring = wiring
         self._ownership = ownership
         self._lost_ledger = lost_ledger
-        self._resolve = resolve
-        self._enqueue = enqueue
-        self._on_started = on_started
+        self._schemas = schemas
         self._gate = gate
-        self._side_by_side = wiring.side_by_side
         self._topics: frozenset[str] | None = None
         self._told: set[str] = set()
 
@@ -79,7 +70,7 @@ class OwnedTables:
             else:
                 known.topics, known.missing = table.topics, table.missing
 
-    def judge_all(self) -> None:
+    def check_all(self) -> None:
         """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""
 
         def look(table: Table) -> None:
@@ -88,39 +79,20 @@ class OwnedTables:
             except (NoLedger, ManualActionRequired, AmbiguousOutcome, TableError) as trouble:
                 log.debug("%s: %s", table.name, trouble)
 
-        self._side_by_side.map(look, self.tables.values())
+        self._wiring.side_by_side.map(look, self.tables.values())
 
-    def start_due_tables(self) -> None:
-        """Take over every table that is not held and not waiting, and let it commit when Hive's table is the map's.
-
-        Raises OwnedByLiveRun, TakeOverLost, Fenced.
-        """
+    def due(self) -> list[Table]:
+        """Tables to be taken over or admitted: neither held nor waiting. A new round of starts."""
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(isinstance(t.ownership, Unowned) for t in due):
             self._lost_ledger.new_round()
             self._ownership.look_again()  # who lives now: a later start must not fence a run that came in between
-        self._side_by_side.map(lambda table: self.attempt(table, lambda: self._start(table)), due)
+        return due
 
     def serving(self) -> list[Table]:
         now = self._now()
         return [t for t in self.tables.values() if t.serves(now)]
-
-    def side_by_side(self, work: Callable[[Table], Result], tables: Iterable[Table]) -> list[Result]:
-        return self._side_by_side.map(work, tables)
-
-    def attempt(self, table: Table, work: Callable[[], Result]) -> Result | None:
-        """Do one table's work; what fails on its own sets the table aside and gives None.
-
-        Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through: they end the run.
-        """
-        try:
-            return work()
-        except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
-            self.set_aside(table, error)
-            return None
-        finally:
-            self.on_progress()
 
     def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
         """`until`: what the log says instead of the wait, where nobody waits any more."""
@@ -132,22 +104,23 @@ class OwnedTables:
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
-    def refused_by_hive(self, name: str, error: TableError, partitions: Collection[HivePartition]) -> None:
-        """Hive does not take a table (no partitions named), or these partitions of it: nothing is committed meanwhile."""
-        self._gate.differs(name, error)
-        table = self.tables.get(name)
+    def refused_by_hive(self, refused: RefusedByHive) -> None:
+        """Nothing more is committed to what Hive does not take; what is committed stays right."""
+        self._schemas.doubt(refused.table)
+        self._gate.differs(refused.table, refused.error)
+        table = self.tables.get(refused.table)
         if table is None:
-            log.log(logging.DEBUG if str(error) in self._told else logging.ERROR, "%s", error)
-            self._told.add(str(error))
+            log.log(logging.DEBUG if str(refused.error) in self._told else logging.ERROR, "%s", refused.error)
+            self._told.add(str(refused.error))
             return
-        if not partitions:
+        if not refused.partitions:
             self._revoke(table)
-        table.refused.update(dict.fromkeys(partitions, error))
+        table.refused.update(dict.fromkeys(refused.partitions, refused.error))
         if not table.is_waiting(self._now()):
-            self.set_aside(table, error)
+            self.set_aside(table, refused.error)
 
     def registered(self, partitions: frozenset[HivePartition]) -> None:
-        """Hive has these: a table that waited for nothing else goes on."""
+        """Hive has these: a table that waited for nothing else serves again."""
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
@@ -158,7 +131,7 @@ class OwnedTables:
                 log.info("%s goes on: Hive takes its partitions now", table.name)
                 table.state = table.ownership
 
-    def publish(self, table: Table, change: Change) -> FileMoves:
+    def publish(self, table: Table, change: Change) -> TablePublished:
         """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
 
         Nothing is committed where Hive's table is another one than the map's.
@@ -173,35 +146,19 @@ class OwnedTables:
             raise
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
-        self._enqueue(table.open_registrations)
-        if published.owned.state.epoch % TIDY_EPOCHS == 0:
-            self._tidy(published.owned, table.location)
-        return published.moves
+        return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
 
-    def _tidy(self, owned: OwnedLedger, location: str) -> None:
+    def clean_up(self, table: Table) -> None:
         """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
-        delete_stale_snapshots(self._wiring.ports, owned)
-        delete_orphans(self._wiring.ports, owned, staging_directory(location))
-        archive_snapshots(self._wiring.ports, owned, self._wiring.map.limits.keep_snapshots)
+        ledger = table.owned.ledger
+        if ledger.state.epoch % CLEANUP_EPOCHS == 0:
+            delete_stale_snapshots(self._wiring.ports, ledger)
+            delete_orphans(self._wiring.ports, ledger, staging_directory(table.location))
+            archive_snapshots(self._wiring.ports, ledger, self._wiring.map.limits.keep_snapshots)
 
     def newly_compared(self, table: Table) -> bool:
         """The ledger does not say yet what was compared in this run."""
         return not set(self._gate.agreed(table)) <= set(table.owned.state.compared)
-
-    def next_retry(self, tries: int, since: float) -> float | None:
-        """Monotonic seconds at which a table that waits for a retry (fewer than `tries` so far) is due; None: none.
-
-        `since`: when the present round began. A wait that was over by then counts no more: the table had its turn.
-        """
-        waiting = [
-            t.aside.until
-            for t in self.tables.values()
-            if t.aside is not None
-            and not t.aside.needs_manual_action
-            and t.aside.times < tries
-            and t.aside.until > since
-        ]
-        return min(waiting, default=None)
 
     def set_aside_tables(self) -> list[Table]:
         return [t for t in self.tables.values() if t.aside is not None]
@@ -219,17 +176,20 @@ class OwnedTables:
         if isinstance(owned := table.ownership, Owned):
             table.ownership = replace(owned, admitted=False)
 
-    def _start(self, table: Table) -> None:
-        if isinstance(table.ownership, Unowned):
-            self._take_over(table)
+    def admit(self, table: Table) -> None:
+        """A table that is taken over may commit, when Hive's table is the map's. Raises as Gate.admit."""
         self._gate.admit(table)
         table.state = replace(table.owned, admitted=True)
 
-    def _take_over(self, table: Table) -> None:
-        settings = self._resolve(table)
+    def take_over(self, table: Table) -> TableStarted:
+        """Make the table's ledger where there is none, take it over and roll it forward.
+
+        Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost, Fenced end the run.
+        """
+        settings = self._schemas.resolve(table)
         order = StartOrder(
             table.paths,
-            check=lambda: self._judged(table),
+            check=lambda: self._fit(table),
             owners=self._wiring.owners,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,
@@ -241,8 +201,7 @@ class OwnedTables:
             begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
-        self._on_started(started)
-        self._enqueue(table.open_registrations)
+        self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
         log.info(
             "%s: generation %d, epoch %d, %s",
             table.name,
@@ -252,8 +211,9 @@ class OwnedTables:
             if started.rolled_forward is not None
             else "nothing pending",
         )
+        return TableStarted(table.name, settings, started.moves, table.open_registrations)
 
-    def _judged(self, table: Table) -> Generation:
+    def _fit(self, table: Table) -> Generation:
         """What may be taken over: nobody alive owns it, and it is the newest ledger that the table had.
 
         The consumer group is asked at a table's first start of this run: what it says later comes from this run.

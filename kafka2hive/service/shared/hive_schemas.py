@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
@@ -33,6 +34,22 @@ _METADATA_TYPES = {
     MetadataColumn.KEY: "binary",
     MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
 }
+
+
+class Schemas(Protocol):
+    """What the map and Hive say of tables (Catalogue)."""
+
+    def resolve(self, table: Table) -> TableSettings:
+        """Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+        ...
+
+    def remember_ledger(self, name: str, ledger_id: str) -> None:
+        """The ledger that feeds a table, to be written into the properties of a table that is made."""
+        ...
+
+    def doubt(self, name: str) -> None:
+        """Hive has refused something of this table: it is asked for again."""
+        ...
 
 
 class Catalogue:

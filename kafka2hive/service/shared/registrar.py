@@ -1,12 +1,13 @@
-"""Hive in the background: rule R8 of docs/protocol.md. The metastore being down stops neither dump nor commit.
+"""Hive in the background: rule R8 of docs/protocol.md. The metastore being down stops neither epochs nor commits.
 
-One thread takes what the dump hands over, makes sure the tables are there, registers partitions, and reports back. What
-fails stays a pending registration of the table, and so stands in its next snapshot.
+One thread takes what the epoch loop hands over, makes sure the tables are there and registers partitions; what became of
+it waits until the loop takes it. What fails stays a pending registration of the table, and so stands in its next snapshot.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Protocol
@@ -14,19 +15,39 @@ from typing import Protocol
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
-from kafka2hive.publish.register import register
+from kafka2hive.publish.register import Registered, register
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
 
 
-class Ensured(Enum):
-    """What Hive says to a table."""
+@dataclass(frozen=True, slots=True)
+class RegisteredInHive:
+    """Hive has these."""
 
-    READY = "ready"
-    REFUSED = "refused"
-    AWAY = "away"
+    partitions: frozenset[HivePartition]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedByHive:
+    """Hive does not take a table (no partitions named), or these partitions of it."""
+
+    table: str
+    error: TableError
+    partitions: frozenset[HivePartition] = frozenset()
+
+
+RegistrarEvent = RegisteredInHive | RefusedByHive
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered."""
+
+    left: frozenset[HivePartition]
+    refused: frozenset[HivePartition]
+    events: tuple[RegistrarEvent, ...]
 
 
 class EnsureTable(Protocol):
@@ -37,24 +58,76 @@ class EnsureTable(Protocol):
         ...
 
 
-class Registrar:
-    """`paid` is called with partitions now registered, `refused` with a table's error and the partitions that it is
-    about (none: the table itself); both from this thread."""
+class _Hive(Enum):
+    """What Hive says to a table."""
 
-    def __init__(
-        self,
-        metastore: Metastore,
-        ensure: EnsureTable,
-        registered: Callable[[frozenset[HivePartition]], None],
-        refused: Callable[[str, TableError, frozenset[HivePartition]], None],
-    ) -> None:
+    READY = "ready"
+    AWAY = "away"
+
+
+def register_now(
+    metastore: Metastore,
+    ensure: EnsureTable,
+    unregistered: frozenset[HivePartition],
+    checked: frozenset[HivePartition] = frozenset(),
+) -> Attempt:
+    """Register in the caller's thread. `checked`: partitions that lie where they should, found earlier."""
+    tables = {t: _ensured(ensure, t) for t in sorted({p.table for p in unregistered})}
+    result = register(
+        metastore, frozenset(p for p in unregistered if tables[p.table] is _Hive.READY), checked
+    )
+    refusals = [*(t for t in tables.values() if isinstance(t, RefusedByHive)), *_refusals(result)]
+    registered = frozenset(result.registered)
+    of_refused_tables = frozenset(p for p in unregistered if isinstance(tables[p.table], RefusedByHive))
+    return Attempt(
+        unregistered - registered,
+        of_refused_tables.union(result.refused, result.misplaced),
+        (*refusals, *([RegisteredInHive(registered)] if registered else [])),
+    )
+
+
+def _ensured(ensure: EnsureTable, table: str) -> _Hive | RefusedByHive:
+    try:
+        ensure(table)
+    except MetastoreUnavailable as error:
+        log.warning("Hive is not there, %s keeps its pending registrations: %s", table, error)
+        return _Hive.AWAY
+    except MetastoreRefused as error:
+        return RefusedByHive(table, TableError("hive.refused", f"{table}: {error}"))
+    except TableError as error:
+        return RefusedByHive(table, error)
+    return _Hive.READY
+
+
+def _refusals(result: Registered) -> Iterator[RefusedByHive]:
+    for partition, reason in sorted(result.refused.items()):
+        error = TableError(
+            "hive.refused",
+            f"Hive does not register {partition.table} {partition.path}: {reason}",
+            "as Hive says; or give the registration up:"
+            f" kafka2hive recover --forget-registration {partition.table} '{partition.path}'",
+        )
+        yield RefusedByHive(partition.table, error, frozenset({partition}))
+    for partition, where in sorted(result.misplaced.items()):
+        error = TableError(
+            "hive.misplaced",
+            f"{partition.table} partition {partition.path} is registered at {where}, its rows are at"
+            f" {partition.location}: readers would not see them",
+            "drop that partition in Hive, or correct the table's location in the map",
+        )
+        yield RefusedByHive(partition.table, error, frozenset({partition}))
+
+
+class Registrar:
+    """A thread from `start` to `end`; the other methods never wait for Hive, but `settle`."""
+
+    def __init__(self, metastore: Metastore, ensure: EnsureTable) -> None:
         self._metastore = metastore
         self._ensure = ensure
-        self._registered = registered
-        self._refused = refused
         self._unregistered: set[HivePartition] = set()
+        self._events: list[RegistrarEvent] = []
         self._checked: frozenset[HivePartition] = frozenset()
-        self._hopeless: frozenset[HivePartition] = frozenset()
+        self._refused: frozenset[HivePartition] = frozenset()
         self._condition = threading.Condition()
         self._ending = False
         self._busy = False
@@ -70,29 +143,52 @@ class Registrar:
             self._unregistered |= unregistered
             self._condition.notify_all()
 
+    def take_events(self) -> list[RegistrarEvent]:
+        """What became of registrations since this was last asked, in order."""
+        with self._condition:
+            events, self._events = self._events, []
+            return events
+
     def settle(self, seconds: float) -> bool:
-        """Try once more, now, what is owed and not refused; wait for that at most so long; True when nothing is owed.
+        """Try once more, now, what is pending and not refused; wait for that at most so long; True when nothing is left.
 
         A HiveServer2 that is away is not waited for: what it was not told stands in the ledgers.
         """
         with self._condition:
-            self._once_more = bool(self._unregistered - self._hopeless)
+            self._once_more = bool(self._unregistered - self._refused)
             self._condition.notify_all()
             self._condition.wait_for(lambda: not self._busy and not self._once_more, seconds)
             return not self._unregistered
 
     @property
     def untold(self) -> frozenset[HivePartition]:
-        """What is still owed, and was not refused: Hive gave no answer to it."""
+        """What is still pending, and was not refused: Hive gave no answer to it."""
         with self._condition:
-            return frozenset(self._unregistered) - self._hopeless
+            return frozenset(self._unregistered) - self._refused
 
     def end(self) -> None:
-        """Finish the statement that runs and stop; what is still owed stands in the ledgers."""
+        """Finish the statement that runs and stop; what is still pending stands in the ledgers."""
         with self._condition:
             self._ending = True
             self._condition.notify_all()
         self._thread.join(RETRY_SECONDS)
+
+    def register_pending(self) -> frozenset[HivePartition]:
+        """One try in the caller's thread; what is left of it."""
+        with self._condition:
+            unregistered = frozenset(self._unregistered)
+        try:
+            attempt = register_now(self._metastore, self._ensure, unregistered, self._checked)
+        except Kafka2HiveError as error:
+            log.error("registering in Hive failed, it is tried again: %s", error)
+            return unregistered
+        registered = unregistered - attempt.left
+        with self._condition:
+            self._checked |= registered
+            self._refused = attempt.refused
+            self._unregistered -= registered
+            self._events += attempt.events
+        return attempt.left
 
     def _work(self) -> None:
         while True:
@@ -102,14 +198,9 @@ class Registrar:
                 self._condition.wait_for(lambda: bool(self._unregistered) or self._ending)
                 if self._ending:
                     return
-                unregistered, self._busy, self._once_more = frozenset(self._unregistered), True, False
-            try:
-                left = self.register(unregistered)
-            except Kafka2HiveError as error:
-                log.error("registering in Hive failed, it is tried again: %s", error)
-                left = unregistered
+                self._busy, self._once_more = True, False
+            left = self.register_pending()
             with self._condition:
-                self._unregistered -= unregistered - left
                 if left:
                     self._busy = False
                     self._condition.notify_all()
@@ -119,50 +210,27 @@ class Registrar:
     def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
         return self._ending or self._once_more or bool(self._unregistered - left)
 
-    def register(self, unregistered: frozenset[HivePartition]) -> frozenset[HivePartition]:
-        """Register now, in the caller's thread; what could not be done for now comes back."""
-        tables = {t: self._ensured(t) for t in sorted({d.table for d in unregistered})}
-        ready = frozenset(d for d in unregistered if tables[d.table] is Ensured.READY)
-        result = register(self._metastore, ready, self._checked)
-        self._checked |= result.registered
-        refused = frozenset(d for d in unregistered if tables[d.table] is Ensured.REFUSED)
-        self._hopeless = refused.union(result.refused, result.misplaced)
-        for partition, reason in sorted(result.refused.items()):
-            self._refused(
-                partition.table,
-                TableError(
-                    "hive.refused",
-                    f"Hive does not register {partition.table} {partition.path}: {reason}",
-                    "as Hive says; or give the registration up:"
-                    f" kafka2hive recover --forget-registration {partition.table} '{partition.path}'",
-                ),
-                frozenset({partition}),
-            )
-        for partition, where in sorted(result.misplaced.items()):
-            self._refused(
-                partition.table,
-                TableError(
-                    "hive.misplaced",
-                    f"{partition.table} partition {partition.path} is registered at {where}, its rows are at"
-                    f" {partition.location}: readers would not see them",
-                    "drop that partition in Hive, or correct the table's location in the map",
-                ),
-                frozenset({partition}),
-            )
-        if result.registered:
-            self._registered(frozenset(result.registered))
-        return unregistered - frozenset(result.registered)
 
-    def _ensured(self, table: str) -> Ensured:
-        try:
-            self._ensure(table)
-        except MetastoreUnavailable as error:
-            log.warning("Hive is not there, %s keeps its pending registrations: %s", table, error)
-            return Ensured.AWAY
-        except MetastoreRefused as error:
-            self._refused(table, TableError("hive.refused", f"{table}: {error}"), frozenset())
-            return Ensured.REFUSED
-        except TableError as error:
-            self._refused(table, error, frozenset())
-            return Ensured.REFUSED
-        return Ensured.READY
+class NoRegistrar:
+    """The map names no Hive: partitions stay pending registrations in the ledgers. See Registrar."""
+
+    def start(self) -> None:
+        log.warning(
+            "the map names no Hive: files are published, partitions are kept as pending registrations in the ledgers"
+        )
+
+    def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
+        """Nobody is told."""
+
+    def take_events(self) -> list[RegistrarEvent]:
+        return []
+
+    def settle(self, seconds: float) -> bool:
+        return True
+
+    @property
+    def untold(self) -> frozenset[HivePartition]:
+        return frozenset()
+
+    def end(self) -> None:
+        """Nothing runs."""

@@ -1,4 +1,4 @@
-"""A simulated process of a service: the real Dump and Holding, with simulated tasks and without threads.
+"""A simulated process of a service: the real EpochLoop, OwnedTables and Registrar, with simulated tasks and without threads.
 
 This module is one of those that a mutant gets copies of (variant.py): all production code it drives is imported here.
 """
@@ -9,7 +9,6 @@ from typing import Any
 
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
-from kafka2hive.ledger.start import Started
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,
@@ -19,7 +18,6 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TakeOverLost,
 )
-from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
@@ -27,7 +25,7 @@ from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableSettings
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.report import Reporter
+from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
@@ -122,8 +120,8 @@ class SimulatedProcesses:
         return False
 
 
-class WatchedHolding(OwnedTables):
-    """Holding, and a look at why it sets a table aside and whether it goes on too early."""
+class WatchedTables(OwnedTables):
+    """OwnedTables, and a look at why it sets a table aside and whether it goes on too early."""
 
     process: "Process"
 
@@ -131,11 +129,31 @@ class WatchedHolding(OwnedTables):
         self.process.check_cause(table, error)
         super().set_aside(table, error, until)
 
-    def publish(self, table: Table, change: Any) -> Any:
-        moves = super().publish(table, change)
+    def take_over(self, table: Table) -> TableStarted:
+        started = super().take_over(table)
+        self.process.check_visible(table.owned)
+        if table.owned.state.unregistered:
+            self.process.world.count["pending registrations carried"] += 1
+        return started
+
+    def publish(self, table: Table, change: Any) -> TablePublished:
+        published = super().publish(table, change)
         self.process.check_visible(table.owned)
         self.process.finished += 1
-        return moves
+        return published
+
+
+class Schemas:
+    """The schemas of the map; nothing is asked of Hive."""
+
+    def resolve(self, table: Table) -> TableSettings:
+        return SETTINGS[table.name]
+
+    def remember_ledger(self, name: str, ledger_id: str) -> None:
+        """Nothing is made in Hive."""
+
+    def doubt(self, name: str) -> None:
+        """Nothing is remembered of Hive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +193,6 @@ class Process:
         self.settled = False
         self._seen = (0, world.arrived, self.born)
         self._retries = 0
-        self._pending: frozenset[HivePartition] = frozenset()
         retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.wiring = Wiring(
@@ -186,24 +203,16 @@ class Process:
         root = self.wiring.map.storage.ledger_root
         self.kafka = kafka = SimulatedKafka(world, around.cluster, self.files.failed)
         self.beat = Heartbeat(ports, root, order.service, owner, self.wiring.processes.me())
-        self.judge = WatchedOwnershipCheck(ports, root, self.wiring.processes, self.me, order.take_over)
-        self.judge.process = self
-        self.holding = WatchedHolding(
-            self.wiring,
-            self.judge,
-            LostLedgerCheck(kafka, None, self.wiring),
-            _resolve,
-            self._enqueue,
-            self._started,
+        self.ownership = WatchedOwnershipCheck(ports, root, self.wiring.processes, self.me, order.take_over)
+        self.ownership.process = self
+        self.tables = WatchedTables(
+            self.wiring, self.ownership, LostLedgerCheck(kafka, None, self.wiring), Schemas()
         )
-        self.holding.process = self
+        self.tables.process = self
         self.view = KafkaView(kafka, self.clock)
-        self.dump = EpochLoop(self.wiring, self.view, self.holding, Reporter(()), SLOTS, order.once)
-        self.registrar = Registrar(
-            SimulatedMetastore(world, around.hive, name, hand_over),
-            self._ensure,
-            self.dump.registered,
-            self.dump.refused_by_hive,
+        self.registrar = Registrar(SimulatedMetastore(world, around.hive, name, hand_over), self._ensure)
+        self.loop = EpochLoop(
+            self.wiring, self.view, self.tables, self.registrar, Reporter(), slots=SLOTS, once=order.once
         )
 
     def run(self) -> ExitCode:
@@ -224,21 +233,21 @@ class Process:
         return code
 
     def _run(self) -> ExitCode:
-        self.holding.refresh(self.view.cluster().topics)
-        self.holding.judge_all()
+        self.tables.refresh(self.view.cluster().topics)
+        self.tables.check_all()
         self._beat()
-        self.dump.start_tables()
-        self.judge.end_take_over()
+        self.loop.start_tables()
+        self.ownership.end_take_over()
         while True:
             self._mark()
-            epoch = self.dump.plan()
+            epoch = self.loop.plan()
             self._beat()
             if epoch is not None:
                 self._work(epoch)
                 if self.world.below(2):
                     self._register()
                 continue
-            tables = self.holding.tables.values()
+            tables = self.tables.tables.values()
             self.settled = all(isinstance(t.state, Owned) and not t.lag_records for t in tables)
             if self.order.once:
                 return self._drained()
@@ -266,7 +275,7 @@ class Process:
                 except TaskFailed as failed:
                     if self.world.below(2):
                         self.world.tell(self.name, f"epoch {epoch.number} fails: {failed}")
-                        self.dump.on_failed(epoch.number, str(failed))
+                        self.loop.on_failed(epoch.number, str(failed))
                         return
                     failure = TableFailure("task.storage", str(failed))
                     manifests.append(
@@ -293,26 +302,23 @@ class Process:
                         leader_epochs=epochs,
                     )
                 )
-        self.dump.on_epoch(epoch.number, manifests)
+        self.loop.on_epoch(epoch.number, manifests)
 
     def _register(self) -> None:
         """The registrar's thread, at a moment when this one rests."""
-        if self._pending:
-            pending, self._pending = self._pending, frozenset()
-            left = self.registrar.register(pending)
-            self._pending |= left
+        self.registrar.register_pending()
 
     def _drained(self) -> ExitCode:
         """The orderly end of `--once`: Hive is told, pending registrations are noted, and what was there at the start is
         dumped.
         """
         self._register()
-        self.dump.record_registrations()
+        self.loop.record_registrations()
         if self.order.beats:
             self.beat.end()
         code = self._exit_code()
         if code is ExitCode.DONE:
-            for table in self.holding.tables.values():
+            for table in self.tables.tables.values():
                 for tp in topic_partitions(table.topics):
                     position = table.owned.state.position(tp)
                     wanted = self.kafka.first_ends.get(tp)
@@ -322,7 +328,7 @@ class Process:
 
     def _exit_code(self) -> ExitCode:
         """As Run decides it."""
-        errors = [t.aside.error for t in self.holding.set_aside_tables() if t.aside is not None]
+        errors = [t.aside.error for t in self.tables.set_aside_tables() if t.aside is not None]
         if any(isinstance(error, ManualActionRequired) for error in errors):
             return ExitCode.STOP
         return ExitCode.SET_ASIDE if errors else ExitCode.DONE
@@ -377,14 +383,6 @@ class Process:
         if missing:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
 
-    def _started(self, started: Started) -> None:
-        self.check_visible(started.owned)
-        if started.owned.state.unregistered:
-            self.world.count["pending registrations carried"] += 1
-
-    def _enqueue(self, unregistered: frozenset[HivePartition]) -> None:
-        self._pending |= unregistered
-
     def _ensure(self, name: str) -> None:
         if self.around.hive.down:
             self.world.count["Hive failed"] += 1
@@ -420,7 +418,3 @@ def _delivered(account: RangeAccounting) -> Delivered:
     return Delivered(
         range=r, begun=r.start, records=counts.read, absent=counts.absent, position=r.end, log_end=r.end
     )
-
-
-def _resolve(table: Table) -> TableSettings:
-    return SETTINGS[table.name]

@@ -4,14 +4,14 @@ Like driver.py one of the modules that a mutant gets copies of.
 """
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.errors import Kafka2HiveError, TableError
+from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
 from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
@@ -53,12 +53,8 @@ class _Command:
         return tuple(f for f in staged if (f.kind, f.hive_partition) == (lost.kind, lost.hive_partition))
 
     def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
-        refusals: list[TableError] = []
         process = self.process
-        registrar = Registrar(
-            SimulatedMetastore(process.world, process.around.hive, process.name, process.files.hand_over),
-            lambda name: None,
-            registered=lambda registered: None,
-            refused=lambda table, error: refusals.append(error),
-        )
-        return RegistrationOutcome(registrar.register(unregistered), refusals[0] if refusals else None)
+        hive = SimulatedMetastore(process.world, process.around.hive, process.name, process.files.hand_over)
+        attempt = register_now(hive, lambda name: None, unregistered)
+        refusals = [event.error for event in attempt.events if isinstance(event, RefusedByHive)]
+        return RegistrationOutcome(attempt.left, refusals[0] if refusals else None)

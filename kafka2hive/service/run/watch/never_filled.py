@@ -10,7 +10,7 @@ from kafka2hive.config.values import Column
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.values import ColumnsSeen
-from kafka2hive.service.run.report import EpochReport
+from kafka2hive.service.run.watch.report import EpochReport
 from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from kafka2hive.ledger.reading.board import Board, delete_dead_boards
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.observe.notify import Notifier
-from kafka2hive.service.run.telling import ConditionTeller
+from kafka2hive.service.run.watch.telling import ConditionTeller
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 

@@ -1,12 +1,33 @@
-"""What an epoch came to, told to whoever watches: the log line, the metrics, Kafka's consumer group."""
+"""What became of tables and epochs, as values; reported to the log, the metrics, Kafka's consumer group."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.manifests import Outcome
 from kafka2hive.service.shared.table_state import Table
+
+
+@dataclass(frozen=True, slots=True)
+class TableStarted:
+    """A table was taken over. `moves`: what was rolled forward; `unregistered`: what Hive is to be told."""
+
+    table: str
+    settings: TableSettings
+    moves: FileMoves
+    unregistered: frozenset[HivePartition]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePublished:
+    """An epoch of a table is final; `state` is its new snapshot, `unregistered` what Hive is to be told."""
+
+    table: str
+    moves: FileMoves
+    state: Snapshot
+    unregistered: frozenset[HivePartition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +60,17 @@ class EpochReport:
         return sum(t.lag_records for t in self.tables)
 
 
-Listener = Callable[[EpochReport], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Hands each report to every listener, in order."""
+    """Hands each report to everybody who hears of it, in order."""
 
-    listeners: Sequence[Listener]
+    epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
+    starts: list[Callable[[TableStarted], None]] = field(default_factory=list)
 
     def epoch(self, report: EpochReport) -> None:
-        for listener in self.listeners:
+        for listener in self.epochs:
             listener(report)
+
+    def started(self, started: TableStarted) -> None:
+        for listener in self.starts:
+            listener(started)

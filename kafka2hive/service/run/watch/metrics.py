@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
@@ -10,8 +9,9 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.observe.progress import tell, total_line
-from kafka2hive.service.run.report import EpochReport
+from kafka2hive.service.run.watch.report import EpochReport, TableStarted
 from kafka2hive.service.shared.table_state import Owned, Table
+from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)
 
@@ -19,26 +19,36 @@ log = logging.getLogger(__name__)
 class EpochWatcher:
     """Progress line and metrics of each epoch; says once how long after the start the first rows were visible."""
 
-    def __init__(self, metrics: ServiceMetrics, began: float, hive: bool) -> None:
-        """`began`: time.monotonic() at the start of this process's run; `hive`: the map names one."""
+    def __init__(self, metrics: ServiceMetrics, clock: Clock, hive: bool) -> None:
+        """Made when the run begins; `hive`: the map names one."""
         self._metrics = metrics
-        self._began = began
+        self._clock = clock
+        self._began = clock.monotonic()
         self._hive = hive
         self._totals = Totals()
 
-    def __call__(self, report: EpochReport) -> None:
-        numbers = epoch_numbers(report, time.time(), self._hive)
+    def epoch(self, report: EpochReport) -> None:
+        numbers = epoch_numbers(report, self._clock.epoch_ms() / 1000, self._hive)
         self._metrics.observe_epoch(numbers)
         tell(numbers)
         if not self._totals.files and report.files:
-            log.info("first rows visible %.1f s after the start", time.monotonic() - self._began)
+            log.info("first rows visible %.1f s after the start", self.seconds)
         self._totals = self._totals.plus(numbers)
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return self._clock.monotonic() - self._began
+
+    def started(self, started: TableStarted) -> None:
+        """The files that a start rolled forward."""
+        self._metrics.observe_moves(started.table, started.moves)
 
     def summary(self, tables: list[Table]) -> str:
         """What the whole run came to, on one line."""
         return total_line(
             self._totals,
-            seconds=time.monotonic() - self._began,
+            seconds=self.seconds,
             lag_records=sum(t.lag_records for t in tables) if all(t.lag_known for t in tables) else None,
             unregistered=sum(len(t.open_registrations) for t in tables),
             hive=self._hive,
@@ -47,8 +57,9 @@ class EpochWatcher:
 
     def idle(self, tables: list[Table]) -> None:
         """Lag, pending registrations and set-aside tables, also when there was no epoch."""
+        now = self._clock.epoch_ms() / 1000
         for table in tables:
-            self._metrics.observe_lag(table.name, table.lag_records, freshness(table, time.time()))
+            self._metrics.observe_lag(table.name, table.lag_records, freshness(table, now))
             self._metrics.observe_unregistered(table.name, len(table.open_registrations))
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
 

@@ -1,0 +1,73 @@
+"""What a run is made of, beside Spark: put together once, before anything is asked or touched."""
+
+from dataclasses import dataclass
+
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.service.run.compare.with_hive import hive_gate
+from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.result import RunOrder
+from kafka2hive.service.run.watch.liveness import Liveness
+from kafka2hive.service.run.watch.metrics import EpochWatcher, GroupFollower
+from kafka2hive.service.run.watch.never_filled import ColumnWatch
+from kafka2hive.service.run.watch.report import Reporter
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
+from kafka2hive.service.shared.ownership import OwnershipCheck
+from kafka2hive.service.shared.process import process_of
+from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
+from kafka2hive.service.shared.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of one run. `follower` None: the map writes no group offsets."""
+
+    kafka: KafkaView
+    ownership: OwnershipCheck
+    owned_tables: OwnedTables
+    registrar: Registrar | NoRegistrar
+    metrics: ServiceMetrics
+    watcher: EpochWatcher
+    columns: ColumnWatch
+    follower: GroupFollower | None
+    liveness: Liveness
+
+    def epoch_loop(self, wiring: Wiring, slots: int, once: bool) -> EpochLoop:
+        """See EpochLoop."""
+        reporter = Reporter([self.watcher.epoch, self.columns], [self.watcher.started])
+        if self.follower is not None:
+            reporter.epochs.append(self.follower)
+        return EpochLoop(
+            wiring, self.kafka, self.owned_tables, self.registrar, reporter, slots=slots, once=once
+        )
+
+
+def assemble(wiring: Wiring, order: RunOrder) -> Parts:
+    """Nothing is connected: every adapter does so when it is first asked."""
+    service_map = wiring.map
+    metrics = ServiceMetrics(service_map.service)
+    kafka, metastore = wiring.kafka(), wiring.hive()
+    catalogue = Catalogue(service_map, metastore)
+    owner = wiring.new_owner()
+    root = service_map.storage.ledger_root
+    ownership = OwnershipCheck(wiring.ports, root, wiring.processes, process_of(owner), order.take_over)
+    group = service_map.kafka.group if service_map.kafka.commit_group else None
+    return Parts(
+        kafka=KafkaView(kafka, wiring.ports.clock),
+        ownership=ownership,
+        owned_tables=OwnedTables(
+            wiring,
+            ownership,
+            LostLedgerCheck(kafka, group, wiring),
+            catalogue,
+            hive_gate(service_map, catalogue),
+        ),
+        registrar=NoRegistrar() if metastore is None else Registrar(metastore, catalogue.ensure),
+        metrics=metrics,
+        watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
+        columns=ColumnWatch(metrics),
+        follower=GroupFollower(kafka, group) if group else None,
+        liveness=Liveness(wiring, owner),
+    )

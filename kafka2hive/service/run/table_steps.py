@@ -1,0 +1,119 @@
+"""What the epoch loop does with its tables, each by itself and several side by side; and how it reacts to what became of each."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TypeVar, assert_never
+
+from kafka2hive.ledger.owned_ledger import list_own_directory
+from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable, TableError
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
+from kafka2hive.service.shared.progress_lock import BusyLock
+from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
+from kafka2hive.service.shared.table_state import Table, Unowned
+from kafka2hive.service.shared.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+FENCE_SECONDS = 10.0
+
+
+class TableSteps:
+    """Every method is called by the holder of `lock`. What fails on its own sets its table aside.
+
+    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through: they end the run.
+    `settings` are what the tasks must know of each table that was taken over.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        owned_tables: OwnedTables,
+        registrar: Registrar | NoRegistrar,
+        reporter: Reporter,
+        lock: BusyLock,
+    ) -> None:
+        self.settings: dict[str, TableSettings] = {}
+        self._wiring = wiring
+        self._owned_tables = owned_tables
+        self._registrar = registrar
+        self._reporter = reporter
+        self._lock = lock
+        self._looked_at = wiring.ports.clock.monotonic()
+
+    def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
+        """The work of several tables side by side; the results of those that were not set aside."""
+
+        def attempt(table: Table) -> list[Result]:
+            try:
+                return [work(table)]
+            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
+                self._owned_tables.set_aside(table, error)
+                return []
+            finally:
+                self._lock.progress()
+
+        return [result for results in self._wiring.side_by_side.map(attempt, tables) for result in results]
+
+    def start_due(self) -> None:
+        """Take over every table that is neither held nor waiting, and admit it when Hive's table is the map's."""
+
+        def start(table: Table) -> None:
+            if isinstance(table.ownership, Unowned):
+                self._react(self._owned_tables.take_over(table))
+            self._owned_tables.admit(table)
+
+        self.each(self._owned_tables.due(), start)
+
+    def publish(self, table: Table, change: Change) -> TablePublished:
+        """Commit a change and make it visible. Raises what ends the work of this table."""
+        published = self._owned_tables.publish(table, change)
+        self._react(published)
+        self._owned_tables.clean_up(table)
+        return published
+
+    def hear_registrar(self) -> None:
+        """React to what Hive has answered since."""
+        for event in self._registrar.take_events():
+            match event:
+                case RegisteredInHive(partitions):
+                    self._owned_tables.registered(partitions)
+                case RefusedByHive():
+                    self._owned_tables.refused_by_hive(event)
+                case _:
+                    assert_never(event)
+
+    def record_registrations(self, tables: Iterable[Table]) -> None:
+        """A snapshot without files for each of them whose registrations or comparisons its newest one does not have."""
+
+        def record(table: Table) -> None:
+            registered = table.owned.registered
+            if registered or self._owned_tables.newly_compared(table):
+                self.publish(table, RegistrationUpdate(registered=registered))
+
+        self.each(tables, record)
+
+    def look_for_fence(self) -> None:
+        """An idle run has nothing to commit, and so would not learn that it was fenced. Raises Fenced."""
+        now = self._wiring.ports.clock.monotonic()
+        if now - self._looked_at < FENCE_SECONDS:
+            return
+        self._looked_at = now
+        files = self._wiring.ports.files
+        self.each(self._owned_tables.serving(), lambda table: list_own_directory(files, table.owned.ledger))
+
+    def _react(self, event: TableStarted | TablePublished) -> None:
+        """In the thread that works on the table: Hive is told at once, whatever becomes of the others."""
+        match event:
+            case TableStarted():
+                self.settings[event.table] = event.settings
+                self._reporter.started(event)
+            case TablePublished():
+                pass
+            case _:
+                assert_never(event)
+        self._registrar.enqueue(event.unregistered)
