@@ -70,26 +70,26 @@ class ColumnWatch:
         for part in report.reports:
             if part.outcome.columns.rows:
                 table = tables[part.table]
-                sight = self._seen.setdefault(part.table, _ColumnsOfTable())
-                sight.add(part.outcome.columns)
-                sight.columns = table.owned.settings.columns
-                self._tell(table, sight)
+                seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
+                seen_so_far.add(part.outcome.columns)
+                seen_so_far.columns = table.owned.settings.columns
+                self._tell(table, seen_so_far)
 
     def end(self, tables: Iterable[Table]) -> None:
         """The end of a `--once` run: nothing more comes, so what was read is enough to judge by, however little it was."""
         for table in tables:
-            if sight := self._seen.get(table.name):
-                sight.enough = True
-                self._tell(table, sight)
+            if seen_so_far := self._seen.get(table.name):
+                seen_so_far.enough = True
+                self._tell(table, seen_so_far)
 
-    def _tell(self, table: Table, sight: _ColumnsOfTable) -> None:
-        now, before = sight.never_filled, sight.told
+    def _tell(self, table: Table, seen_so_far: _ColumnsOfTable) -> None:
+        now, before = seen_so_far.never_filled, seen_so_far.told
         if now == before:
             return
         self._metrics.observe_never_filled(table.name, before, now)
-        text = _text(never_filled(now, sight.columns, sight.strange), sight.rows)
+        text = _text(never_filled(now, seen_so_far.columns, seen_so_far.strange), seen_so_far.rows)
         table.warnings["columns"] = (text,) if now else ()
-        sight.told = now
+        seen_so_far.told = now
         if not before:
             log.warning("%s: %s", table.name, text)
 
