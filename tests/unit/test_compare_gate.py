@@ -189,6 +189,7 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
     partition = frozenset({HivePartition("air.early", "dt=1", "file:///w/air.early/dt=1")})
     kafka.ends[EARLY] = 50
     registrar.events.append(RefusedByHive("air.early", MISPLACED, partition))
+    assert loop.plan() is None
     assert dumped(loop, wiring) == 0 and codes(owned_tables) == {"air.early": "hive.misplaced"}
     registrar.events.append(RegisteredInHive(partition))
     loop.plan()
