@@ -721,12 +721,12 @@ MUTANTS = (
     _of_damage(
         "accepted gaps are not carried",
         DRAFT,
-        ("gaps=state.gaps + change.gaps,", "gaps=change.gaps,"),
+        ("        accounts=(),\n", "        accounts=(),\n        gaps=(),\n"),
     ),
     _of_damage(
         "accepted losses are not carried",
         DRAFT,
-        ("losses=state.losses + change.losses", "losses=change.losses"),
+        ("        accounts=(),\n", "        accounts=(),\n        losses=(),\n"),
     ),
     _of_damage("accepted gaps are not encoded", CODEC, (" for g in snapshot.gaps)", " for g in ())")),
     _of_damage(
