@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 
@@ -18,6 +19,14 @@ class KafkaClients(Protocol):
     def admin(self) -> AdminClient:
         """A new admin client; it does not tell of brokers that are away."""
         return AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.ms": 200, "log_level": 2})
+
+    def wait_for_group_coordinator(self) -> None:
+        """The first question about a consumer group creates the topic of all offsets, which takes a new cluster seconds."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "first", "log_level": 2})
+        try:
+            consumer.committed([TopicPartition("first", 0)], timeout=120)
+        finally:
+            consumer.close()
 
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1

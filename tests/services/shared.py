@@ -54,6 +54,7 @@ class SharedServices:
         def start() -> KafkaBroker:
             broker = KafkaBroker(self._folder("kafka"))
             broker.start()
+            broker.wait_for_group_coordinator()
             return broker
 
         self._kafka = self._kafka or self._pool.submit(start)

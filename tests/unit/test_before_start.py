@@ -95,7 +95,7 @@ class Away:
 def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     hive, owed = Away(), HivePartition("a.b", "dt=1", "file:///w/dt=1")
     metastore: Any = hive
-    registrar = Registrar(metastore, hive.ensure, lambda _: None, lambda *_: None)
+    registrar = Registrar(metastore, hive.ensure)
     registrar.start()
     assert registrar.settle(3600)
     registrar.enqueue(frozenset({owed}))

@@ -13,9 +13,10 @@ from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.layout import Generation, base_name
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.service.shared.table_state import Unowned
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, OutcomeUnknown, StorageError
-from tests.unit.test_once import EARLY, Kafka, make_dump_and_holding, make_wiring, next_epoch, planned, run
+from tests.unit.test_once import EARLY, Kafka, make_loop_and_tables, make_wiring, next_epoch, planned, run
 
 TABLE = "air.early"
 
@@ -67,15 +68,16 @@ def test_after_an_unclear_commit_the_table_is_taken_over_afresh_and_dumped_exact
     real = make_wiring(tmp_path)
     files = LateCommit(real.ports.files, arrives)
     wiring = replace(real, ports=replace(real.ports, files=files))  # type: ignore[arg-type]
-    dump, holding = make_dump_and_holding(wiring, kafka)
-    first = next_epoch(dump)
+    loop, owned_tables = make_loop_and_tables(wiring, kafka)
+    first = next_epoch(loop)
     assert planned(first) == [OffsetRange(EARLY, 0, 7)]
 
-    run(dump, first)
+    run(loop, first)
 
-    assert holding.tables[TABLE].owned is None, "it is remembered although nobody knows what was committed"
-    while (epoch := dump.plan()) is not None:
-        run(dump, epoch)
+    forgotten = owned_tables.tables[TABLE].ownership
+    assert isinstance(forgotten, Unowned), "it is remembered although nobody knows what was committed"
+    while (epoch := loop.plan()) is not None:
+        run(loop, epoch)
     assert_dumped_once(real)
 
 
