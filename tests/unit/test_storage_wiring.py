@@ -201,6 +201,7 @@ def test_the_first_file_of_a_new_directory_is_no_failure_in_the_log(
 ) -> None:
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
     write_file(files, f"{base}/a", b"x")
+    caplog.clear()
     with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
         with pytest.raises(ParentMissing):
             files.rename(f"{base}/a", f"{base}/new/a")
