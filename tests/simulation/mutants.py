@@ -337,7 +337,7 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "out of retry_policy taken for done",
+        "out of attempts taken for done",
         RETRY,
         (
             "                if wait is None:\n",
@@ -360,7 +360,7 @@ MUTANTS = (
     ),
     # R8: Hive
     _mutant(
-        "unregistered not carried",
+        "pending registrations not carried",
         DRAFT,
         (
             "(frozenset(state.unregistered) - registered | touched(changed.files)) -",
@@ -368,12 +368,12 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "own partitions not in the unregistered",
+        "own partitions not among the pending registrations",
         DRAFT,
         (" - registered | touched(changed.files)) -", " - registered) -"),
     ),
     _mutant(
-        "unregistered forgotten when Hive fails",
+        "pending registrations forgotten when Hive fails",
         REGISTER,
         ("        return self.failed_unavailable.union(", "        return frozenset().union("),
     ),
@@ -386,7 +386,7 @@ MUTANTS = (
         ),
     ),
     _mutant(
-        "unregistered of a final snapshot ignored by the start",
+        "pending registrations of a final snapshot ignored by the start",
         DRIVER,
         (
             "frozenset(started.owned.state.unregistered)",

@@ -25,7 +25,7 @@ SEEDS = {
     "the first file already moved means all are": 12,
     "a staged length that differs is STOP without looking at the final place": 206,
     "the final place is cleared before the move": 1,
-    "out of patience taken for done": 19,
+    "out of attempts taken for done": 19,
     "finalise error ignored": 13,
     "pending registrations not carried": 4,
     "pending registrations forgotten when Hive fails": 7,

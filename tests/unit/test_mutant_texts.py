@@ -2,6 +2,7 @@
 
 from tests.mutants.text_runner import patched, text_mutants
 from tests.simulation.mutants import MUTANTS
+from tests.simulation.seeds import SEEDS
 from tests.simulation.variant import patched_source
 
 
@@ -15,3 +16,7 @@ def test_the_text_that_a_mutant_replaces_stands_in_its_module_exactly_once() -> 
 def test_there_are_more_than_a_hundred_and_each_has_a_name_of_its_own() -> None:
     names = [mutant.name for mutant in (*MUTANTS, *text_mutants())]
     assert len(names) == len(set(names)) > 100
+
+
+def test_every_stored_seed_belongs_to_a_mutant() -> None:
+    assert set(SEEDS) <= {mutant.name for mutant in MUTANTS}

@@ -31,16 +31,16 @@ class _Asked:
 class Asking:
     """`open_ask` opens what one thread asks with (a session of its own); an ask may take as long as its time limit.
 
-    A question is asked once however many wait for it. Once the server was silent for `patience` seconds, or an ask
+    A question is asked once however many wait for it. Once the server was silent for `longest_silence` seconds, or an ask
     failed, nobody waits any more until the server has answered something; questions are still asked, in the background,
     and who asks again later gets the answer.
     """
 
     def __init__(
-        self, open_ask: Callable[[], AbstractContextManager[Ask]], threads: int, retry_policy: float
+        self, open_ask: Callable[[], AbstractContextManager[Ask]], threads: int, longest_silence: float
     ) -> None:
         self._open_ask = open_ask
-        self._patience = retry_policy
+        self._longest_silence = longest_silence
         self._threads_left = threads
         self._condition = threading.Condition()
         self._queue: deque[tuple[Question, _Asked]] = deque()
@@ -53,9 +53,9 @@ class Asking:
         with self._condition:
             asked = self._asked_now(question)
             while asked.answer is None:
-                left = self._since + self._patience - time.monotonic()
+                left = self._since + self._longest_silence - time.monotonic()
                 if self._silent is None and left <= 0:
-                    self._silent = NoAnswer(f"HiveServer2 has not answered for {self._patience:g} s")
+                    self._silent = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
                 if self._silent is not None:
                     return self._silent
                 self._condition.wait(left)
