@@ -22,8 +22,8 @@ from tests.benchmarks.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
 from tests.benchmarks.topics import PARTITIONS, fill
+from tests.harness.task_files import table_settings, table_task, task_settings
 from tests.services.flights import flights
-from tests.unit.task_files import table_settings, table_task, task_settings
 
 _LIMIT_MB = 256
 _BUCKETS = (1, 48, 1_000)

@@ -31,10 +31,10 @@ from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from tests.harness.task_files import offsets, table_settings, table_task, task_settings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-from tests.unit.task_files import offsets, table_settings, table_task, task_settings
 
 TOPIC = "flights"
 PARTITIONS = 4

@@ -18,8 +18,8 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.service.audit.order import VerifyOrder
 from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.shared.tables import MapTables
-from tests.integration.epochs import begin, dump, wiring_of
-from tests.integration.service_map import flights_table, write_map
+from tests.harness.epochs import begin, dump, wiring_of
+from tests.harness.service_map import flights_table, write_map
 from tests.services.flights import flights
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce

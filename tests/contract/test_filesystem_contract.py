@@ -10,7 +10,7 @@ import pytest
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileSystem, StorageError, write_file
-from tests.contract.filesystem_cases import CASES, Case
+from tests.harness.filesystem_cases import CASES, Case
 
 if TYPE_CHECKING:
     from tests.services.hdfs import Hdfs

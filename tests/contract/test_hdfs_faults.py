@@ -19,7 +19,7 @@ from kafka2hive.storage.port import (
     Unavailable,
     write_file,
 )
-from tests.drills.namenode_proxy import Fate, NameNodeProxy
+from tests.harness.namenode_proxy import Fate, NameNodeProxy
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
 

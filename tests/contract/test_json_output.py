@@ -36,7 +36,7 @@ from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Rec
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 from kafka2hive.service.where import FoundPlace, Place, WhereResult
-from tests.unit.cli_ledger import document, invoke, pending_service, write_map
+from tests.harness.cli_ledger import document, invoke, pending_service, write_map
 
 FROZEN = Path(__file__).parent / "json_output"
 GENERATION = "g000007.20130101T000000Z-host-1-" + "0" * 32

@@ -24,11 +24,7 @@ from kafka2hive.pipeline.values import (
     TaskPlan,
 )
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
-from tests.services.flights import flights
-from tests.services.kafka_broker import KafkaBroker
-from tests.services.ports import free_ports
-from tests.services.produce import produce
-from tests.unit.task_files import (
+from tests.harness.task_files import (
     MemoryFiles,
     offsets,
     read_rows,
@@ -37,7 +33,11 @@ from tests.unit.task_files import (
     table_task,
     task_settings,
 )
-from tests.unit.unclear_files import SkippedTime
+from tests.harness.unclear_files import SkippedTime
+from tests.services.flights import flights
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.ports import free_ports
+from tests.services.produce import produce
 
 EVERYTHING = (
     (MetadataColumn.TOPIC, "k_topic"),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from tests.integration.product import Running
+from tests.harness.program import Running
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tests.drills.form import Form, form_asked_for
 from tests.drills.report import DrillReport, Figure
 
 if TYPE_CHECKING:
-    from tests.integration.flights_topic import FlightsTopic
+    from tests.harness.flights_topic import FlightsTopic
     from tests.services.kafka_broker import KafkaBroker
 
 _REPORT = pytest.StashKey[DrillReport]()
@@ -45,7 +45,7 @@ class Figures:
 @pytest.fixture(scope="session")
 def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
     """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
-    from tests.integration.flights_topic import make_flights_topic
+    from tests.harness.flights_topic import make_flights_topic
 
     return make_flights_topic(kafka, "drill-flights")
 

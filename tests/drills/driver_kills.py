@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.drills.failpoint import Failpoint
 from tests.drills.failpoint_program import FAILPOINT, JOURNAL
-from tests.integration.product import Running, command
+from tests.harness.program import Running, command
 from tests.oracle.ledger_text import LedgerText
 
 PROGRAM = [sys.executable, "-m", "tests.drills.failpoint_program"]

@@ -20,7 +20,7 @@ import yaml
 from tests.drills.form import Form
 from tests.drills.sink_reading import SinkReading, listed_by_hive, listed_by_spark, read_sink
 from tests.drills.stream import Stream
-from tests.integration.product import PROGRAM
+from tests.harness.program import PROGRAM
 from tests.oracle.tree import LocalTree
 from tests.peers.shape import Shape
 from tests.services.java_service import JavaService

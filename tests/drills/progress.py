@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from tests.integration.product import Running
+from tests.harness.program import Running
 from tests.oracle.ledger_text import LedgerText
 
 PATIENCE_SECONDS = 900.0  # says nothing about the product: the machine may be busy with much else

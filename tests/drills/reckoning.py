@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.drills.supervised import Supervised
-from tests.integration.product import command
-from tests.integration.service_map import ledger_root, location
+from tests.harness.program import command
+from tests.harness.service_map import ledger_root, location
 from tests.oracle.exact import Acknowledged, assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree

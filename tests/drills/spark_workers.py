@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from tests.integration.product import Running
+from tests.harness.program import Running
 from tests.oracle.tree import Tree
 
 _DAEMON = "pyspark.daemon"

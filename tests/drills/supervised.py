@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.drills.followed_log import FollowedLog, Record
-from tests.integration.product import Running
+from tests.harness.program import Running
 
 NOT_AGAIN = frozenset({0, 2, 72, 73, 76, 78, 130, 143})
 """Exit codes after which the unit stays down: `RestartPreventExitStatus` and the clean ends."""

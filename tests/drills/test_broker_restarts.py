@@ -11,8 +11,8 @@ import pytest
 from tests.drills.form import Form
 from tests.drills.progress import Progress
 from tests.drills.stream import Stream
-from tests.integration.product import Running, command
-from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.harness.program import Running, command
+from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import LocalTree

@@ -15,8 +15,8 @@ import pytest
 
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
-from tests.integration.product import command
-from tests.integration.service_map import PLACE, ledger_root, location, raw_table, write_map
+from tests.harness.program import command
+from tests.harness.service_map import PLACE, ledger_root, location, raw_table, write_map
 from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText

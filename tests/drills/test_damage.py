@@ -32,8 +32,8 @@ from tests.drills.damage_ledger import (
 )
 from tests.drills.form import Form
 from tests.drills.picture import LocalDump, Picture, picture_of
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import Acknowledged, assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree, Tree

@@ -17,8 +17,8 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form
 from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
-from tests.integration.product import Running, command
-from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.harness.program import Running, command
+from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.exact import (
     Acknowledged,
     assert_exactly,

@@ -18,9 +18,9 @@ from hdfs_native import Client
 from tests.drills.conftest import Figures
 from tests.drills.followed_log import FollowedLog
 from tests.drills.form import Form
-from tests.drills.namenode_proxy import FaultyCalls, NameNodeProxy
-from tests.integration.product import Running, command
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.namenode_proxy import FaultyCalls, NameNodeProxy
+from tests.harness.program import Running, command
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree

@@ -16,7 +16,7 @@ from tests.drills.form import Form
 from tests.drills.load import Load
 from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
 from tests.drills.supervised import Supervised
-from tests.integration.service_map import flights_table, location, write_map
+from tests.harness.service_map import flights_table, location, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.hadoop_files import DATANODE_REGISTERED
 from tests.services.hdfs import Hdfs

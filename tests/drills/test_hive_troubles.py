@@ -10,8 +10,8 @@ import pytest
 
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
-from tests.integration.product import command
-from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.harness.program import command
+from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.exact import (
     assert_exactly,
     assert_same_bytes,

@@ -13,8 +13,8 @@ import pytest
 from tests.drills.form import Form
 from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
 from tests.drills.stream import Stream
-from tests.integration.product import Running, command, run_once
-from tests.integration.service_map import ledger_root, location, raw_table, write_map
+from tests.harness.program import Running, command, run_once
+from tests.harness.service_map import ledger_root, location, raw_table, write_map
 from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText

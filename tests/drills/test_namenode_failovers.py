@@ -18,7 +18,7 @@ from tests.drills.form import Form
 from tests.drills.load import Load
 from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
 from tests.drills.supervised import Supervised
-from tests.integration.service_map import flights_table, write_map
+from tests.harness.service_map import flights_table, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs_ha import Failover, HdfsHa
 

@@ -18,11 +18,11 @@ from hdfs_native import Client, WriteOptions
 from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.load import Load
-from tests.drills.namenode_proxy import Change, LateCalls, LoseSome, NameNodeProxy
 from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
 from tests.drills.supervised import Supervised
-from tests.integration.product import command
-from tests.integration.service_map import flights_table, location, write_map
+from tests.harness.namenode_proxy import Change, LateCalls, LoseSome, NameNodeProxy
+from tests.harness.program import command
+from tests.harness.service_map import flights_table, location, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.hdfs import Hdfs
 

@@ -27,8 +27,8 @@ from tests.drills.split_brain import (
     tried_since,
     wait_until_stopped,
 )
-from tests.integration.product import Running, command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import Running, command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree

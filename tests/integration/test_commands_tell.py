@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.product import Finished, Running, command, run_once
-from tests.integration.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
+from tests.harness.program import Finished, Running, command, run_once
+from tests.harness.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hive_server import HiveServer

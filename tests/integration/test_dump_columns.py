@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from tests.integration.product import Finished, command, run_once
-from tests.integration.service_map import PLACE, location, write_map
+from tests.harness.program import Finished, command, run_once
+from tests.harness.service_map import PLACE, location, write_map
 from tests.services.produce import produce
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.flights_topic import FlightsTopic
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, raw_table, write_map
+from tests.harness.flights_topic import FlightsTopic
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.data_files import whole_table
 from tests.oracle.exact import (
     PLACE_COLUMNS,

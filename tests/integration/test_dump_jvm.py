@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tests.integration.product import Running, command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import Running, command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import PLACE_COLUMNS, assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree, Tree

@@ -10,8 +10,8 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from tests.integration.product import PROGRAM, command, run_once
-from tests.integration.service_map import PLACE, ledger_root, location, write_map
+from tests.harness.program import PROGRAM, command, run_once
+from tests.harness.service_map import PLACE, ledger_root, location, write_map
 from tests.oracle.data_files import partition_values, visible_rows
 from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
 from tests.oracle.tree import HdfsTree

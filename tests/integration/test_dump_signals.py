@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from tests.integration.product import PROGRAM, Running, command
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import PROGRAM, Running, command
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights

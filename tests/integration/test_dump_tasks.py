@@ -22,8 +22,8 @@ from kafka2hive.service.shared.process import new_owner, process_of
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.task_settings import task_settings
 from kafka2hive.service.shared.wiring import wire
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import HdfsTree, Tree
 from tests.services.flights import flights

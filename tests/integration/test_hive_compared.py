@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.product import Running, command, run_once
-from tests.integration.service_map import (
+from tests.harness.program import Running, command, run_once
+from tests.harness.service_map import (
     FLIGHT_COLUMNS,
     flights_table,
     ledger_root,

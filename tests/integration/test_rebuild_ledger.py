@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.integration.epochs import begin, dump, wiring_of
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.epochs import begin, dump, wiring_of
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.integration.test_dump_losses import undo_promote
 from tests.oracle.data_files import visible_files
 from tests.oracle.exact import assert_exactly, ends_of, flight

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.product import command, run_once
-from tests.integration.service_map import flights_table, ledger_root, location, write_map
+from tests.harness.program import command, run_once
+from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.data_files import visible_files
 from tests.oracle.exact import assert_exactly, ends_of, flight
 from tests.oracle.ledger_text import LedgerText

@@ -20,11 +20,11 @@ from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem, ParentMissing
+from tests.harness.task_files import offsets, table_task
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-from tests.unit.task_files import offsets, table_task
 
 COLUMNS = (
     Column("id", "bigint"),

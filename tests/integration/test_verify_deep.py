@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
+from tests.harness.epochs import begin, dump, wiring_of
+from tests.harness.program import Finished, command
+from tests.harness.service_map import flights_table, ledger_root, raw_table, write_map
 from tests.integration.damage import Change, rewrite, with_value
-from tests.integration.epochs import begin, dump, wiring_of
-from tests.integration.product import Finished, command
-from tests.integration.service_map import flights_table, ledger_root, raw_table, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights

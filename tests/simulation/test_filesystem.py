@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.storage.port import Denied, NoRoom, NotFound, OutcomeUnknown, Unavailable, write_file
-from tests.contract.filesystem_cases import CASES, Case
+from tests.harness.filesystem_cases import CASES, Case
 from tests.simulation.faults import NO_FAULTS, Rates
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.namenode import ROOT

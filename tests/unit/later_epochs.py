@@ -1,4 +1,4 @@
-"""More epochs of the small service of tests.unit.cli_ledger: one visible file each, on days that a test names."""
+"""More epochs of the small service of tests.harness.cli_ledger: one visible file each, on days that a test names."""
 
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -12,7 +12,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
-from tests.unit.cli_ledger import CONTENT, READ, TABLE
+from tests.harness.cli_ledger import CONTENT, READ, TABLE
 
 FLIGHTS = TopicPartition("flights", 0)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.service.shared.table_state import Owned, Table
-from tests.unit.task_files import table_settings
+from tests.harness.task_files import table_settings
 
 
 def own(table: Table, ledger: OwnedLedger) -> Table:

@@ -12,7 +12,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.other_table import OtherTableAudit, Side
 from kafka2hive.service.audit.rows.rows import PlaceColumns
 from kafka2hive.storage.concurrency import Sequential
-from tests.unit.task_files import MemoryFiles, offsets
+from tests.harness.task_files import MemoryFiles, offsets
 
 PLACE = PlaceColumns("o", "t", "p")
 

@@ -23,7 +23,7 @@ from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileSystem, FileWriter, StorageError
-from tests.unit.cli_ledger import TABLE, local, pending_service
+from tests.harness.cli_ledger import TABLE, local, pending_service
 
 KEEP = 2
 

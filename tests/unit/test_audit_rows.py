@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka2hive.service.audit.rows.compare import BucketDifference, as_multisets, by_place
 from kafka2hive.service.audit.rows.row_hash import comparable, row_hashes
 from kafka2hive.service.audit.rows.rows import OUTSIDE, PlaceColumns, Rows, Span, WholeRows
-from tests.unit.task_files import offsets
+from tests.harness.task_files import offsets
 
 DECIMAL = pa.decimal128(20, 3)
 PAIRS = pa.map_(pa.string(), pa.int64())

@@ -13,7 +13,7 @@ from kafka2hive.service.online.before_start import refuse_silent_storage
 from kafka2hive.service.online.java import require_java
 from kafka2hive.service.shared.registrar import Registrar
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
-from tests.unit.cli_ledger import write_map
+from tests.harness.cli_ledger import write_map
 
 
 class Answers:

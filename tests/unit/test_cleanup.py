@@ -9,7 +9,7 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.layout import DataFileName, join, staging_directory
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.port import write_file
-from tests.unit.cli_ledger import TABLE, Service, pending_service
+from tests.harness.cli_ledger import TABLE, Service, pending_service
 
 
 def taken_over(folder: Path) -> tuple[Service, OwnedLedger]:

@@ -10,7 +10,7 @@ import pytest
 
 from kafka2hive.cli import commands
 from kafka2hive.cli.screen import Screen, render, screen_of
-from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 
 COMMANDS = ("run", "recover", "status", "init", "validate", "demo")
 

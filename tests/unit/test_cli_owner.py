@@ -5,7 +5,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree
+from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 
 # A process that owns the table as a run does: it takes over and beats until its standard input ends.
 OWNER = """

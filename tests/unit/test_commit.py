@@ -19,7 +19,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import OutcomeUnknown, Unavailable
-from tests.unit.cli_ledger import TABLE, Service, local, pending_service, tree
+from tests.harness.cli_ledger import TABLE, Service, local, pending_service, tree
 
 
 @pytest.fixture

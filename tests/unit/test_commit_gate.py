@@ -12,7 +12,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import NEVER
 from kafka2hive.pipeline.values import TableFailure, TableManifest
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
-from tests.unit.task_files import delivered_as, offsets
+from tests.harness.task_files import delivered_as, offsets
 
 FIRST, SECOND, THIRD = offsets("t", 0, 0, 100), offsets("t", 0, 100, 130), offsets("t", 1, 7, 17)
 NOTHING = offsets("t", 2, 5, 5)

@@ -20,7 +20,7 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
-from tests.unit.task_files import delivered_as
+from tests.harness.task_files import delivered_as
 from tests.unit.test_once import (
     EARLY,
     HiveAnswers,

@@ -25,7 +25,7 @@ from kafka2hive.service.run.watch.telling import ConditionTeller
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
-from tests.unit.cli_ledger import TABLE, write_map
+from tests.harness.cli_ledger import TABLE, write_map
 
 ME = "here-7-" + "a" * 32
 OTHER = "there-8-" + "b" * 32

@@ -13,8 +13,8 @@ from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.values import Refusal, TableManifest
 from kafka2hive.service.run.dead_letter_share import FLOOR_RECORDS, check_dead_letters
-from tests.unit.fake_consumer import FakeLog, log_of
-from tests.unit.task_files import offsets, table_settings
+from tests.harness.fake_consumer import FakeLog, log_of
+from tests.harness.task_files import offsets, table_settings
 from tests.unit.test_task_rows import run_task_of
 
 HERE = TopicPartition("t", 3)

@@ -5,7 +5,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
 from kafka2hive.service.audit.units import Logs, Unit, pieces, still_there, summed, units_of
-from tests.unit.task_files import offsets
+from tests.harness.task_files import offsets
 
 TP = TopicPartition("t", 0)
 

@@ -25,7 +25,7 @@ from kafka2hive.demo.verdict import Verdict
 from kafka2hive.demo.workspace import workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.layout import SnapshotState
-from tests.unit.cli_ledger import invoke, pending_service
+from tests.harness.cli_ledger import invoke, pending_service
 
 
 def test_the_map_of_the_demo_is_right_and_short(tmp_path: Path) -> None:

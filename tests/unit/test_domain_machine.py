@@ -34,7 +34,7 @@ from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
-from tests.unit.task_files import delivered_as
+from tests.harness.task_files import delivered_as
 
 TABLE, LETTERS = "air.flights", "air.flights_dead"
 LOCATION = "hdfs://namenode:8020/warehouse/flights"

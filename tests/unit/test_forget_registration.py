@@ -24,7 +24,7 @@ from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverResult
 from kafka2hive.service.shared.wiring import Wiring
-from tests.unit.cli_ledger import TABLE, Service, pending_service
+from tests.harness.cli_ledger import TABLE, Service, pending_service
 
 DENIED = TableError("hive.refused", "Permission denied")
 

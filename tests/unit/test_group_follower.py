@@ -14,8 +14,8 @@ from kafka2hive.service.run.watch.metrics import GroupFollower
 from kafka2hive.service.run.watch.report import EpochReport
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
-from tests.unit.cli_ledger import pending_service
-from tests.unit.fake_kafka import FakeKafka
+from tests.harness.cli_ledger import pending_service
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, epoch, take
 from tests.unit.owned_table import own
 

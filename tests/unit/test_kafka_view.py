@@ -20,7 +20,7 @@ from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
-from tests.unit.fake_kafka import FakeKafka
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.owned_table import own, restate
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -26,7 +26,7 @@ from kafka2hive.storage.port import (
     Unavailable,
     write_file,
 )
-from tests.contract.filesystem_cases import CASES, Case
+from tests.harness.filesystem_cases import CASES, Case
 
 MOUNTS = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

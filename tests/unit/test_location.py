@@ -28,7 +28,7 @@ from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
-from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
+from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 from tests.unit.owned_table import own
 

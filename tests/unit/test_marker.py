@@ -11,7 +11,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import owner_marker
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import new_owner, process_of
-from tests.unit.cli_ledger import TABLE, local, pending_service
+from tests.harness.cli_ledger import TABLE, local, pending_service
 
 FOREIGN = b'{"ledger":"ffffffffffffffffffffffffffffffff"}'
 

@@ -26,7 +26,7 @@ from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from kafka2hive.service.run.watch.never_filled import ColumnWatch, never_filled
 from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.shared.table_state import Owned, Table
-from tests.unit.task_files import table_settings
+from tests.harness.task_files import table_settings
 
 SETTINGS = replace(
     table_settings(format="json"),

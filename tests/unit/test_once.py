@@ -28,8 +28,8 @@ from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, Regi
 from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
-from tests.unit.fake_kafka import FakeKafka
-from tests.unit.task_files import delivered_as
+from tests.harness.fake_kafka import FakeKafka
+from tests.harness.task_files import delivered_as
 
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
 

@@ -10,7 +10,7 @@ from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.shared.registrar import RegisteredInHive
-from tests.unit.cli_ledger import TABLE, Service, pending_service
+from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.unit.owned_table import restate
 from tests.unit.test_once import (
     HiveAnswers,

@@ -14,7 +14,7 @@ from kafka2hive.model.errors import OwnedByLiveRun
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import new_uuid, owner_name, process_of
 from kafka2hive.service.shared.wiring import Wiring, wire
-from tests.unit.cli_ledger import TABLE, write_map
+from tests.harness.cli_ledger import TABLE, write_map
 
 ME = ProcessIdentity("here", "boot", 1, 1, "pid:[1]")
 FIRST = replace(ME, host="there", pid=2)

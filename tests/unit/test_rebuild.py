@@ -13,7 +13,7 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
-from tests.unit.task_files import LEDGER, offsets
+from tests.harness.task_files import LEDGER, offsets
 
 PLACE = Place(
     ledger_id=LEDGER,

@@ -32,7 +32,7 @@ from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
-from tests.unit.cli_ledger import READ, TABLE, Service, local, pending_service
+from tests.harness.cli_ledger import READ, TABLE, Service, local, pending_service
 from tests.unit.later_epochs import FLIGHTS
 
 KEEP = 2

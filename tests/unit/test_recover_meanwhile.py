@@ -21,7 +21,7 @@ from kafka2hive.service.recover.result import RecoveredTable
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
-from tests.unit.cli_ledger import CONTENT, TABLE, Service, pending_service
+from tests.harness.cli_ledger import CONTENT, TABLE, Service, pending_service
 
 
 class Meanwhile(LocalFileSystem):

@@ -22,7 +22,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
-from tests.unit.cli_ledger import TABLE, logging_kept
+from tests.harness.cli_ledger import TABLE, logging_kept
 from tests.unit.test_once import Clock, make_wiring
 
 

@@ -26,8 +26,8 @@ from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, Reset
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileWriter, OutcomeUnknown
-from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
-from tests.unit.fake_kafka import FakeKafka
+from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, take
 from tests.unit.test_cli_owner import OWNER, without_beats
 

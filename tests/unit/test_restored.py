@@ -24,8 +24,8 @@ from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, FileStatus, write_file
-from tests.unit.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
-from tests.unit.fake_kafka import FakeKafka
+from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 
 

@@ -14,8 +14,8 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, TaskPlan, planned_manifests
-from tests.unit.fake_consumer import FakeConsumer, FakeLog
-from tests.unit.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
 
 TASKS = tuple(
     TaskPlan(index, tuple(table_task(table, offsets("t", index, 0, 9)) for table in ("db.a", "db.b")))

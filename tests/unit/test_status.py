@@ -21,7 +21,7 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
-from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
+from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
 from tests.unit.test_cli_kafka import Broker, _plain_map
 
 

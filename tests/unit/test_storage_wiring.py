@@ -22,7 +22,7 @@ from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
-from tests.contract.filesystem_cases import CASES, Case
+from tests.harness.filesystem_cases import CASES, Case
 
 
 def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:

@@ -16,7 +16,7 @@ from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown
-from tests.unit.cli_ledger import TABLE, Service, local, pending_service
+from tests.harness.cli_ledger import TABLE, Service, local, pending_service
 
 
 def of_another_table(text: bytes) -> bytes:

@@ -20,7 +20,7 @@ from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.write import TableWriter
-from tests.unit.task_files import (
+from tests.harness.task_files import (
     MemoryFiles,
     delivered_as,
     offsets,

@@ -19,11 +19,18 @@ from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
+from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    read_rows,
+    table_settings,
+    table_task,
+    task_settings,
+)
 from tests.mutants.tasks_and_service import BROKEN_FETCHES
 from tests.mutants.text_mutant import TextMutant
 from tests.mutants.text_runner import patched
-from tests.unit.fake_consumer import FakeConsumer, FakeLog, Key, log_of
-from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
 
 PLACE = (
     (MetadataColumn.TOPIC, "topic"),

@@ -19,8 +19,15 @@ from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
-from tests.unit.fake_consumer import FakeConsumer, FakeLog, Key, log_of
-from tests.unit.task_files import MemoryFiles, offsets, read_rows, table_settings, table_task, task_settings
+from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    read_rows,
+    table_settings,
+    table_task,
+    task_settings,
+)
 
 OFFSET = ((MetadataColumn.OFFSET, "offset"),)
 LATE_EVENING_MS = 1_356_998_400_000 - 3_600_000  # 2012-12-31T23:00Z: next day in Tokyo, the same in New York

@@ -17,7 +17,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
-from tests.unit.unclear_files import SkippedTime, Trouble, UnclearFiles
+from tests.harness.unclear_files import SkippedTime, Trouble, UnclearFiles
 
 STAGING = "hdfs://nn:1/w/db.t/_tmp"
 PARTS = [b"a" * 40, b"b" * 50, b"c" * 10]

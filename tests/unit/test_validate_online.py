@@ -26,7 +26,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
-from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 from tests.unit.test_cli_kafka import Broker, _plain_map, broker
 
 __all__ = ["broker"]

@@ -14,7 +14,7 @@ from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
 from kafka2hive.service.audit.order import VerifyOrder
 from kafka2hive.service.audit.verify import verify
-from tests.unit.cli_ledger import TABLE, Service, invoke, pending_service
+from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
+from tests.harness.task_files import LEDGER, MemoryFiles, offsets, read_file
 from tests.simulation.clock import SimulatedClock
-from tests.unit.task_files import LEDGER, MemoryFiles, offsets, read_file
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 STAGING = "file:///w/db.t/_tmp"

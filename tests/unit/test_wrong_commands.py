@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli_ledger import TABLE, invoke, pending_service, tree
+from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 from tests.unit.test_cli_kafka import Broker, _plain_map, broker
 
 __all__ = ["broker"]

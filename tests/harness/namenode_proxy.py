@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 
-from tests.drills.namenode_wire import OPENING, answer_in, call_of, frames
+from tests.harness.namenode_wire import OPENING, answer_in, call_of, frames
 
 CHANGES = frozenset({"create", "rename2", "delete", "mkdirs"})
 _PATIENCE = 30.0

@@ -1,0 +1,1 @@
+"""What tests of several folders use: the program as a process, a service map, a ledger by the CLI, fakes, a NameNode proxy."""
