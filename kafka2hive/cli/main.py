@@ -74,7 +74,6 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
 
 
 def main() -> None:
-    """The console script."""
     sys.excepthook = _bug
     try:
         app()

@@ -1,5 +1,6 @@
 """Options and help texts that several commands share."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -29,15 +30,6 @@ Takeover = Annotated[bool, typer.Option("--takeover", help="Fence a live run tha
 PLACE = "TOPIC-PARTITION@OFFSET"
 PLACE_HELP = "For example flights-3@12345."
 
-
-def exit_codes(*codes: str) -> str:
-    """The last paragraph of a command's help."""
-    return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."
-
-
-DONE = "0 done"
-USAGE = "2 wrong command line"
-UNAVAILABLE = "69 a service does not answer"
 BUG = "70 a bug"
 OWNED = "72 owned by a live run, nothing touched"
 FENCED = "73 another run took over"
@@ -46,7 +38,16 @@ RETRYING = "75 a table is set aside and tried again"
 REFUSED = "75 --online: a right or room is missing"
 STOP = "76 manual intervention required"
 FOUND = "76 something is not as promised"
-CONFIG = "78 the map is wrong"
 CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit what is there"
 WATCH_ENDED = "130 --watch was ended"
 ENDED = "130/143 ended by SIGINT/SIGTERM after a finished epoch"
+_COMMON = ("0 done", "2 wrong command line", "69 a service does not answer")
+
+
+def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
+    """The last paragraph of a command's help: the codes that every command has, and its own."""
+    return paragraph(*sorted((*_COMMON, *codes, config), key=lambda code: int(re.split("[ /]", code)[0])))
+
+
+def paragraph(*codes: str) -> str:
+    return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."

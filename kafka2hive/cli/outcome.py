@@ -34,12 +34,10 @@ def show(json: bool, color: bool, document: Callable[[], Document], text: Callab
 
 
 def say(text: str) -> None:
-    """A line or a text on standard output."""
     print(text)  # noqa: T201 (this is the command line)
 
 
 def tell_error(error: BaseException) -> None:
-    """Why something did not work, on standard error."""
     print(error, file=sys.stderr)  # noqa: T201 (this is the command line)
 
 
@@ -54,12 +52,7 @@ def audit_level(log_format: LogFormat) -> int:
 
 def secrets(service_map: ServiceMap) -> list[str]:
     """Values that no log line may show."""
-    sections = (
-        ("kafka", service_map.kafka.properties),
-        ("storage", service_map.storage.properties),
-        ("spark", service_map.spark.conf),
-    )
-    values = [value for _, pairs in sections for key, value in pairs if key in service_map.secret_keys]
+    values = [value for key, value in service_map.properties if key in service_map.secret_keys]
     if service_map.hive and service_map.hive.password:
         values.append(service_map.hive.password)
     return values

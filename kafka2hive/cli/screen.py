@@ -32,7 +32,6 @@ def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen
 
 
 def standard_output(color: bool) -> Screen:
-    """The screen of this process."""
     return screen_of(sys.stdout, color, os.environ)
 
 

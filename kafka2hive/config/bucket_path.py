@@ -40,7 +40,6 @@ class BucketPath:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Partition columns in order."""
         return tuple(name for name, _ in self.levels)
 
     @property

@@ -80,8 +80,7 @@ def dead_letters_of(
 
 def _secret_keys(whole: Map, referenced: frozenset[str]) -> frozenset[str]:
     """Properties whose value was not in the map's text, or whose name says that it is a secret."""
-    properties = (*whole.kafka.properties, *whole.storage.properties, *whole.spark.conf)
-    names = {name for name, _ in properties}
+    names = {name for name, _ in whole.properties}
     return frozenset(name for name in names if name in referenced - NOT_SECRET or is_sensitive(name))
 
 

@@ -125,7 +125,6 @@ def _mapping(types: tuple[Any, ...], definitions: dict[str, Schema]) -> Schema:
 
 
 def json_schema_text() -> str:
-    """The file's content."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

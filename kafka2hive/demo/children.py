@@ -45,7 +45,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     @property
@@ -85,7 +84,6 @@ class Child:
             time.sleep(0.1)
 
     def tail(self) -> str:
-        """The last lines of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
 
 

@@ -15,11 +15,9 @@ class Console:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
         return time.monotonic() - self._began
 
     def step(self, title: str) -> None:
-        """A new step begins."""
         self._step += 1
         self._write(f"\n[{self.seconds:5.1f} s] {self._step}. {title}\n")
 

@@ -47,7 +47,6 @@ class Tally:
 
     @property
     def flights(self) -> int:
-        """All of them."""
         return self.months.total()
 
 

@@ -83,7 +83,6 @@ class MockKafka(Kafka):
         self._send(self._owner, records)
 
     def end(self) -> None:
-        """See Kafka.end."""
         self._owner = None
 
 
@@ -118,7 +117,6 @@ class KafkaBroker(Kafka):
             raise
 
     def end(self) -> None:
-        """See Kafka.end."""
         self._child.end()
 
     def _made_topic(self) -> bool:

@@ -40,7 +40,6 @@ class DemoContext:
 
     @property
     def map(self) -> Path:
-        """The map's file."""
         return self.directory / "flights.yaml"
 
     def command(self, *arguments: str) -> list[str]:

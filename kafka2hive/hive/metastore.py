@@ -26,7 +26,6 @@ class HiveMetastore:
 
     @property
     def session(self) -> HiveSession:
-        """The session, for tables.py."""
         return self._session
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:

@@ -57,7 +57,6 @@ def create_table(session: Session, spec: TableSpec, ledger_id: str) -> None:
 
 
 def create_statement(spec: TableSpec, ledger_id: str) -> str:
-    """`CREATE EXTERNAL TABLE IF NOT EXISTS ..` for `spec`."""
     parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({_columns(spec.columns)})"]
     if spec.comment:
         parts.append(f"COMMENT {text.literal(spec.comment)}")

@@ -8,7 +8,6 @@ from kafka2hive.model.offsets import TopicPartition
 
 
 def everything(_topic: str) -> bool:
-    """Every topic is wanted."""
     return True
 
 

@@ -23,7 +23,6 @@ def brokers(options: KafkaOptions) -> str:
 
 
 def admin_properties(options: KafkaOptions) -> dict[str, str]:
-    """What an admin client is given."""
     given = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
     return {"socket.connection.setup.timeout.ms": _DEFAULT_CONNECT_MS, **given}
 

@@ -109,7 +109,6 @@ class RedactingFormatter(logging.Formatter):
         self._spellings = sorted(spellings, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record."""
         text = self._inner.format(record)
         for spelling in self._spellings:
             text = text.replace(spelling, "***")

@@ -67,7 +67,6 @@ class ServiceMetrics:
         )
 
     def observe_epoch(self, epoch: EpochNumbers) -> None:
-        """Count a published epoch of the service."""
         self._epochs.inc()
         self._last.set(time.time())
         self._aside.set(epoch.set_aside)
@@ -90,7 +89,6 @@ class ServiceMetrics:
             self._freshness.labels(table).set(freshness_seconds)
 
     def observe_unregistered(self, table: str, unregistered: int) -> None:
-        """Set how many of a table's Hive partitions are not known to be registered."""
         self._unregistered.labels(table).set(unregistered)
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
@@ -101,7 +99,6 @@ class ServiceMetrics:
             self._never_filled.labels(table, column).set(1)
 
     def observe_set_aside(self, tables: int) -> None:
-        """Set how many tables are set aside."""
         self._aside.set(tables)
 
     def serve(self, host: str, port: int) -> int:
@@ -111,7 +108,6 @@ class ServiceMetrics:
         return int(server.server_address[1])
 
     def close(self) -> None:
-        """Stop serving."""
         server, self._server = self._server, None
         if server is not None:
             server.shutdown()

@@ -28,7 +28,6 @@ class Notifier:
         self._send(_status(text))
 
     def stopping(self, status: str = "") -> None:
-        """The service shuts down."""
         self._send("STOPPING=1", _status(status))
 
     def extend_timeout(self, seconds: float) -> None:

@@ -43,12 +43,10 @@ class EpochNumbers:
 
     @property
     def records(self) -> int:
-        """Records read, all tables."""
         return sum(table.records for table in self.tables)
 
     @property
     def bytes(self) -> int:
-        """Bytes of values read, all tables."""
         return sum(table.bytes for table in self.tables)
 
     @property
@@ -74,7 +72,6 @@ class Totals:
     dead_letters: int = 0
 
     def plus(self, epoch: EpochNumbers) -> "Totals":
-        """With one epoch more."""
         return Totals(
             epochs=self.epochs + 1,
             records=self.records + epoch.records,

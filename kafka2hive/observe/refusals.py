@@ -19,7 +19,6 @@ class OncePerRefusal(logging.Filter):
         self._logged: dict[tuple[object, ...], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is to be logged."""
         args = record.args
         if (
             record.name != "kafka2hive.ledger"

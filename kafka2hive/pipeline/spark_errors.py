@@ -11,7 +11,6 @@ _ERROR_CHARACTERS = 4000
 
 
 def spark_gone(sign: str) -> ServiceUnavailable:
-    """What a lost connection to the JVM means."""
     return ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {sign}")
 
 

@@ -5,7 +5,7 @@ named; the commands go on.
 """
 
 import datetime
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.model.errors import ConfigError, ExitCode
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.shared.ledgers import Unreadable, each_ledger, ledger_tables, unknown_tables
@@ -52,10 +52,6 @@ class DeadLetterList:
     more_groups: int = 0
     not_read: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def exit_code(self) -> ExitCode:
-        return ExitCode.DONE
-
 
 @dataclass(frozen=True, slots=True)
 class Letter:
@@ -72,6 +68,11 @@ class Letter:
     headers: tuple[tuple[str, bytes | None], ...] | None
     file: str
 
+    @property
+    def time_text(self) -> str | None:
+        """ISO 8601 to the millisecond."""
+        return self.timestamp.isoformat(timespec="milliseconds") + "Z" if self.timestamp else None
+
 
 @dataclass(frozen=True, slots=True)
 class FoundLetters:
@@ -79,10 +80,6 @@ class FoundLetters:
 
     letters: tuple[Letter, ...]
     more: bool = False
-
-    @property
-    def exit_code(self) -> ExitCode:
-        return ExitCode.DONE
 
 
 def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLetterList:
@@ -111,7 +108,9 @@ def show_dead_letters(wiring: Wiring, place: Place | None, table: str | None, li
     """
     found: list[Letter] = []
     not_read: list[tuple[str, str]] = []
-    for source, file in _files(wiring, table, lambda file: place is None or _covers(file, place)):
+    for source, file in _files(
+        wiring, table, lambda file: place is None or any(map(place.is_in, file.ranges))
+    ):
         rows = _rows(wiring, file, None, not_read)
         if rows is not None and place is not None:
             rows = rows.filter(_is_at(rows, place))
@@ -135,7 +134,8 @@ def _files(
 ) -> Iterator[tuple[str, DataFile]]:
     """Source table and file of every dead-letter file of finished epochs, the newest epoch of a table first."""
     paths = ledger_tables(wiring)
-    _check_named(wiring, only, [p.table for p in paths])
+    for _, error in unknown_tables(wiring, [only] if only is not None else [], [p.table for p in paths]):
+        raise error
 
     def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
         if view.state.service != wiring.map.service:
@@ -150,17 +150,6 @@ def _files(
         if isinstance(found, Unreadable):
             raise found.error
         yield found
-
-
-def _check_named(wiring: Wiring, only: str | None, there: Collection[str]) -> None:
-    for _, error in unknown_tables(wiring, [only] if only is not None else [], there):
-        raise error
-
-
-def _covers(file: DataFile, place: Place) -> bool:
-    return any(
-        r.topic_partition == place.topic_partition and r.start <= place.offset < r.end for r in file.ranges
-    )
 
 
 def _rows(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.model.errors import ConfigError, ExitCode
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.ledgers import Unreadable, did_you_mean, each_ledger, ledger_tables
 from kafka2hive.service.shared.wiring import Wiring
@@ -26,6 +26,9 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.topic_partition}@{self.offset}"
+
+    def is_in(self, source: OffsetRange) -> bool:
+        return self.topic_partition == source.topic_partition and source.start <= self.offset < source.end
 
     @staticmethod
     def parse(text: str) -> "Place":
@@ -52,16 +55,7 @@ class FoundPlace:
     files: tuple[DataFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WhereResult:
-    found: tuple[FoundPlace, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        return ExitCode.DONE
-
-
-def where(wiring: Wiring, place: Place) -> WhereResult:
+def where(wiring: Wiring, place: Place) -> tuple[FoundPlace, ...]:
     """Ask every ledger of the map's service that has read the topic partition.
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
@@ -87,7 +81,7 @@ def where(wiring: Wiring, place: Place) -> WhereResult:
         if isinstance(answer, Unreadable):
             raise answer.error
         found.append(answer)
-    return WhereResult(tuple(found) or _not_begun(wiring, place, read))
+    return tuple(found) or _not_begun(wiring, place, read)
 
 
 def _not_begun(wiring: Wiring, place: Place, read: set[TopicPartition]) -> tuple[FoundPlace, ...]:
@@ -114,19 +108,12 @@ def _in_history(table: str, snapshots: list[Snapshot], place: Place) -> FoundPla
     """Newest first; the epoch whose account covers the offset."""
     for snapshot in snapshots:
         for gap in snapshot.gaps:
-            if gap.epoch == snapshot.epoch and _covers(
-                gap.range.topic_partition, gap.range.start, gap.range.end, place
-            ):
+            if gap.epoch == snapshot.epoch and place.is_in(gap.range):
                 return FoundPlace(table, f"accepted as lost: {gap.reason}", snapshot.epoch)
         for account in snapshot.accounts:
-            taken = account.range
-            if _covers(taken.topic_partition, taken.start, taken.end, place):
-                files = tuple(f for f in snapshot.files if f.task == account.task and taken in f.ranges)
-                return FoundPlace(
-                    table, f"read by task {account.task} of epoch {snapshot.epoch}", snapshot.epoch, files
-                )
+            if place.is_in(account.range):
+                answer = f"read by task {account.task} of epoch {snapshot.epoch}"
+                of_task = (f for f in snapshot.files if f.task == account.task)
+                files = tuple(f for f in of_task if account.range in f.ranges)
+                return FoundPlace(table, answer, snapshot.epoch, files)
     return FoundPlace(table, "before the table's first position: it began later")
-
-
-def _covers(topic_partition: TopicPartition, start: int, end: int, place: Place) -> bool:
-    return topic_partition == place.topic_partition and start <= place.offset < end

@@ -15,7 +15,6 @@ class Sequential:
     """See Concurrency: in the caller's thread, one after another; the first exception ends it."""
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """See Concurrency.map."""
         return [function(item) for item in items]
 
 

@@ -52,7 +52,6 @@ class RoutedFileSystem:
         self._by_root: dict[str, FileSystem] = {}
 
     def create(self, path: str) -> FileWriter:
-        """See FileSystem.create."""
         return self._of(path).create(path)
 
     def rename(self, source: str, target: str) -> None:
@@ -62,27 +61,21 @@ class RoutedFileSystem:
         self._of(source).rename(source, target)
 
     def read(self, path: str) -> bytes:
-        """See FileSystem.read."""
         return self._of(path).read(path)
 
     def tail(self, path: str, most: int) -> bytes:
-        """See FileSystem.tail."""
         return self._of(path).tail(path, most)
 
     def stat(self, path: str) -> FileStatus:
-        """See FileSystem.stat."""
         return self._of(path).stat(path)
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list."""
         return self._of(path).list(path)
 
     def delete(self, path: str) -> bool:
-        """See FileSystem.delete."""
         return self._of(path).delete(path)
 
     def mkdirs(self, path: str) -> None:
-        """See FileSystem.mkdirs."""
         self._of(path).mkdirs(path)
 
     def _of(self, path: str) -> FileSystem:

@@ -57,7 +57,6 @@ class HdfsFileSystem:
         ] = {}  # by pid; a parent's is kept: dropping it after a fork may hang
 
     def create(self, path: str) -> HdfsWriter:
-        """See FileSystem.create."""
         name = self._name(path)
 
         def make(client: Any) -> tuple[Any, Callable[[], None]]:
@@ -69,7 +68,6 @@ class HdfsFileSystem:
         return HdfsWriter(self, path, raw, close)
 
     def rename(self, source: str, target: str) -> None:
-        """See FileSystem.rename."""
         old, new = self._name(source), self._name(target)
         try:
             self._ask(Operation.RENAME, source, lambda client: client.rename(old, new, overwrite=False))
@@ -78,7 +76,6 @@ class HdfsFileSystem:
             raise ParentMissing(source, str(unclear)) from None
 
     def read(self, path: str) -> bytes:
-        """See FileSystem.read."""
         name = self._name(path)
         return self._ask(
             Operation.READ,
@@ -88,7 +85,6 @@ class HdfsFileSystem:
         )
 
     def tail(self, path: str, most: int) -> bytes:
-        """See FileSystem.tail."""
         name = self._name(path)
 
         def read(client: Any) -> bytes:
@@ -99,12 +95,10 @@ class HdfsFileSystem:
         return self._ask(Operation.READ, path, read, seconds=self._transfer_seconds)
 
     def stat(self, path: str) -> FileStatus:
-        """See FileSystem.stat."""
         name = self._name(path)
         return self._status(path, self._ask(Operation.STAT, path, lambda client: client.get_file_info(name)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list."""
         name = self._name(path)
         found = self._ask(Operation.LIST, path, lambda client: list(client.list_status(name)))
         if len(found) == 1 and found[0].path == name:
@@ -123,7 +117,6 @@ class HdfsFileSystem:
             return False
 
     def mkdirs(self, path: str) -> None:
-        """See FileSystem.mkdirs."""
         name = self._name(path)
         self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
 

@@ -28,7 +28,6 @@ class Doubts:
 
     @property
     def count(self) -> int:
-        """How many responses were lost so far."""
         return self._count
 
     def add(self) -> None:

@@ -54,7 +54,6 @@ class HdfsWriter:
         self._length = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """See FileWriter.write."""
         raw, _ = self._parts()
         self._files.transfer(Operation.WRITE, self._path, lambda: raw.write(data))
         self._length += memoryview(data).nbytes

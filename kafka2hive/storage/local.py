@@ -47,7 +47,6 @@ class LocalFileSystem:
             return LocalWriter(path, descriptor, self._sync)
 
     def rename(self, source: str, target: str) -> None:
-        """See FileSystem.rename."""
         old, new = _name(source), _name(target)
         try:
             rename_without_overwriting(old, new)
@@ -57,18 +56,15 @@ class LocalFileSystem:
             _sync_after_change(source, parent, self._sync)
 
     def read(self, path: str) -> bytes:
-        """See FileSystem.read."""
         with _errors(path, changes=False), open(_name(path), "rb") as file:
             return file.read()
 
     def tail(self, path: str, most: int) -> bytes:
-        """See FileSystem.tail."""
         with _errors(path, changes=False), open(_name(path), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - most))
             return file.read()
 
     def stat(self, path: str) -> FileStatus:
-        """See FileSystem.stat."""
         with _errors(path, changes=False):
             return _status(path, os.stat(_name(path)))
 
@@ -149,7 +145,6 @@ class LocalWriter:
         self._failed = False
 
     def write(self, data: bytes | memoryview) -> None:
-        """See FileWriter.write."""
         rest = memoryview(data).cast("B")
         with _errors(self._path, changes=True):
             while rest:
@@ -173,7 +168,6 @@ class LocalWriter:
         self._failed = False
 
     def abandon(self) -> None:
-        """See FileWriter.abandon."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with contextlib.suppress(OSError):  # the file means nothing, so neither does this error

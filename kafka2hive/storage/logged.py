@@ -27,35 +27,27 @@ class LoggedFileSystem:
         self._files = files
 
     def create(self, path: str) -> FileWriter:
-        """See FileSystem.create."""
         return _LoggedWriter(self, path, self.changed("create", path, lambda: self._files.create(path)))
 
     def rename(self, source: str, target: str) -> None:
-        """See FileSystem.rename."""
         self.changed("rename", source, lambda: self._files.rename(source, target), target)
 
     def read(self, path: str) -> bytes:
-        """See FileSystem.read."""
         return self._files.read(path)
 
     def tail(self, path: str, most: int) -> bytes:
-        """See FileSystem.tail."""
         return self._files.tail(path, most)
 
     def stat(self, path: str) -> FileStatus:
-        """See FileSystem.stat."""
         return self._files.stat(path)
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list."""
         return self._files.list(path)
 
     def delete(self, path: str) -> bool:
-        """See FileSystem.delete."""
         return self.changed("delete", path, lambda: self._files.delete(path))
 
     def mkdirs(self, path: str) -> None:
-        """See FileSystem.mkdirs."""
         self.changed("mkdirs", path, lambda: self._files.mkdirs(path))
 
     def changed(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:

@@ -35,7 +35,7 @@ from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
-from kafka2hive.service.where import FoundPlace, Place, WhereResult
+from kafka2hive.service.where import FoundPlace, Place
 from tests.harness.cli_ledger import document, invoke, pending_service, write_map
 
 FROZEN = Path(__file__).parent / "json_output"
@@ -167,7 +167,7 @@ def _verified() -> VerifyResult:
     )
 
 
-def _where() -> WhereResult:
+def _where() -> tuple[FoundPlace, ...]:
     file = DataFile(
         kind=FileKind.DATA,
         staged="hdfs://namenode:8020/w/_tmp/a.pending",
@@ -179,7 +179,7 @@ def _where() -> WhereResult:
         task=0,
         ranges=(OffsetRange(PARTITION, 3, 8),),
     )
-    return WhereResult((FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),))
+    return (FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),)
 
 
 def _dead_letters() -> DeadLetterList:

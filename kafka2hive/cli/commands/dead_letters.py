@@ -1,6 +1,7 @@
 """`kafka2hive dead-letters list` and `show`: records that could not become rows."""
 
 import logging
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,9 +18,7 @@ app = typer.Typer(
 Table = Annotated[
     str | None, typer.Option("--table", metavar="DB.TABLE", help="Only dead letters of this source table.")
 ]
-EXIT_CODES = options.exit_codes(
-    options.DONE, options.USAGE, options.UNAVAILABLE, options.STOP, options.CONFIG
-)
+EXIT_CODES = options.exit_codes(options.STOP)
 
 
 @app.command("list", epilog=EXIT_CODES)
@@ -41,12 +40,9 @@ def list_command(
     from kafka2hive.service.shared.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
-        result = list_dead_letters(wire(service_map), table, limit)
-        name = service_map.service
-        show_result(
-            json, color, lambda: list_document(name, result), lambda screen: render_list(name, result, screen)
-        )
-        return int(result.exit_code)
+        name, result = service_map.service, list_dead_letters(wire(service_map), table, limit)
+        show_result(json, color, partial(list_document, name, result), partial(render_list, name, result))
+        return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
 
@@ -80,12 +76,8 @@ def show(
 
     def command(service_map: ServiceMap) -> int:
         result = show_dead_letters(wire(service_map), asked, table, limit)
-        show_result(
-            json,
-            color,
-            lambda: letters_document(service_map.service, result),
-            lambda screen: render_letters(result, screen),
-        )
-        return int(result.exit_code)
+        document = partial(letters_document, service_map.service, result)
+        show_result(json, color, document, partial(render_letters, result))
+        return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

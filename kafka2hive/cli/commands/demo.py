@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli.options import exit_codes
+from kafka2hive.cli.options import paragraph
 
-EXIT_CODES = exit_codes(
+EXIT_CODES = paragraph(
     "0 every flight is in Hive exactly once",
     "1 not so",
     "69 Java, flights or a service is missing",

@@ -1,14 +1,14 @@
 """`kafka2hive init`."""
 
+from functools import partial
+
 import typer
 
 from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE, options.USAGE, options.UNAVAILABLE, options.SET_ASIDE, options.STOP, options.CONFIG
-)
+EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
 
 
 def init(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
@@ -23,12 +23,7 @@ def init(config: Map, json: Json = False, color: Color = True, log_format: Log =
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
         result = init_ledgers(wiring, wiring.kafka())
-        show(
-            json,
-            color,
-            lambda: init_document(service_map.service, result),
-            lambda screen: render_init(result, screen),
-        )
+        show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))

@@ -1,5 +1,6 @@
 """`kafka2hive recover`."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -8,17 +9,7 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Tables, Takeover
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE,
-    options.USAGE,
-    options.UNAVAILABLE,
-    options.BUG,
-    options.OWNED,
-    options.FENCED,
-    options.SET_ASIDE,
-    options.STOP,
-    options.CONFIG,
-)
+EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
 
 
 def recover(
@@ -95,12 +86,8 @@ def recover(
     def command(service_map: ServiceMap) -> int:
         result = recover_service(wire(service_map), order)
         name, hive = service_map.service, service_map.hive is not None
-        show(
-            json,
-            color,
-            lambda: recover_document(name, order.plan_only, result),
-            lambda screen: render_recover(name, order, result, screen, hive=hive),
-        )
+        document = partial(recover_document, name, order.plan_only, result)
+        show(json, color, document, partial(render_recover, name, order, result, hive=hive))
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))

@@ -1,6 +1,7 @@
 """`kafka2hive reset`."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,15 +10,7 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE,
-    options.USAGE,
-    options.UNAVAILABLE,
-    options.OWNED,
-    options.FENCED,
-    options.STOP,
-    options.CONFIG,
-)
+EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
 
 
 def reset(
@@ -57,12 +50,8 @@ def reset(
 
         def show_reset(result: ResetResult, as_json: bool) -> None:
             name, hive = service_map.service, service_map.hive is not None
-            show(
-                as_json,
-                color,
-                lambda: reset_document(name, order, result),
-                lambda screen: render_reset(name, order, result, screen, hive=hive),
-            )
+            text = partial(render_reset, name, order, result, hive=hive)
+            show(as_json, color, partial(reset_document, name, order, result), text)
 
         def confirm(found: ResetPlan) -> None:
             if yes is None:

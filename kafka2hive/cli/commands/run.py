@@ -10,16 +10,7 @@ from kafka2hive.cli.options import Log, Map, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(
-    options.DONE,
-    options.USAGE,
-    options.UNAVAILABLE,
-    options.BUG,
-    options.OWNED,
-    options.FENCED,
-    options.SET_ASIDE,
-    options.STOP,
-    options.CONFIG,
-    options.ENDED,
+    options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP, options.ENDED
 )
 
 

@@ -3,6 +3,7 @@
 import logging
 import sys
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,15 +12,7 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE,
-    options.USAGE,
-    options.UNAVAILABLE,
-    options.RETRYING,
-    options.STOP,
-    options.CONFIG,
-    options.WATCH_ENDED,
-)
+EXIT_CODES = options.exit_codes(options.RETRYING, options.STOP, options.WATCH_ENDED)
 KAFKA_SECONDS = 5.0
 LEAST_WATCH_SECONDS = 1.0
 _CLEAR = "\033[H\033[2J"
@@ -61,12 +54,8 @@ def status(
             result = find_status(wiring, kafka, tuple(table or ()))
             if watch is not None and sys.stdout.isatty():
                 sys.stdout.write(_CLEAR)
-            show(
-                json,
-                color,
-                lambda: status_document(name, result),
-                lambda screen: render_status(name, result, screen, hive=hive),
-            )
+            text = partial(render_status, name, result, hive=hive)
+            show(json, color, partial(status_document, name, result), text)
             sys.stdout.flush()
             return int(result.exit_code)
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +14,7 @@ from kafka2hive.observe.log import LogFormat
 if TYPE_CHECKING:
     from kafka2hive.config.values import ServiceMap
 
-EXIT_CODES = options.exit_codes(
-    options.DONE, options.USAGE, options.UNAVAILABLE, options.REFUSED, options.CONFIG_OR_CLUSTER
-)
+EXIT_CODES = options.exit_codes(options.REFUSED, config=options.CONFIG_OR_CLUSTER)
 KAFKA_SECONDS = 10.0
 
 
@@ -48,7 +47,7 @@ def validate(
         if json and isinstance(error, MapInvalid):
             say(dumped(problems_document(error.problems)))
         raise typer.Exit(int(error.exit_code)) from error
-    show(json, color, lambda: map_document(service_map), lambda screen: render_map(service_map, screen))
+    show(json, color, partial(map_document, service_map), partial(render_map, service_map))
 
 
 def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
@@ -62,10 +61,6 @@ def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
     configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
     wiring = wire(service_map)
     result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS))
-    show(
-        json,
-        color,
-        lambda: online_document(service_map, result),
-        lambda screen: render_online(service_map, result, screen),
-    )
+    document = partial(online_document, service_map, result)
+    show(json, color, document, partial(render_online, service_map, result))
     return int(result.exit_code)

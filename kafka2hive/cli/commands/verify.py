@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,9 +11,7 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE, options.USAGE, options.UNAVAILABLE, options.FOUND, options.CONFIG
-)
+EXIT_CODES = options.exit_codes(options.FOUND)
 KAFKA_SECONDS = 10.0
 
 
@@ -56,12 +55,7 @@ def verify(
         with shown_progress(sys.stderr, color) as progress:
             result = audit(wiring, order, kafka, metastore, settings, progress)
         name = service_map.service
-        show(
-            json,
-            color,
-            lambda: verify_document(name, result),
-            lambda screen: render_verify(name, result, screen),
-        )
+        show(json, color, partial(verify_document, name, result), partial(render_verify, name, result))
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

@@ -1,6 +1,7 @@
 """`kafka2hive where`: the epoch and the files of an offset."""
 
 import logging
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,9 +10,7 @@ from kafka2hive.cli import options
 from kafka2hive.cli.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
-    options.DONE, options.USAGE, options.UNAVAILABLE, options.STOP, options.CONFIG
-)
+EXIT_CODES = options.exit_codes(options.STOP)
 
 
 def where(
@@ -34,13 +33,9 @@ def where(
     asked = parsed(Place.parse, place, options.PLACE)
 
     def command(service_map: ServiceMap) -> int:
-        result = find(wire(service_map), asked)
-        show(
-            json,
-            color,
-            lambda: where_document(service_map.service, str(asked), result),
-            lambda screen: render_where(str(asked), result, screen),
-        )
-        return int(result.exit_code)
+        found = find(wire(service_map), asked)
+        document = partial(where_document, service_map.service, str(asked), found)
+        show(json, color, document, partial(render_where, str(asked), found))
+        return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

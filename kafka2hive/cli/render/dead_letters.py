@@ -37,14 +37,12 @@ def render_letters(result: FoundLetters, screen: Screen) -> str:
 
 
 def _lines(letter: Letter) -> list[str]:
-    when = letter.timestamp.isoformat(timespec="milliseconds") + "Z" if letter.timestamp else "none"
-    headers = letter.headers or ()
     return [
         f"  table    {letter.table}, epoch {letter.epoch}",
         f"  file     {letter.file}",
-        f"  time     {when}",
+        f"  time     {letter.time_text or 'none'}",
         f"  key      {_shown(letter.key)}",
-        *(f"  header   {name} = {_shown(value)}" for name, value in headers),
+        *(f"  header   {name} = {_shown(value)}" for name, value in letter.headers or ()),
         f"  value    {_shown(letter.value)}",
     ]
 

@@ -44,11 +44,9 @@ class _Bar:
         self._rows = 0
 
     def table(self, name: str, files: int, rows: int) -> None:
-        """See Progress."""
         self._rows = 0
         self._bars.reset(self._task, total=files, description=name, rows=0, all_rows=rows)
 
     def advance(self, files: int, rows: int) -> None:
-        """See Progress."""
         self._rows += rows
         self._bars.update(self._task, advance=files, rows=self._rows)

@@ -32,13 +32,11 @@ def render_status(
     parts: list[RenderableType] = []
     if result.tables:
         parts.append(_overview(result, moment))
-    if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
-        for table in result.tables:
+    for table in result.tables:
+        if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
             parts += _details(table, moment, hive)
-    if len(result.tables) > _EPOCHS_SHOWN_UP_TO:
-        for table in result.tables:
-            if trouble := _trouble(table.state):
-                parts += ["", Text(table.table, style="bold"), *trouble]
+        elif trouble := _trouble(table.state):
+            parts += ["", Text(table.table, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     if result.kafka_error:
@@ -51,16 +49,8 @@ def render_status(
 
 
 def _overview(result: StatusResult, now: float) -> RenderableType:
-    table = grid(
-        "table",
-        "state",
-        "epoch",
-        "lag",
-        "newest record",
-        "pending",
-        "not in\nHive",
-        right=("epoch", "lag", "not in\nHive"),
-    )
+    numbers = ("epoch", "lag", "not in\nHive")
+    table = grid("table", "state", "epoch", "lag", "newest record", "pending", "not in\nHive", right=numbers)
     for row in result.tables:
         table.add_row(
             row.table,

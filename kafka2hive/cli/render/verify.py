@@ -14,25 +14,12 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
     """One line per table, then every finding with its place."""
     parts: list[RenderableType] = []
     if result.tables:
-        overview = grid(
-            "table",
-            "epochs",
-            "files",
-            "rows",
-            "bytes",
-            "findings",
-            right=("epochs", "files", "rows", "bytes", "findings"),
-        )
+        numbers = ("epochs", "files", "rows", "bytes", "findings")
+        overview = grid("table", *numbers, right=numbers)
         for table in result.tables:
             found = Text(str(len(table.findings)), style="red" if table.findings else "green")
-            overview.add_row(
-                table.table,
-                f"{table.epochs:,}",
-                f"{table.files:,}",
-                f"{table.rows:,}",
-                size(table.bytes),
-                found,
-            )
+            counts = (f"{count:,}" for count in (table.epochs, table.files, table.rows))
+            overview.add_row(table.table, *counts, size(table.bytes), found)
         parts.append(overview)
     for table in result.tables:
         parts += [Text(f"{f.code}  {f.where}: {f.message}", style="red") for f in table.findings[:_SHOWN]]

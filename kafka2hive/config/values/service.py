@@ -185,6 +185,11 @@ class ServiceKeys:
         ),
     ]
 
+    @property
+    def properties(self) -> Properties:
+        """Of all clients: Kafka's, Hadoop's, Spark's."""
+        return (*self.kafka.properties, *self.storage.properties, *self.spark.conf)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(ServiceKeys):

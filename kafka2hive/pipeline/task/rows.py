@@ -25,7 +25,6 @@ Metadata = Sequence[tuple[MetadataColumn, str]]
 
 
 def value_schema(table: TableSettings) -> pa.Schema:
-    """The columns that come from the value."""
     return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
 
 

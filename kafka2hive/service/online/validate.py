@@ -24,7 +24,6 @@ class OnlineResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """See exit_code_of."""
         return exit_code_of(self.checks)
 
 

@@ -100,7 +100,6 @@ class _Outside:
         )
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
-        """See refetch_file."""
         return refetch_file(owned, lost, self._tables.settings, self._wiring.ports.clock.epoch_ms())
 
     def _resolvable(self, names: Collection[str]) -> set[str]:

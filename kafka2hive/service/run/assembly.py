@@ -35,7 +35,6 @@ class Parts:
     liveness: Liveness
 
     def epoch_loop(self, wiring: Wiring, slots: int, once: bool) -> EpochLoop:
-        """See EpochLoop."""
         reporter = Reporter([self.watcher.epoch, self.columns], [self.watcher.started])
         if self.follower is not None:
             reporter.epochs.append(self.follower)

@@ -147,7 +147,6 @@ class EpochLoop:
             self._steps.record_registrations(self._owned_tables.serving())
 
     def start_tables(self) -> None:
-        """The first take-over."""
         with self._lock:
             self._steps.start_due()
 

@@ -103,7 +103,6 @@ class Catalogue:
         self.compare(self._metastore.session, name, create=True)
 
     def doubt(self, name: str) -> None:
-        """Hive has refused something of this table: it is asked for again."""
         self._ensured.discard(name)
 
     def spec(self, name: str) -> ComparedTable:
@@ -141,7 +140,6 @@ class Catalogue:
         return self._expected[name][0]
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
-        """The ledger that feeds a table, to be written into the properties of a table that is made."""
         self._ledgers[name] = ledger_id
 
     def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:

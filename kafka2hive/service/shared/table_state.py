@@ -138,7 +138,6 @@ class Table:
 
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
-        """See Owned."""
         ownership = self.ownership
         return ownership.open_registrations if isinstance(ownership, Owned) else frozenset()
 
@@ -176,12 +175,10 @@ class Table:
 
     @property
     def needs_manual_action(self) -> bool:
-        """Set aside by a ManualActionRequired."""
         aside = self.aside
         return aside is not None and aside.needs_manual_action
 
     def serves(self, now: float) -> bool:
-        """Ready to be planned."""
         return self.is_held and not self.refused and not self.is_waiting(now)
 
     @property

@@ -50,7 +50,6 @@ class Wiring:
 
     @property
     def owners(self) -> Owners:
-        """The names of this process's take-over attempts."""
         return Owners(self.new_owner, self.owner_names)
 
     def kafka(self, timeout_seconds: float = 30.0) -> Kafka:
@@ -58,7 +57,6 @@ class Wiring:
         return KafkaAdmin(self.map.kafka, timeout_seconds)
 
     def hive(self) -> Hive | None:
-        """The map's Hive, None when it names none."""
         return HiveMetastore(self.map.hive) if self.map.hive else None
 
 

@@ -3,6 +3,7 @@
 from base64 import b64encode
 
 from kafka2hive.cli.render.json.document import Document, document
+from kafka2hive.model.errors import ExitCode
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters
 
 
@@ -20,7 +21,7 @@ def list_document(service: str, result: DeadLetterList) -> Document:
     ]
     return document(
         "dead-letters list",
-        result.exit_code,
+        ExitCode.DONE,
         service=service,
         dead_letters=result.letters,
         files=result.files,
@@ -39,9 +40,7 @@ def letters_document(service: str, result: FoundLetters) -> Document:
             "epoch": letter.epoch,
             "reason": letter.reason,
             "detail": letter.detail,
-            "timestamp": letter.timestamp.isoformat(timespec="milliseconds") + "Z"
-            if letter.timestamp
-            else None,
+            "timestamp": letter.time_text,
             "key": _base64(letter.key),
             "value": _base64(letter.value),
             "headers": None
@@ -52,7 +51,7 @@ def letters_document(service: str, result: FoundLetters) -> Document:
         for letter in result.letters
     ]
     return document(
-        "dead-letters show", result.exit_code, service=service, dead_letters=letters, more=result.more
+        "dead-letters show", ExitCode.DONE, service=service, dead_letters=letters, more=result.more
     )
 
 

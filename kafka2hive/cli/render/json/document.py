@@ -7,6 +7,7 @@ import json
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.service.conditions.condition import Trouble
 
 FORMAT = 1
 
@@ -14,22 +15,19 @@ Document = dict[str, object]
 
 
 def dumped(document: Document) -> str:
-    """The document as it is printed."""
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def document(command: str, exit_code: ExitCode, **content: object) -> Document:
-    """A command's whole document."""
     return {"format": FORMAT, "command": command, "exit_code": int(exit_code), **content}
 
 
-def error_of(error: Kafka2HiveError) -> Document:
+def error_of(error: Kafka2HiveError | Trouble) -> Document:
     """`remedy` null: none is known."""
     return {"code": error.code, "message": error.message, "remedy": error.remedy or None}
 
 
 def hive_partition(partition: HivePartition) -> Document:
-    """One partition of a Hive table."""
     return {"table": partition.table, "partition": partition.path, "location": partition.location}
 
 

@@ -5,7 +5,6 @@ from kafka2hive.service.shared.init_ledgers import InitResult
 
 
 def init_document(service: str, result: InitResult) -> Document:
-    """`init`: every table of the map and what became of its ledger."""
     tables = [
         {
             "table": table.table,

@@ -1,8 +1,9 @@
 """The document of `status`."""
 
+from dataclasses import asdict
+
 from kafka2hive.cli.render.json.document import Document, document, error_of, hive_partition
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.service.conditions.condition import Retrying, Stopped, Trouble
+from kafka2hive.service.conditions.condition import Retrying, Stopped
 from kafka2hive.service.conditions.table_state import OwnerLife, state_name
 from kafka2hive.service.status import StatusResult, TableStatus
 
@@ -28,7 +29,7 @@ def _status(table: TableStatus) -> Document:
         "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
         "state": state_name(table.state),
         "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
-        "error": _trouble(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
+        "error": error_of(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
         "warnings": list(table.warnings),
         "epoch": table.epoch,
         "written_at": table.written_at,
@@ -52,26 +53,10 @@ def _status(table: TableStatus) -> Document:
                 "written_at": epoch.written_at,
                 "files": epoch.files,
                 "rows": epoch.rows,
-                "records": _account(epoch.account),
+                "records": asdict(epoch.account),
             }
             for epoch in table.last_epochs
         ],
         "gaps": table.gaps,
         "losses": table.losses,
-    }
-
-
-def _trouble(trouble: Trouble) -> Document:
-    return {"code": trouble.code, "message": trouble.message, "remedy": trouble.remedy or None}
-
-
-def _account(account: OffsetAccounting) -> Document:
-    return {
-        "read": account.read,
-        "written": account.written,
-        "filtered": account.filtered,
-        "tombstones": account.tombstones,
-        "dead_lettered": account.dead_lettered,
-        "absent": account.absent,
-        "bytes": account.bytes,
     }

@@ -5,7 +5,6 @@ from kafka2hive.service.audit.verified import VerifyResult
 
 
 def verify_document(service: str, result: VerifyResult) -> Document:
-    """`verify`: every finding of every table."""
     tables = [
         {
             "table": table.table,

@@ -1,18 +1,21 @@
 """The document of `where`."""
 
+from collections.abc import Sequence
+
 from kafka2hive.cli.render.json.document import Document, document
-from kafka2hive.service.where import WhereResult
+from kafka2hive.model.errors import ExitCode
+from kafka2hive.service.where import FoundPlace
 
 
-def where_document(service: str, place: str, result: WhereResult) -> Document:
+def where_document(service: str, place: str, found: Sequence[FoundPlace]) -> Document:
     """`where`: each table's answer; `epoch` null: the table does not hold the offset."""
     tables = [
         {
-            "table": found.table,
-            "answer": found.answer,
-            "epoch": found.epoch,
-            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in found.files],
+            "table": one.table,
+            "answer": one.answer,
+            "epoch": one.epoch,
+            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in one.files],
         }
-        for found in result.found
+        for one in found
     ]
-    return document("where", result.exit_code, service=service, place=place, tables=tables)
+    return document("where", ExitCode.DONE, service=service, place=place, tables=tables)

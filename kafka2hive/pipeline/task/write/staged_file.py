@@ -121,11 +121,9 @@ class StagedFile:
         return Staged(done.name, done.path, done.length, self.rows_in_footer, done.checksum)
 
     def make_no_further_try(self) -> None:
-        """While `publish` runs in another thread: its next failure is its last."""
         self._upload.make_no_further_try()
 
     def abandon(self) -> None:
-        """Give the file up in whatever state it is; never raises."""
         self._sink.mute()
         if not self._ended:
             self._release()

@@ -44,7 +44,6 @@ class Replay:
         self._paths = paths
 
     def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        """For Task."""
         if destination.kind is FileKind.DATA:
             return _Sink(lambda rows, ids, paths: self._data(rows, ids, paths))
         return _Sink(lambda rows, _ids, _paths: self._letters(rows))

@@ -87,7 +87,6 @@ class Span:
         ]
 
     def at(self, place: int) -> tuple[TopicPartition, int]:
-        """The topic partition and offset of a place."""
         index = int(np.searchsorted(self._firsts, place, side="right")) - 1
         found = self.ranges[index]
         return found.topic_partition, found.start + place - int(self._firsts[index])
