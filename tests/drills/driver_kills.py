@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.drills.failpoint import Failpoint
 from tests.drills.failpoint_program import FAILPOINT, JOURNAL
-from tests.harness.program import Running, command
+from tests.harness.program import Running, command_as_process
 from tests.oracle.ledger_text import LedgerText
 
 PROGRAM = [sys.executable, "-m", "tests.drills.failpoint_program"]
@@ -64,7 +64,9 @@ class Killer:
     def command_at(self, name: str, point: Failpoint) -> None:
         """Kill `recover` or `init` at a failpoint."""
         point = self._marked(point)
-        done = command(name, self.config, seconds=PATIENCE, program=PROGRAM, env=environment(point))
+        done = command_as_process(
+            name, self.config, seconds=PATIENCE, program=PROGRAM, env=environment(point)
+        )
         assert done.code == -signal.SIGKILL, f"{name} {point.name}: {done.code}\n{done.log[-3000:]}"
         assert point.was_hit(), f"{name} {point.name}: killed by somebody else"
         self._note(f"{name} {point.name}")

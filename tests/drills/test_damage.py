@@ -93,7 +93,7 @@ def dump(
     ]
     made = EpochLoop(Picture(base, {}), service, tables, stored)
     config = made.map(tmp_path_factory.mktemp("dump"), kafka.bootstrap, base)
-    ran = run_once(config, seconds=900)
+    ran = run_once(config)
     assert ran.code == 0, ran.log[-3000:]
     archived = command("recover", config)  # a start moves older snapshots into the archive
     assert archived.code == 0, archived.log

@@ -125,7 +125,7 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
         count["within_a_commit"] += committing
         first = second
     assert first.terminate() == 143, first.tail()
-    assert run_once(config, seconds=PATIENCE).code == 0
+    assert run_once(config).code == 0
     assert_settled(tree, root, table, place, ends_of(stored))
     assert_exactly(tree, place, stored, flight)
     verified = command("verify", config)

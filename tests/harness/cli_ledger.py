@@ -132,14 +132,18 @@ def tree(folder: Path) -> set[str]:
 
 @contextmanager
 def logging_kept() -> Iterator[None]:
-    """Commands configure the root logger; put back what was there."""
+    """Commands configure logging; put back what was there."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    known = root.manager.loggerDict.values()
+    levels = {logger: logger.level for logger in known if isinstance(logger, logging.Logger)}
     try:
         yield
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+        for logger, its_level in levels.items():
+            logger.setLevel(its_level)
         logging.captureWarnings(False)
 
 

@@ -1,4 +1,4 @@
-"""The program as a user starts it: a process of its own, its log, its exit code."""
+"""The program as a user calls it: its output, its log, its exit code; in this process, or as one of its own."""
 
 import json
 import os
@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from tests.harness.cli_ledger import invoke
 from tests.services.java_service import JavaService
 
 PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
@@ -36,7 +38,19 @@ class Finished:
         return document
 
 
-def command(
+def command(name: str, config: Path, *arguments: str) -> Finished:
+    """A command in this process, to its end: what it prints, logs and gives as exit code. A bug is raised.
+
+    `name` may be of two words. Use `command_as_process` where the process itself is what a test is about.
+    """
+    with _signals_kept():
+        result = invoke(*name.split(), "-c", str(config), *arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Finished(result.exit_code, result.stdout, result.stderr)
+
+
+def command_as_process(
     name: str,
     config: Path,
     *arguments: str,
@@ -44,9 +58,9 @@ def command(
     program: Sequence[str] = PROGRAM,
     env: Mapping[str, str] | None = None,
 ) -> Finished:
-    """A command that needs no Spark, to its end. `env` is added to the environment."""
+    """A command that needs no Spark as a process of its own, to its end. `env` is added to the environment."""
     done = subprocess.run(
-        [*program, name, "-c", str(config), *arguments],
+        [*program, *name.split(), "-c", str(config), *arguments],
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -54,6 +68,26 @@ def command(
         env={**os.environ, **(env or {})},
     )
     return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def run_once(config: Path, *arguments: str) -> Finished:
+    """`run --once` in this process, to its end; its log is the messages alone. All of them share one JVM.
+
+    For the process itself, its signals or its death: `Running(config, "--once")`.
+    """
+    done = command("run", config, "--once", *arguments)
+    return Finished(done.code, done.out, "\n".join(map(_message, done.log.splitlines())))
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """A run listens to signals as if the process were its own."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 class Running:
@@ -154,12 +188,6 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-
-
-def run_once(config: Path, *arguments: str, seconds: float = 900) -> Finished:
-    """`run --once` to its end."""
-    with Running(config, "--once", *arguments) as run:
-        return Finished(run.wait(seconds), "", "\n".join(run.messages()))
 
 
 def _session(pid: int) -> int | None:

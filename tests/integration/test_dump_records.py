@@ -10,7 +10,7 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from tests.harness.program import PROGRAM, command, run_once
+from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, ledger_root, location, write_map
 from tests.oracle.data_files import partition_values, visible_rows
 from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
@@ -163,12 +163,12 @@ def test_every_odd_record_is_where_the_documentation_says(
         f"select topic, `partition`, `offset`, hex(value), hex(key) from {dead} where `offset` = 4"
     )
     assert poison == [(topic, 0, 4, b"poison".hex().upper(), KEY.hex().upper())]
-    listed = command("list", config, "--json", program=[*PROGRAM, "dead-letters"])
+    listed = command("dead-letters list", config, "--json")
     assert listed.code == 0, listed.log
     assert {(g["table"], g["reason"]): g["count"] for g in listed.document["groups"]} == {
         (strict, reason): count for reason, count in Counter(reasons.values()).items()
     }
-    shown = command("show", config, f"{topic}-0@4", "--json", program=[*PROGRAM, "dead-letters"])
+    shown = command("dead-letters show", config, f"{topic}-0@4", "--json")
     (letter,) = shown.document["dead_letters"]
     assert [base64.b64decode(letter[name]) for name in ("value", "key")] == [b"poison", KEY]
     headers = [(h["key"], h["value"]) for h in letter["headers"]]
