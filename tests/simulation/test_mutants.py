@@ -1,5 +1,7 @@
 """Every plausible mistake in the ledger is caught: what the simulation would say if the code were wrong."""
 
+import sys
+
 import pytest
 
 from tests.simulation.kinds import KINDS
@@ -28,17 +30,20 @@ def test_there_are_at_least_forty_mutants_with_names_of_their_own() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 40
 
 
-def test_a_mutant_whose_text_is_gone_fails_loudly() -> None:
+def test_a_mutant_whose_text_is_gone_fails_loudly_and_leaves_the_real_code_alone() -> None:
     stale = Mutant("stale", "kafka2hive.ledger.commit", (("no such text", ""),))
+    before = dict(sys.modules)
     with pytest.raises(PatchDoesNotApply, match="0 times"):
         load(stale)
+    assert sys.modules == before
 
 
 def test_a_mutant_leaves_the_real_code_alone() -> None:
     from kafka2hive.ledger import commit
 
-    before = commit.commit
+    before, modules = commit.commit, dict(sys.modules)
     load(MUTANTS[0])
     from kafka2hive.ledger import commit as after
 
     assert after.commit is before
+    assert {name: sys.modules[name] for name in modules} == modules

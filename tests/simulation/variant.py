@@ -46,6 +46,7 @@ class PatchDoesNotApply(ValueError):
 
 def load(mutant: Mutant) -> Production:
     """A set of modules of its own, with the mutant's patch. Raises PatchDoesNotApply."""
+    finder = _Patched(mutant)  # first: a patch that does not apply must leave the real modules where they are
     real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
     parents = {
         name: sys.modules[name] for name in ("kafka2hive", "tests.simulation", "tests.simulation.service")
@@ -53,7 +54,6 @@ def load(mutant: Mutant) -> Production:
     attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
     for name in real:
         del sys.modules[name]
-    finder = _Patched(mutant)
     sys.meta_path.insert(0, finder)
     try:
         return Production(**{field: importlib.import_module(name) for field, name in FIELDS.items()})
