@@ -1,6 +1,6 @@
 """Topics, offsets and records of a cluster, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka2hive.model.offsets import TopicPartition
@@ -30,6 +30,10 @@ class ClusterView:
 
     cluster_id: str
     topics: Mapping[str, TopicView]
+
+    def topic_partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """Of those topics that exist, in this order."""
+        return [tp for name in topics if name in self.topics for tp in self.topics[name].topic_partitions()]
 
 
 @dataclass(frozen=True, slots=True)

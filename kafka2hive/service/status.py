@@ -26,7 +26,7 @@ from kafka2hive.service.conditions.table_state import (
     exit_code_of,
     state_of,
 )
-from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import apart, attempt, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
@@ -116,30 +116,23 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     there = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, wanted, there):
         return StatusResult((), tuple(unknown), None)
-    errors = vanished_ledgers(wiring, tuple(wanted), there)
-    views: list[View] = []
+    vanished = vanished_ledgers(wiring, tuple(wanted), there)
     asked = [paths for paths in ledgers if not wanted or paths.table in wanted]
-    for found in each_ledger(wiring, asked, lambda view: [view]):
-        if isinstance(found, Unreadable):
-            errors.append((found.table, found.error))
-        elif wanted or found.state.service == wiring.map.service:
-            views.append(found)
+    found, failed = apart(each_ledger(wiring, asked, lambda view: [view]))
+    views = [view for view in found if wanted or view.state.service == wiring.map.service]
     routed = routed_by_ledgers(wiring, (view.state for view in views))
     seen = look_at_kafka(kafka, views, routed)
     ends = seen.logs.latest if seen.logs else {}
     live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
     starts = StartPreview(wiring, kafka, seen, routed)
-    tables: list[TableStatus] = []
 
     def told(view: View) -> list[TableStatus]:
         state = _state(view, live, view.paths.table in routed, starts)
         return [_table(wiring, view, ends, state)]
 
-    for shown in chain.from_iterable(attempt(v.paths.table, partial(told, v)) for v in views):
-        if isinstance(shown, Unreadable):
-            errors.append((shown.table, shown.error))
-        else:
-            tables.append(shown)
+    shown = (attempt(view.paths.table, partial(told, view)) for view in views)
+    tables, not_shown = apart(chain.from_iterable(shown))
+    errors = [*vanished, *failed, *not_shown]
     literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
     gone = {name for name, _ in errors}
     not_begun = sorted((literal & set(wanted) if wanted else literal) - there - gone)

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
-from kafka2hive.service.run.compare.asking import Ask, Asking, Question
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 
 LONG = 60.0
 

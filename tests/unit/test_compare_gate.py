@@ -12,9 +12,8 @@ from kafka2hive.model.layout import DataFileName, join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
-from kafka2hive.service.run.compare.asking import Question
-from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
+from kafka2hive.service.run.compare.gate import Gate, HiveGate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
@@ -142,7 +141,7 @@ def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(t
 
 def test_what_was_compared_is_written_down_although_there_is_nothing_to_dump(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka()
-    dumped(begin(wiring, kafka, NoHive())[0], wiring)
+    dumped(begin(wiring, kafka, Gate())[0], wiring)
     dumped(begin(wiring, kafka, Hive().gate())[0], wiring)
     _, owned_tables = begin(wiring, kafka, Hive(AWAY).gate())
     assert codes(owned_tables) == {}
@@ -326,7 +325,7 @@ def test_the_same_trouble_is_told_once(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_a_map_without_hive_compares_nothing(tmp_path: Path) -> None:
     wiring = make_wiring(tmp_path)
-    loop, owned_tables = begin(wiring, Kafka(), NoHive())
+    loop, owned_tables = begin(wiring, Kafka(), Gate())
     assert dumped(loop, wiring) == 18
     owned = owned_tables.tables["air.early"].owned
     assert owned.state.compared == ()

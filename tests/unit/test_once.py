@@ -17,7 +17,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
-from kafka2hive.service.run.compare.gate import Gate, NoHive
+from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter
@@ -157,7 +157,7 @@ def make_loop_and_tables(
     kafka: Kafka,
     once: bool = True,
     registrar: NoRegistrar = NoRegistrar(),  # noqa: B008  it holds nothing
-    gate: Gate = NoHive(),  # noqa: B008  it holds nothing
+    gate: Gate = Gate(),  # noqa: B008  it holds nothing
     schemas: Schemas | None = None,
 ) -> tuple[EpochLoop, OwnedTables]:
     """After the first take-over."""

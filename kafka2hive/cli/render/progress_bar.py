@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from kafka2hive.cli.screen import screen_of
-from kafka2hive.service.audit.order import Progress, Silent
+from kafka2hive.service.audit.order import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress(stream: TextIO, color: bool) -> Iterator[Progress]:
-    """A bar of the table under way while the block runs, wiped away at its end; Silent when `stream` is no terminal."""
+    """A bar of the table under way while the block runs, wiped away at its end; nothing when `stream` is no terminal."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield Silent()
+        yield Progress()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -35,9 +35,7 @@ def shown_progress(stream: TextIO, color: bool) -> Iterator[Progress]:
         yield _Bar(bars)
 
 
-class _Bar:
-    """See Progress."""
-
+class _Bar(Progress):
     def __init__(self, bars: "RichProgress") -> None:
         self._bars = bars
         self._task = bars.add_task("verify", total=None, rows=0, all_rows=0)

@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime
-from typing import assert_never
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,6 +17,14 @@ from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, Owne
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
+_STATES: dict[type[TableState], tuple[str, str]] = {
+    Serving: ("serving", "green"),
+    Retrying: ("retrying", "yellow"),
+    Stopped: ("STOP", "bold red"),
+    Starting: ("starting", "yellow"),
+    NotRunning: ("not running", ""),
+    NotInMap: ("not in the map", "yellow"),
+}
 _EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
 
 
@@ -54,7 +61,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
     for row in result.tables:
         table.add_row(
             row.table,
-            _shown_state(row.state),
+            Text(*_STATES[type(row.state)]),
             str(row.epoch),
             _lag(row),
             "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
@@ -69,24 +76,6 @@ def _lag(row: TableStatus) -> str:
     if not row.partitions:
         return "not begun"
     return "?" if row.lag is None else f"{row.lag:,}"
-
-
-def _shown_state(state: TableState) -> Text:
-    match state:
-        case Serving():
-            return Text("serving", style="green")
-        case Retrying():
-            return Text("retrying", style="yellow")
-        case Stopped():
-            return Text("STOP", style="bold red")
-        case Starting():
-            return Text("starting", style="yellow")
-        case NotRunning():
-            return Text("not running")
-        case NotInMap():
-            return Text("not in the map", style="yellow")
-        case _:
-            assert_never(state)
 
 
 def _trouble(state: TableState) -> list[RenderableType]:

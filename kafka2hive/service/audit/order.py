@@ -1,7 +1,6 @@
 """What `verify` is asked, and who is told how far it is."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +17,11 @@ class VerifyOrder:
     against: str | None = None
 
 
-class Progress(Protocol):
-    """Who is told how far an audit is; from any thread."""
+class Progress:
+    """Who is told how far an audit is, from any thread; this one tells nobody."""
 
     def table(self, name: str, files: int, rows: int) -> None:
         """A table is begun, with so many files and rows to look at."""
-        ...
 
     def advance(self, files: int, rows: int) -> None:
         """So many more of them are done."""
-        ...
-
-
-class Silent:
-    """Nobody looks."""
-
-    def table(self, name: str, files: int, rows: int) -> None:
-        """See Progress."""
-
-    def advance(self, files: int, rows: int) -> None:
-        """See Progress."""

@@ -6,7 +6,7 @@ Dead letters have no columns to compare: a record that is one in only one of the
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,29 +38,21 @@ class Side:
     place: PlaceColumns
 
 
+@dataclass(slots=True, eq=False)
 class OtherTableAudit:
     """Compares `ours` with `other`; `buckets`: both put a row into a bucket of the same path."""
 
-    def __init__(
-        self,
-        files: FileSystem,
-        concurrency: Concurrency,
-        ours: Side,
-        other: Side,
-        buckets: bool,
-        advance: Advance,
-    ) -> None:
-        self._files = files
-        self._concurrency = concurrency
-        self._ours = ours
-        self._other = other
-        self._buckets = buckets
-        self._advance = advance
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._findings: list[Finding] = []
-        self._letters = 0
-        self._alone = 0
-        self._uncompared: set[str] = set()
+    _files: FileSystem
+    _concurrency: Concurrency
+    _ours: Side
+    _other: Side
+    _buckets: bool
+    _advance: Advance
+    _kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict, init=False)
+    _findings: list[Finding] = field(default_factory=list, init=False)
+    _letters: int = field(default=0, init=False)
+    _alone: int = field(default=0, init=False)
+    _uncompared: set[str] = field(default_factory=set, init=False)
 
     def audit(self) -> Audited:
         """Raises StorageError."""

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.model.errors import ConfigError, Kafka2HiveError
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import Metastore
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.ledger import vanished_ledgers
-from kafka2hive.service.audit.order import Progress, Silent, VerifyOrder
+from kafka2hive.service.audit.order import Progress, VerifyOrder
 from kafka2hive.service.audit.table import TableAudit
-from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
+from kafka2hive.service.audit.verified import VerifyResult
 from kafka2hive.service.shared.ledgers import (
-    Unreadable,
+    apart,
     did_you_mean,
     each_ledger,
     ledger_tables,
@@ -26,28 +26,23 @@ def verify(
     kafka: Kafka | None,
     metastore: Metastore | None,
     settings: Callable[[str], TaskSettings] | None = None,
-    progress: Progress = Silent(),  # noqa: B008  it holds nothing
+    progress: Progress = Progress(),  # noqa: B008  it holds nothing
 ) -> VerifyResult:
     """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system).
 
     The services and `settings`: see TableAudit.
     """
-    tables: list[VerifiedTable] = []
-    errors: list[tuple[str, Kafka2HiveError]] = []
     ledgers = ledger_tables(wiring)
     there = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, order.tables, there) + _no_other_dump(wiring, order, there):
         return VerifyResult((), tuple(unknown))
     if order.against is not None and order.against in order.tables:
         return VerifyResult((), (_with_itself(order.against),))
-    errors += vanished_ledgers(wiring, order.tables, there)
+    errors = vanished_ledgers(wiring, order.tables, there)
     audit = TableAudit(wiring, order, kafka, metastore, settings, progress).audit
     asked = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
-    for found in each_ledger(wiring, asked, audit):
-        if isinstance(found, Unreadable):
-            errors.append((found.table, found.error))
-        else:
-            tables.append(found)
+    tables, failed = apart(each_ledger(wiring, asked, audit))
+    errors += failed
     if order.against is not None and not (order.tables or tables or errors):
         errors.append(_with_itself(order.against))
     return VerifyResult(tuple(tables), tuple(errors))

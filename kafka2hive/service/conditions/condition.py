@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, ClassVar, assert_never
 
 import orjson
 
@@ -28,6 +28,8 @@ class Trouble:
 class Serving:
     """The table is dumped."""
 
+    name: ClassVar = "serving"
+
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
@@ -35,6 +37,7 @@ class Retrying:
 
     trouble: Trouble
     next_try: str
+    name: ClassVar = "retrying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Stopped:
     """Manual intervention required: the table waits for the command in `trouble.remedy`."""
 
     trouble: Trouble
+    name: ClassVar = "manual_intervention_required"
 
 
 RunState = Serving | Retrying | Stopped

@@ -4,7 +4,7 @@ Decided by the code that decides it in a run: the look before a start, the look 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.acceptance import GapAcceptance
@@ -39,13 +39,7 @@ def look_at_kafka(
     names |= {topic for table in routed.values() for topic in (*table.topics, *table.missing)}
     try:
         cluster = kafka.cluster(lambda name: name in names)
-        wanted = [
-            tp
-            for name in sorted(names)
-            if name in cluster.topics
-            for tp in cluster.topics[name].topic_partitions()
-        ]
-        earliest = kafka.earliest(wanted)
+        earliest = kafka.earliest(cluster.topic_partitions(sorted(names)))
         return KafkaLook(Logs(cluster, earliest, kafka.latest(earliest)))
     except ServiceUnavailable as error:
         return KafkaLook(silent=error.message)
@@ -78,29 +72,24 @@ class WouldStop:
     stop: ManualActionRequired | None
 
 
+@dataclass(slots=True, eq=False)
 class StartPreview:
     """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched.
 
     `acceptances` and `accept_location` are what is accepted: gaps, and tables whose location changed.
     """
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        kafka: Kafka | None,
-        look: KafkaLook,
-        routed: Mapping[str, RoutedTable],
-        acceptances: Collection[GapAcceptance] = (),
-        accept_location: Collection[str] = (),
-    ) -> None:
-        self._wiring = wiring
-        self._kafka = kafka
-        self._look = look
-        self._routed = routed
-        self._acceptances = acceptances
-        self._accept_location = accept_location
-        root = wiring.map.storage.ledger_root
-        self._ownership = OwnershipCheck(wiring.ports, root, wiring.processes, "", take_over=True)
+    _wiring: Wiring
+    _kafka: Kafka | None
+    _look: KafkaLook
+    _routed: Mapping[str, RoutedTable]
+    _acceptances: Collection[GapAcceptance] = ()
+    _accept_location: Collection[str] = ()
+    _ownership: OwnershipCheck = field(init=False)
+
+    def __post_init__(self) -> None:
+        ports, root = self._wiring.ports, self._wiring.map.storage.ledger_root
+        self._ownership = OwnershipCheck(ports, root, self._wiring.processes, "", take_over=True)
 
     def of(self, view: View) -> WouldStop:
         """Raises StorageError, AmbiguousOutcome, NoLedger."""

@@ -3,17 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import ClassVar
 
 from kafka2hive.model.errors import ExitCode, ManualActionRequired
-from kafka2hive.service.conditions.condition import (
-    Retrying,
-    RunState,
-    Serving,
-    Stopped,
-    TableCondition,
-    Trouble,
-)
+from kafka2hive.service.conditions.condition import Retrying, RunState, Stopped, TableCondition, Trouble
 from kafka2hive.service.shared.process import process_of
 
 
@@ -29,18 +22,25 @@ class OwnerLife(Enum):
 class Starting:
     """A live run has the table and has not told its condition yet."""
 
+    name: ClassVar = "starting"
+
 
 @dataclass(frozen=True, slots=True)
 class NotRunning:
     """No live run has the table, and nothing is in the way of the next one."""
+
+    name: ClassVar = "not_running"
 
 
 @dataclass(frozen=True, slots=True)
 class NotInMap:
     """The table has a ledger of this service, and the map does not know it (any more)."""
 
+    name: ClassVar = "not_in_map"
+
 
 TableState = RunState | Starting | NotRunning | NotInMap
+"""`name` is the state's stable name, in JSON documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +77,6 @@ def state_of(
     if stop is not None:
         return Stopped(Trouble.of(stop))
     return NotRunning() if in_map else NotInMap()
-
-
-def state_name(state: TableState) -> str:
-    """The state's stable name, in JSON documents."""
-    match state:
-        case Serving():
-            return "serving"
-        case Retrying():
-            return "retrying"
-        case Stopped():
-            return "manual_intervention_required"
-        case Starting():
-            return "starting"
-        case NotRunning():
-            return "not_running"
-        case NotInMap():
-            return "not_in_map"
-        case _:
-            assert_never(state)
 
 
 def exit_code_of(state: TableState) -> ExitCode:

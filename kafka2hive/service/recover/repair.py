@@ -128,7 +128,7 @@ class Repairs:
             return repair
         kafka = self._kafka()
         cluster = kafka.cluster()
-        wanted = [tp for t in topics if t in cluster.topics for tp in cluster.topics[t].topic_partitions()]
+        wanted = cluster.topic_partitions(topics)
         earliest = kafka.earliest(wanted)
         latest = kafka.latest(wanted)
         logs = Logs(

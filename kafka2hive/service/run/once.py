@@ -78,10 +78,5 @@ class MissingOffsets:
 
 
 def _not_answered(table: Table, logs: Logs) -> tuple[TopicPartition, ...]:
-    return tuple(
-        tp
-        for topic in table.topics
-        if topic in logs.cluster.topics
-        for tp in logs.cluster.topics[topic].topic_partitions()
-        if tp not in logs.earliest or tp not in logs.latest
-    )
+    of_table = logs.cluster.topic_partitions(table.topics)
+    return tuple(tp for tp in of_table if tp not in logs.earliest or tp not in logs.latest)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.epoch import publish
@@ -19,7 +19,7 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation, staging_directory
 from kafka2hive.model.quantities import counted
-from kafka2hive.service.run.compare.gate import Gate, NoHive
+from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.watch.report import TablePublished, TableStarted
 from kafka2hive.service.shared.hive_schemas import Schemas
 from kafka2hive.service.shared.init_ledgers import begin_ledger
@@ -35,28 +35,21 @@ log = logging.getLogger(__name__)
 CLEANUP_EPOCHS = 20
 
 
+@dataclass(slots=True, eq=False)
 class OwnedTables:
     """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
 
     `gate` says whether Hive's table is the one of the map.
     """
 
-    def __init__(
-        self,
-        wiring: Wiring,
-        ownership: OwnershipCheck,
-        lost_ledger: LostLedgerCheck,
-        schemas: Schemas,
-        gate: Gate = NoHive(),  # noqa: B008  it holds nothing
-    ) -> None:
-        self.tables: dict[str, Table] = {}
-        self._wiring = wiring
-        self._ownership = ownership
-        self._lost_ledger = lost_ledger
-        self._schemas = schemas
-        self._gate = gate
-        self._topics: frozenset[str] | None = None
-        self._told: set[str] = set()
+    _wiring: Wiring
+    _ownership: OwnershipCheck
+    _lost_ledger: LostLedgerCheck
+    _schemas: Schemas
+    _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
+    tables: dict[str, Table] = field(default_factory=dict, init=False)
+    _topics: frozenset[str] | None = field(default=None, init=False)
+    _told: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
         """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet."""

@@ -52,14 +52,8 @@ class KafkaView:
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
         """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
         cluster = self.cluster()
-        wanted = {
-            tp
-            for table in tables
-            for topic in table.topics
-            if topic in cluster.topics
-            for tp in cluster.topics[topic].topic_partitions()
-        }
-        earliest = self.kafka.earliest(wanted)
+        topics = {topic for table in tables for topic in table.topics}
+        earliest = self.kafka.earliest(set(cluster.topic_partitions(topics)))
         latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
         last_read, unknown = self._last_read(tables, earliest, latest)
         at_start = self._at_start(tables, cluster)
@@ -83,13 +77,7 @@ class KafkaView:
             owned = table.ownership
             if isinstance(owned, Unowned):
                 continue
-            new = [
-                tp
-                for topic in table.topics
-                if topic in cluster.topics
-                for tp in cluster.topics[topic].topic_partitions()
-                if owned.state.position(tp) is None
-            ]
+            new = [tp for tp in cluster.topic_partitions(table.topics) if owned.state.position(tp) is None]
             found[table.name] = self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {}
         return found
 

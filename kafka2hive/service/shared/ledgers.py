@@ -71,6 +71,18 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
         yield Unreadable(table, error)
 
 
+def apart(found: Iterable[T | Unreadable]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:
+    """The results, and the errors by table."""
+    results: list[T] = []
+    errors: list[tuple[str, Kafka2HiveError]] = []
+    for one in found:
+        if isinstance(one, Unreadable):
+            errors.append((one.table, one.error))
+        else:
+            results.append(one)
+    return results, errors
+
+
 def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> Iterator[Snapshot | Unreadable]:
     """The state of every other ledger below the root than that of `table`; those of the tables in `first` come first.
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.views import TopicView
+from kafka2hive.kafka.views import ClusterView
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
@@ -27,14 +27,14 @@ class LostLedgerCheck:
         self._group = group
         self._wiring = wiring
         self._asked: dict[TopicPartition, int | None] = {}
-        self._topics: Mapping[str, TopicView] | None = None
+        self._cluster: ClusterView | None = None
         self._silent = False
         self._asking = threading.Lock()
 
     def new_round(self) -> None:
         """The tables of the next round of starts ask Kafka again, also where it was silent."""
         with self._asking:
-            self._topics = None
+            self._cluster = None
             self._silent = False
 
     def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
@@ -46,8 +46,7 @@ class LostLedgerCheck:
         """
         if self._group is None:
             return
-        topics = self._kafka.cluster().topics
-        wanted = [tp for name in table.topics if name in topics for tp in topics[name].topic_partitions()]
+        wanted = self._kafka.cluster().topic_partitions(table.topics)
         offsets = self._kafka.group_offsets(self._group, wanted)
         left, unreadable = self._unexplained(table, tables, offsets)
         if left:
@@ -133,13 +132,12 @@ class LostLedgerCheck:
 
     def _ask(self, table: Table, tables: Collection[Table]) -> set[TopicPartition]:
         """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
-        if self._topics is None:
-            self._topics = self._kafka.cluster().topics
-        topics = self._topics
+        if self._cluster is None:
+            self._cluster = self._kafka.cluster()
+        cluster = self._cluster
 
         def of(some: Iterable[Table]) -> set[TopicPartition]:
-            names = {name for t in some for name in t.topics if name in topics}
-            return {tp for name in names for tp in topics[name].topic_partitions()}
+            return set(cluster.topic_partitions({name for t in some for name in t.topics}))
 
         wanted = of([table])
         if wanted - self._asked.keys():

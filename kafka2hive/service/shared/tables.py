@@ -10,7 +10,7 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.ledgers import Unreadable, each_ledger, ledger_tables
+from kafka2hive.service.shared.ledgers import apart, each_ledger, ledger_tables
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.task_settings import task_settings
 from kafka2hive.service.shared.wiring import Wiring
@@ -63,12 +63,10 @@ class MapTables:
     @cached_property
     def by_name(self) -> dict[str, Table]:
         """The map's tables by name; the topics are those that the ledgers have positions of."""
-        states = []
-        for found in each_ledger(self._wiring, ledger_tables(self._wiring), lambda view: [view.state]):
-            if isinstance(found, Unreadable):
-                log.debug("%s: %s", found.table, found.error)
-            else:
-                states.append(found)
+        wiring = self._wiring
+        states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
+        for name, error in errors:
+            log.debug("%s: %s", name, error)
         return {
             name: Table(routed.rule, self._wiring.paths(name), routed.topics, routed.rule.location)
             for name, routed in routed_by_ledgers(self._wiring, states).items()

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from kafka2hive.cli.render.json.document import Document, document, error_of, hive_partition
 from kafka2hive.service.conditions.condition import Retrying, Stopped
-from kafka2hive.service.conditions.table_state import OwnerLife, state_name
+from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.status import StatusResult, TableStatus
 
 
@@ -27,7 +27,7 @@ def _status(table: TableStatus) -> Document:
         "generation": table.generation,
         "owner": table.owner,
         "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
-        "state": state_name(table.state),
+        "state": table.state.name,
         "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
         "error": error_of(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
         "warnings": list(table.warnings),

@@ -2,56 +2,40 @@
 
 import logging
 from collections.abc import Callable, Collection
-from typing import Protocol, assert_never
+from dataclasses import dataclass, field
+from typing import assert_never
 
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.snapshot import ComparedTable
-from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
-from kafka2hive.service.run.compare.asking import Question
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
 from kafka2hive.service.shared.table_state import Owned, Table
 
 log = logging.getLogger(__name__)
 
 
-class Gate(Protocol):
-    """Asked before a table's ledger is made, when a table was taken over, and before each of its commits."""
+class Gate:
+    """Asked before a table's ledger is made, when a table was taken over, and before each of its commits.
+
+    This one compares nothing: for a map that names no Hive.
+    """
 
     def admit(self, table: Table) -> None:
         """Raises TableError (Hive's table is another one), ServiceUnavailable (never compared, and no answer)."""
-        ...
 
     def check(self, table: Table, change: Change) -> None:
         """Before `change` is committed. Raises as `admit`: then nothing may be committed."""
-        ...
 
     def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
         """What Hive was found to have of this table and of the dead letters' table in this run; asks nothing."""
-        ...
-
-    def differs(self, hive_table: str, error: TableError) -> None:
-        """Hive has refused this table since; it is asked again before the next commit."""
-        ...
-
-
-class NoHive:
-    """The map names no Hive: nothing is compared."""
-
-    def admit(self, table: Table) -> None:
-        """See Gate."""
-
-    def check(self, table: Table, change: Change) -> None:
-        """See Gate."""
-
-    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
-        """See Gate."""
         return ()
 
     def differs(self, hive_table: str, error: TableError) -> None:
-        """See Gate."""
+        """Hive has refused this table since; it is asked again before the next commit."""
 
 
-class HiveGate:
+@dataclass(slots=True, eq=False)
+class HiveGate(Gate):
     """`spec` gives what a Hive table must be by the map; `answer` asks Hive, `forget` drops its old answers to a table
     (Asking).
 
@@ -60,24 +44,17 @@ class HiveGate:
     table is looked at with every table, but only a table whose epoch held dead letters waits for it.
     """
 
-    def __init__(
-        self,
-        spec: Callable[[str], ComparedTable],
-        answer: Callable[[Question], Answer],
-        forget: Callable[[str], None],
-        dead_letters: str,
-    ) -> None:
-        self._spec = spec
-        self._answer = answer
-        self._forget = forget
-        self._dead_letters = dead_letters
-        self._agreed: dict[str, ComparedTable] = {}
-        self._refused: dict[str, TableError] = {}
-        self._with_letters: set[str] = set()
-        self._looked = False
+    _spec: Callable[[str], ComparedTable]
+    _answer: Callable[[Question], Answer]
+    _forget: Callable[[str], None]
+    _dead_letters: str
+    _agreed: dict[str, ComparedTable] = field(default_factory=dict, init=False)
+    _refused: dict[str, TableError] = field(default_factory=dict, init=False)
+    _with_letters: set[str] = field(default_factory=set, init=False)
+    _looked: bool = field(default=False, init=False)
 
     def admit(self, table: Table) -> None:
-        """See Gate. Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
+        """Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
         self._require(table, table.name, create=isinstance(table.ownership, Owned))
         if table.name in self._with_letters:
             self._require(table, self._dead_letters, create=True)
@@ -85,7 +62,6 @@ class HiveGate:
             self._look_at_dead_letters()
 
     def check(self, table: Table, change: Change) -> None:
-        """See Gate."""
         self._require(table, table.name, create=True)
         files = change.files if isinstance(change, DataEpoch) else ()
         if any(f.hive_partition.table == self._dead_letters for f in files):
@@ -93,11 +69,9 @@ class HiveGate:
             self._require(table, self._dead_letters, create=True)
 
     def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
-        """See Gate."""
         return tuple(self._agreed[name] for name in (table.name, self._dead_letters) if name in self._agreed)
 
     def differs(self, hive_table: str, error: TableError) -> None:
-        """See Gate."""
         self._agreed.pop(hive_table, None)
         self._refused[hive_table] = error
         self._forget(hive_table)

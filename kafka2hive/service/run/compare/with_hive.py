@@ -7,9 +7,8 @@ from kafka2hive.config.values import HiveOptions, ServiceMap
 from kafka2hive.hive.port import Session
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.service.run.compare.answers import Agrees, Answer, Differs, NoAnswer
-from kafka2hive.service.run.compare.asking import Ask, Asking, Question
-from kafka2hive.service.run.compare.gate import Gate, HiveGate, NoHive
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.run.compare.gate import Gate, HiveGate
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.wiring import hive_session
 
@@ -21,7 +20,7 @@ def hive_gate(service_map: ServiceMap, catalogue: Catalogue) -> Gate:
     """Asks in a few sessions of its own; nothing is connected before the first question."""
     options = service_map.hive
     if options is None:
-        return NoHive()
+        return Gate()
     asking = Asking(lambda: _asker(options, catalogue), SESSIONS, PATIENCE_SECONDS)
     return HiveGate(catalogue.spec, asking.answer, asking.forget, service_map.dead_letters.table)
 
