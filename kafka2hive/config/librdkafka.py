@@ -79,28 +79,26 @@ def fault_of_value(name: str, value: object) -> str:
         return ""
     if name == "security.protocol" and str(value).lower() not in PROTOCOLS:
         return f"expected {', '.join(PROTOCOLS)}"
-    from confluent_kafka import Consumer, KafkaException
-
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    try:
-        Consumer({"group.id": "validate", "log_level": 0, name: text}).close()
-    except KafkaException as error:
-        return "librdkafka refuses this value" if _NO_VALUE.search(str(error)) else ""
-    except (TypeError, AttributeError):
-        return ""  # a property of the Python client that takes no text
-    return ""
+    return "librdkafka refuses this value" if _NO_VALUE.search(_refusal(name, text) or "") else ""
 
 
 def is_property(name: str) -> bool:
     """Whether the client knows `name`. Names of newer versions are asked of the installed library itself."""
     if name in NAMES:
         return True
+    refusal = _refusal(name, "")
+    return refusal is not None and "No such configuration property" not in refusal
+
+
+def _refusal(name: str, text: str) -> str | None:
+    """What the installed library says to a property, empty when it takes it; None: the Python client's, that takes no text."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
-        Consumer({"group.id": "validate", "log_level": 0, name: ""}).close()
+        Consumer({"group.id": "validate", "log_level": 0, name: text}).close()
     except KafkaException as error:
-        return "No such configuration property" not in str(error)
+        return str(error)
     except (TypeError, AttributeError):
-        return False  # a property of the Python client that takes no text
-    return True
+        return None
+    return ""

@@ -90,9 +90,6 @@ class Problems:
         """A further problem at a place of its own, whatever the path has already."""
         self._loose.append(MapProblem(place.line, place.column, where(path), message))
 
-    def has(self, path: Path) -> bool:
-        return path in self._found
-
     def _problem(self, path: Path, message: str, suggestion: str) -> MapProblem:
         known = path
         while known and known not in self.places:

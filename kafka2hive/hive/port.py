@@ -8,9 +8,6 @@ from kafka2hive.model.metastore import Metastore
 class Session(Protocol):
     """One session of HiveServer2; see HiveSession. Nothing is connected before the first statement."""
 
-    @property
-    def address(self) -> str: ...
-
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run them one after the other; rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
         ...

@@ -11,6 +11,7 @@ from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.layout import parent
+from kafka2hive.model.snapshot import ComparedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,21 @@ class TableSpec:
     location: str
     comment: str = ""
     bucket_path: str = ""
+
+
+def compared_table(spec: TableSpec) -> ComparedTable:
+    """What a ledger keeps when Hive's table matched: of two equal ones, a comparison that holds for one holds for the other."""
+
+    def text_of(columns: Sequence[Column]) -> str:
+        return ", ".join(f"{column.name} {column.type}" for column in columns)
+
+    return ComparedTable(
+        table=spec.table,
+        location=spec.location,
+        format="parquet",
+        columns=text_of(spec.columns),
+        partition_columns=text_of(spec.partition_columns),
+    )
 
 
 def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:

@@ -64,15 +64,13 @@ class KafkaAdmin:
         """
         from confluent_kafka.admin import OffsetSpec
 
-        spec = OffsetSpec.earliest()
-        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.earliest()))
 
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """The last stable offset + 1: what a reader with read_committed reaches. Left out: as `earliest`."""
         from confluent_kafka.admin import OffsetSpec
 
-        spec = OffsetSpec.latest()
-        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.latest()))
 
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
@@ -83,8 +81,7 @@ class KafkaAdmin:
         """
         from confluent_kafka.admin import OffsetSpec
 
-        spec = OffsetSpec.for_timestamp(timestamp_ms)
-        return self._list_offsets(dict.fromkeys(topic_partitions, spec))
+        return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.for_timestamp(timestamp_ms)))
 
     def group_offsets(
         self, group: str, topic_partitions: Collection[TopicPartition]

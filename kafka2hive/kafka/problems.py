@@ -60,9 +60,8 @@ def beyond_end(position: OffsetRange) -> Problem:
     )
 
 
-def rewritten(topic_partition: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
+def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
     """The record that was read last has another leader epoch now: the log was truncated and rewritten."""
-    tp = topic_partition
     return Problem(
         "kafka.log_rewritten",
         tp.topic,
@@ -86,9 +85,8 @@ def aged_out(missing: OffsetRange) -> Problem:
     )
 
 
-def start_offset_missing(topic_partition: TopicPartition) -> Problem:
+def start_offset_missing(tp: TopicPartition) -> Problem:
     """The map gives explicit start offsets, but none for this topic partition."""
-    tp = topic_partition
     return Problem(
         "kafka.start_offset_missing",
         tp.topic,
@@ -97,9 +95,8 @@ def start_offset_missing(topic_partition: TopicPartition) -> Problem:
     )
 
 
-def start_offset_outside(topic_partition: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
+def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
     """The map's explicit start offset is not in the log."""
-    tp = topic_partition
     return Problem(
         "kafka.start_offset_outside",
         tp.topic,

@@ -17,11 +17,9 @@ _PREFIX = "kafka2hive."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Footer:
-    """`ranges` are those of the task, empty ones left out; `attempt` (32 hex digits) is one run of it, and
-    `planned_at_ms` one plan of the epoch. `accounts`, one per range, stand in the files that the attempt closed when all
-    its records were read: at least one of its files, whichever kind. None in the others. `partition` is where the file
-    belongs once it is final.
+class Origin:
+    """What made a file. `table` is the one whose ledger commits it; `ranges` are those of the task, empty ones left out;
+    `attempt` (32 hex digits) is one run of it, and `planned_at_ms` one plan of the epoch.
     """
 
     kind: FileKind
@@ -33,6 +31,14 @@ class Footer:
     attempt: str
     planned_at_ms: int
     ranges: tuple[OffsetRange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer(Origin):
+    """`accounts`, one per range, stand in the files that the attempt closed when all its records were read: at least one
+    of its files, whichever kind. None in the others. `partition` is where the file belongs once it is final.
+    """
+
     rows: int
     partition: HivePartition
     accounts: tuple[OffsetAccounting, ...] | None = None

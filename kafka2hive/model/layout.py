@@ -4,6 +4,7 @@ Grammar: docs/protocol.md, section Layout. Names sort by number, so numbers are 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -225,10 +226,7 @@ def heartbeat_name(owner: str, count: int) -> str:
 
 def parse_heartbeat_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
-    found = _HEARTBEAT.fullmatch(name)
-    if not found or heartbeat_name(found[1], int(found[2])) != name:
-        return None
-    return found[1], int(found[2])
+    return _owner_and_count(_HEARTBEAT.fullmatch(name), heartbeat_name)
 
 
 def condition_name(owner: str, count: int) -> str:
@@ -238,8 +236,11 @@ def condition_name(owner: str, count: int) -> str:
 
 def parse_condition_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
-    found = _CONDITION.fullmatch(name)
-    if not found or condition_name(found[1], int(found[2])) != name:
+    return _owner_and_count(_CONDITION.fullmatch(name), condition_name)
+
+
+def _owner_and_count(found: re.Match[str] | None, build: Callable[[str, int], str]) -> tuple[str, int] | None:
+    if not found or build(found[1], int(found[2])) != found[0]:
         return None
     return found[1], int(found[2])
 

@@ -9,14 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.values import (
-    Bucketing,
-    Column,
-    MetadataColumn,
-    StorageOptions,
-    Tombstones,
-    WriterOptions,
-)
+from kafka2hive.config.values import Bucketing, Column, MetadataColumn, SharedOptions, StorageOptions
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -121,7 +114,7 @@ class TableManifest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableSettings:
+class TableSettings(SharedOptions):
     """What a task must know of a table; the same for every epoch of a run.
 
     `columns` are the value's columns (resolved, also when the map left them to Hive), `metadata` the further columns
@@ -130,13 +123,9 @@ class TableSettings:
     """
 
     table: str
-    format: str
     columns: tuple[Column, ...]
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
-    zone: str
-    tombstones: Tombstones
-    writer: WriterOptions
     location: str
     any_case: bool = False
 

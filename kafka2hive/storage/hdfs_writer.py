@@ -11,19 +11,13 @@ Result = TypeVar("Result")
 
 
 class WriterCalls(Protocol):
-    """What a writer asks of its file system."""
+    """What a writer asks of its file system: see HdfsFileSystem."""
 
-    def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result:
-        """Run a step with the time limit for data; errors are the port's."""
-        ...
+    def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result: ...
 
-    def recover_lease(self, path: str) -> bool:
-        """Whether the file is closed; one that is not begins to be."""
-        ...
+    def recover_lease(self, path: str) -> bool: ...
 
-    def stat(self, path: str) -> FileStatus:
-        """See FileSystem.stat."""
-        ...
+    def stat(self, path: str) -> FileStatus: ...
 
 
 def disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:

@@ -507,7 +507,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "the rows of a file are what it was given",
         STAGED_FILE,
-        (("done.length, self.rows_in_footer,", "done.length, self.rows,"),),
+        (("publish(), self.rows_in_footer)", "publish(), self.rows)"),),
         WRITES,
     ),
     TextMutant(

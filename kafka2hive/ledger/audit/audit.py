@@ -7,7 +7,7 @@ ended; what an epoch moved is read and accounted for to the last offset, or expl
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.audit.lines import audit_lines
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
@@ -30,20 +30,20 @@ def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
 
 def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     if snapshots and snapshots[0].epoch != 0 and snapshots[0].owner != REBUILT:
-        yield _epoch(
+        yield of_epoch(
             snapshots[0], "verify.history", f"the history begins at epoch {snapshots[0].epoch}, not at 0"
         )
     for before, after in pairwise(snapshots):
         if after.epoch != before.epoch + 1:
-            yield _epoch(
+            yield of_epoch(
                 after, "verify.history", f"epochs {before.epoch + 1} to {after.epoch - 1} are missing"
             )
         if after.ledger_id != before.ledger_id:
-            yield _epoch(
+            yield of_epoch(
                 after, "verify.ledger", f"ledger {after.ledger_id}, the epoch before it {before.ledger_id}"
             )
         if after.generation < before.generation:
-            yield _epoch(
+            yield of_epoch(
                 after, "verify.generation", f"generation {after.generation} after {before.generation}"
             )
 
@@ -86,7 +86,7 @@ def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
         if at != position.end:
             yield _offsets(snapshot, "verify.account", position, f"no account of [{at}, {position.end})")
     for name in sorted(ranges):
-        yield _epoch(snapshot, "verify.account", f"an account of {name}, which has no position")
+        yield of_epoch(snapshot, "verify.account", f"an account of {name}, which has no position")
 
 
 def _rows(snapshot: Snapshot) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _rows(snapshot: Snapshot) -> Iterator[Finding]:
     for kind, expected in ((FileKind.DATA, total.written), (FileKind.DEAD_LETTER, total.dead_lettered)):
         rows = sum(f.rows for f in snapshot.files if f.kind is kind and not unproven.intersection(f.ranges))
         if rows != expected:
-            yield _epoch(
+            yield of_epoch(
                 snapshot, "verify.rows", f"{kind.value} files hold {rows} rows, the accounts say {expected}"
             )
 
@@ -123,10 +123,6 @@ def _passed_over(snapshot: Snapshot) -> list[OffsetRange]:
 def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     """Final addresses given up or refetched: they need not be there."""
     return frozenset(loss.path for snapshot in snapshots for loss in snapshot.losses)
-
-
-def _epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
-    return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)
 
 
 def _offsets(snapshot: Snapshot, code: str, position: Position, message: str) -> Finding:

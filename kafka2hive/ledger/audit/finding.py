@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kafka2hive.model.snapshot import Snapshot
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
@@ -10,3 +12,8 @@ class Finding:
     code: str
     where: str
     message: str
+
+
+def of_epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
+    """Something about a whole snapshot."""
+    return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)

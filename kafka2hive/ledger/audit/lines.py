@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
@@ -39,7 +39,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _unregistered(before, after)
     for snapshot in snapshots:
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
-            yield _epoch(snapshot, "verify.position", "a topic partition stands there twice")
+            yield of_epoch(snapshot, "verify.position", "a topic partition stands there twice")
         for file in snapshot.files:
             if wrong := _wrong_with(file, snapshot):
                 yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {wrong}")
@@ -53,7 +53,7 @@ def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """A snapshot names the checksum of the one before it: an edit of that one, even with a right checksum, is told."""
     if after.previous != checksum_of(before):
         message = f"it was written after a snapshot with {after.previous}, that of epoch {before.epoch} has {checksum_of(before)}"
-        yield _epoch(after, "verify.chain", message)
+        yield of_epoch(after, "verify.chain", message)
 
 
 def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
@@ -64,12 +64,12 @@ def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     for what in same:
         now, then = getattr(after, what), getattr(before, what)
         if now != then:
-            yield _epoch(after, "verify.header", f"{what} {now}, in the epoch before it {then}")
+            yield of_epoch(after, "verify.header", f"{what} {now}, in the epoch before it {then}")
     clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
     if len(clusters) > 1 and before.positions:
-        yield _epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
+        yield of_epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
     if (before.newest_ms or 0) > (after.newest_ms or 0):
-        yield _epoch(
+        yield of_epoch(
             after, "verify.header", f"newest record at {after.newest_ms}, before at {before.newest_ms}"
         )
 
@@ -105,11 +105,11 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     )
     for what, old, new in decisions:
         if new[: len(old)] != old:
-            yield _epoch(
+            yield of_epoch(
                 after, "verify.decision", f"its {what} are not those of the epoch before and new ones"
             )
         elif any(decision.epoch != after.epoch for decision in new[len(old) :]):
-            yield _epoch(after, "verify.decision", f"{what} of another epoch appear for the first time")
+            yield of_epoch(after, "verify.decision", f"{what} of another epoch appear for the first time")
 
 
 def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
@@ -125,7 +125,7 @@ def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         ("registered", after.registered, registered),
     ):
         if len(lines) != len(different):
-            yield _epoch(after, "verify.registrations", f"a {what} line stands there twice")
+            yield of_epoch(after, "verify.registrations", f"a {what} line stands there twice")
     for partition in sorted(wanted - unregistered):
         why = (
             "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
@@ -181,7 +181,3 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     if not again and not (named and named <= read and len(named) == len(file.ranges)):
         return "its offset ranges are not some that its task read"
     return None
-
-
-def _epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
-    return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)

@@ -1,18 +1,18 @@
 """What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
-from kafka2hive.config.values import Column, MetadataColumn, ServiceMap
+from kafka2hive.config.values import Column, MetadataColumn, ServiceMap, SharedOptions
 from kafka2hive.hive.check import check_table
-from kafka2hive.hive.compared import compared_table
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.outage import Outage
 from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.tables import (
     TableSpec,
+    compared_table,
     create_table,
     describe,
     ensure_database,
@@ -81,14 +81,11 @@ class Catalogue:
         )
         self._expected[table.name] = (spec, rule.create)
         return TableSettings(
+            **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
             table=table.name,
-            format=rule.format,
             columns=columns,
             metadata=rule.metadata,
             bucketing=rule.bucketing,
-            zone=rule.zone,
-            tombstones=rule.tombstones,
-            writer=rule.writer,
             location=table.location,
             any_case=not rule.columns,
         )

@@ -67,7 +67,7 @@ class ConsumerPort(Protocol):
         ...
 
 
-class TaskConsumer:
+class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
     """A confluent-kafka consumer that is told what to read.
 
     `last_error` is the text of the client's last complaint. What it says about one topic partition outside the stream
@@ -78,7 +78,7 @@ class TaskConsumer:
     def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
-        self._consumer = Consumer({**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain})
+        super().__init__({**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain})
 
     def _complain(self, error: KafkaError) -> None:
         self.last_error = str(error)
@@ -88,29 +88,7 @@ class TaskConsumer:
 
     def assign(self, assignments: list[Assignment]) -> None:
         self.complaints.clear()
-        self._consumer.assign(assignments)
-
-    def assignment(self) -> list[Assignment]:
-        assigned: list[Assignment] = self._consumer.assignment()
-        return assigned
-
-    def incremental_unassign(self, assignments: list[Assignment]) -> None:
-        self._consumer.incremental_unassign(assignments)
-
-    def unassign(self) -> None:
-        self._consumer.unassign()
-
-    def consume(self, count: int, seconds: float) -> list[Any]:
-        """Messages, and events as messages with an error; at most `count`, waiting `seconds` at most."""
-        messages: list[Any] = self._consumer.consume(count, seconds)
-        return messages
-
-    def position(self, assignments: list[Assignment]) -> list[Assignment]:
-        positions: list[Assignment] = self._consumer.position(assignments)
-        return positions
-
-    def close(self) -> None:
-        self._consumer.close()
+        super().assign(assignments)
 
 
 _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}

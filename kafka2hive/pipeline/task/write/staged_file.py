@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.layout import DataFileName
-from kafka2hive.pipeline.task.write.upload import Upload, UploadPlace
+from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace
 
 EXTENSION = "parquet"
 _SINK_BUFFER_BYTES = 64 * 1024  # per open file
@@ -19,16 +19,10 @@ _SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A whole file: `path` is its `.pending` name in full, `checksum` is `crc32:<8 hex digits>`.
+    """A whole file. `rows` are those that Parquet counted in the footer: a second opinion on what was given to it."""
 
-    `rows` are those that Parquet counted in the footer: a second opinion on what was given to it.
-    """
-
-    name: DataFileName
-    path: str
-    length: int
+    upload: Uploaded
     rows: int
-    checksum: str
 
 
 class _Sink:
@@ -117,8 +111,7 @@ class StagedFile:
 
     def publish(self) -> Staged:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
-        done = self._upload.publish()
-        return Staged(done.name, done.path, done.length, self.rows_in_footer, done.checksum)
+        return Staged(self._upload.publish(), self.rows_in_footer)
 
     def make_no_further_try(self) -> None:
         self._upload.make_no_further_try()
