@@ -1,10 +1,12 @@
-"""Options and help texts that several commands share."""
+"""Options, help texts and exit codes that several commands share, and arguments with a grammar of their own."""
 
 import re
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import typer
 
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.observe.log import LogFormat
 
 Map = Annotated[
@@ -51,3 +53,14 @@ def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
 
 def paragraph(*codes: str) -> str:
     return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."
+
+
+Value = TypeVar("Value")
+
+
+def parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
+    """What `parse` makes of an option's text. Raises typer.BadParameter."""
+    try:
+        return parse(text)
+    except ConfigError as error:
+        raise typer.BadParameter(f"{error.message}; {error.remedy}", param_hint=option) from error

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from kafka2hive.cli.render.json.document import Document, dumped
+from kafka2hive.cli.render.document import Document, dumped
 from kafka2hive.cli.screen import Screen, standard_output
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import ServiceMap

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.json.dead_letters import letters_document, list_document
-from kafka2hive.cli.render.json.document import Document, dumped
-from kafka2hive.cli.render.json.init import init_document
-from kafka2hive.cli.render.json.recover import recover_document
-from kafka2hive.cli.render.json.status import status_document
-from kafka2hive.cli.render.json.validate import map_document, online_document, problems_document
-from kafka2hive.cli.render.json.verify import verify_document
-from kafka2hive.cli.render.json.where import where_document
+from kafka2hive.cli.render.dead_letters import letters_document, list_document
+from kafka2hive.cli.render.document import Document, dumped
+from kafka2hive.cli.render.init import init_document
+from kafka2hive.cli.render.map import map_document, problems_document
+from kafka2hive.cli.render.online import online_document
+from kafka2hive.cli.render.recover import recover_document
+from kafka2hive.cli.render.status import status_document
+from kafka2hive.cli.render.verify import verify_document
+from kafka2hive.cli.render.where import where_document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.ledger.audit.finding import Finding

@@ -18,7 +18,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.service.audit.order import VerifyOrder
 from kafka2hive.service.audit.verify import verify
-from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover_service
 from kafka2hive.service.shared.wiring import Wiring, wire
 from tests.drills.damage import Damage, copies, file_damages

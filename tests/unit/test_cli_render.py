@@ -10,8 +10,7 @@ from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
-from kafka2hive.service.recover.order import RecoverOrder
-from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
 

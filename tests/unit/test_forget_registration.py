@@ -19,10 +19,9 @@ from kafka2hive.service.audit.order import VerifyOrder
 from kafka2hive.service.audit.verified import VerifyResult
 from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoverResult
+from kafka2hive.service.recover.result import RecoverOrder, RecoverResult
 from kafka2hive.service.shared.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 

@@ -16,8 +16,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
-from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
 from tests.harness.fake_kafka import FakeKafka

@@ -6,9 +6,9 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.shared.registrar import RegisteredInHive
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.unit.owned_table import restate

@@ -25,8 +25,8 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
+from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import rebuild_and_recover
 from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring

@@ -14,10 +14,9 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
 from kafka2hive.service.conditions.derive import pending_files
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoveredTable
+from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
-from kafka2hive.pipeline.task.write.closing import WIDTH
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.limits import WIDTH, TaskLimits
 from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.pipeline.task.write.write import TableWriter

@@ -33,8 +33,7 @@ def list_command(
     """Count dead letters by source table, topic and reason, each with one place to look at."""
     from kafka2hive.cli.outcome import show as show_result
     from kafka2hive.cli.outcome import with_map
-    from kafka2hive.cli.render.dead_letters import render_list
-    from kafka2hive.cli.render.json.dead_letters import list_document
+    from kafka2hive.cli.render.dead_letters import list_document, render_list
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.dead_letters import list_dead_letters
     from kafka2hive.service.shared.wiring import wire
@@ -60,11 +59,10 @@ def show(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Print a dead letter with reason, key, value and headers; without a place the newest of --table."""
-    from kafka2hive.cli.arguments import parsed
+    from kafka2hive.cli.options import parsed
     from kafka2hive.cli.outcome import show as show_result
     from kafka2hive.cli.outcome import with_map
-    from kafka2hive.cli.render.dead_letters import render_letters
-    from kafka2hive.cli.render.json.dead_letters import letters_document
+    from kafka2hive.cli.render.dead_letters import letters_document, render_letters
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.dead_letters import show_dead_letters
     from kafka2hive.service.shared.wiring import wire

@@ -59,14 +59,13 @@ def recover(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
-    from kafka2hive.cli.arguments import parsed
+    from kafka2hive.cli.options import parsed
     from kafka2hive.cli.outcome import audit_level, show, with_map
-    from kafka2hive.cli.render.json.recover import recover_document
-    from kafka2hive.cli.render.recover import render_recover
+    from kafka2hive.cli.render.recover import recover_document, render_recover
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.kafka.acceptance import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
-    from kafka2hive.service.recover.order import RecoverOrder
+    from kafka2hive.service.recover.result import RecoverOrder
     from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.shared.wiring import wire
 

@@ -34,8 +34,7 @@ def reset(
 ) -> None:
     """Start a table over: its ledger goes into the archive, the next run creates a new one. Nothing is deleted."""
     from kafka2hive.cli.outcome import audit_level, show, with_map
-    from kafka2hive.cli.render.json.reset import reset_document
-    from kafka2hive.cli.render.reset import render_reset
+    from kafka2hive.cli.render.reset import render_reset, reset_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.recover.consumer_group import ConsumerGroup
     from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult

@@ -33,8 +33,7 @@ def status(
 ) -> None:
     """Show state, position, lag, freshness, pending work, pending registrations, last epochs and owner of every table."""
     from kafka2hive.cli.outcome import say, show, with_map
-    from kafka2hive.cli.render.json.status import status_document
-    from kafka2hive.cli.render.status import render_status
+    from kafka2hive.cli.render.status import render_status, status_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.shared.wiring import wire

@@ -31,9 +31,8 @@ def validate(
 ) -> None:
     """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
     from kafka2hive.cli.outcome import say, show, tell_error
-    from kafka2hive.cli.render.json.document import dumped
-    from kafka2hive.cli.render.json.validate import map_document, problems_document
-    from kafka2hive.cli.render.map import render_map
+    from kafka2hive.cli.render.document import dumped
+    from kafka2hive.cli.render.map import map_document, problems_document, render_map
     from kafka2hive.config.load import load_map
     from kafka2hive.config.problems import MapInvalid
     from kafka2hive.model.errors import ConfigError
@@ -52,8 +51,7 @@ def validate(
 
 def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
     from kafka2hive.cli.outcome import secrets, show
-    from kafka2hive.cli.render.json.validate import online_document
-    from kafka2hive.cli.render.online import render_online
+    from kafka2hive.cli.render.online import online_document, render_online
     from kafka2hive.observe.log import configure
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire

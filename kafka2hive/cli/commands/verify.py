@@ -36,9 +36,8 @@ def verify(
 ) -> None:
     """Audit the dump: offsets without hole or overlap, every file there and whole, every row accounted for."""
     from kafka2hive.cli.outcome import show, with_map
-    from kafka2hive.cli.render.json.verify import verify_document
     from kafka2hive.cli.render.progress_bar import shown_progress
-    from kafka2hive.cli.render.verify import render_verify
+    from kafka2hive.cli.render.verify import render_verify, verify_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.audit.order import VerifyOrder
     from kafka2hive.service.audit.verify import verify as audit

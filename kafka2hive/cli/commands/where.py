@@ -21,10 +21,9 @@ def where(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Say in which epoch and in which files an offset lies, table by table."""
-    from kafka2hive.cli.arguments import parsed
+    from kafka2hive.cli.options import parsed
     from kafka2hive.cli.outcome import show, with_map
-    from kafka2hive.cli.render.json.where import where_document
-    from kafka2hive.cli.render.where import render_where
+    from kafka2hive.cli.render.where import render_where, where_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.shared.wiring import wire
     from kafka2hive.service.where import Place

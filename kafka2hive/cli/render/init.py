@@ -1,7 +1,8 @@
-"""The text of `init`."""
+"""`init`: its text and its document."""
 
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document, error_of
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult
 
@@ -17,3 +18,16 @@ def render_init(result: InitResult, screen: Screen) -> str:
         else:
             parts.append(f"  {table.directory}")
     return render(screen, parts or ["no table: no topic matches the map's patterns yet"])
+
+
+def init_document(service: str, result: InitResult) -> Document:
+    tables = [
+        {
+            "table": table.table,
+            "ledger": table.directory,
+            "result": table.beginning.value.replace(" ", "_"),
+            "error": error_of(table.error) if table.error else None,
+        }
+        for table in result.tables
+    ]
+    return document("init", result.exit_code, service=service, tables=tables)

@@ -1,9 +1,15 @@
-"""What `validate` shows of a map that is right."""
+"""`validate`: the text of a map that is right, the documents of a right and a wrong one."""
+
+from collections.abc import Iterable
 
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.config.problems import MapProblem
+from kafka2hive.config.shown import shown
 from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRule
+from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import counted, size
 
 
@@ -37,3 +43,23 @@ def _bucket(bucketing: Bucketing) -> str:
         return "unpartitioned"
     time = bucketing.field_text if bucketing.time is BucketTime.EVENT else f"{bucketing.time.value} time"
     return f"{bucketing.path} by {time} in {bucketing.zone}"
+
+
+def map_document(service_map: ServiceMap) -> Document:
+    """The whole map with its defaults, secrets hidden."""
+    return document("validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=None)
+
+
+def problems_document(problems: Iterable[MapProblem]) -> Document:
+    """`validate` of a wrong map; lines and columns count from 1."""
+    found = [
+        {
+            "line": problem.line,
+            "column": problem.column,
+            "where": problem.where,
+            "message": problem.message,
+            "suggestion": problem.suggestion or None,
+        }
+        for problem in problems
+    ]
+    return document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)

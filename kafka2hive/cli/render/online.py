@@ -1,10 +1,12 @@
-"""What `validate --online` shows of the services."""
+"""`validate --online`: its text and its document."""
 
 from typing import assert_never
 
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document, error_of
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.config.shown import shown
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.quantities import counted
@@ -49,3 +51,27 @@ def _line(word: str, style: str, check: Check, message: str) -> Text:
     return Text(f"{word:<8} ", style=style).append(
         f"{check.system:<8} {check.subject}: {message}", style="not bold"
     )
+
+
+def online_document(service_map: ServiceMap, result: OnlineResult) -> Document:
+    """`validate --online`: the map, and what every check came to."""
+    return document(
+        "validate",
+        result.exit_code,
+        map=shown(service_map),
+        problems=[],
+        checks=[_check(check) for check in result.checks],
+    )
+
+
+def _check(check: Check) -> Document:
+    line: Document = {"system": check.system, "subject": check.subject}
+    match check.result:
+        case Passed(message):
+            return line | {"result": "ok", "message": message, "code": None, "remedy": None}
+        case Warned(error):
+            return line | {"result": "warning"} | error_of(error)
+        case Failed(error):
+            return line | {"result": "error"} | error_of(error)
+        case _:
+            assert_never(check.result)

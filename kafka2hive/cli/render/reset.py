@@ -1,10 +1,12 @@
-"""The text of `reset`."""
+"""`reset`: its text and its document."""
 
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document, error_of, next_offset
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.ledger.repair.reset import ResetRecord
+from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult
 
@@ -51,3 +53,33 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
         )
     lines.append(f"the next run of service {service} begins {record.table} at the map's `start`")
     return lines
+
+
+def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Document:
+    """`reset`: what was put away, or with `--plan` would be."""
+    plan = result.plan
+    record = plan.record
+    return document(
+        "reset",
+        ExitCode.DONE,
+        service=service,
+        plan=order.plan_only,
+        table=order.table,
+        begun=plan.begun.value,
+        done=result.done,
+        ledger=plan.ledger or None,
+        data=list(plan.data),
+        positions=[next_offset(*position) for position in (record.positions if record else ())],
+        group=plan.group,
+        group_moves=[
+            {
+                "topic": move.topic_partition.topic,
+                "partition": move.topic_partition.number,
+                "before": move.before,
+                "after": move.after,
+            }
+            for move in plan.group_moves
+        ],
+        moved=result.moved,
+        left_pending=error_of(result.left_pending) if result.left_pending else None,
+    )

@@ -1,8 +1,9 @@
-"""The text of `verify`."""
+"""`verify`: its text and its document."""
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document, error_of
 from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.quantities import size
 from kafka2hive.service.audit.verified import VerifyResult
@@ -33,3 +34,23 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
     if not result.tables and not result.errors:
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts)
+
+
+def verify_document(service: str, result: VerifyResult) -> Document:
+    tables = [
+        {
+            "table": table.table,
+            "epochs": table.epochs,
+            "files": table.files,
+            "rows": table.rows,
+            "bytes": table.bytes,
+            "findings": [{"code": f.code, "where": f.where, "message": f.message} for f in table.findings],
+            "no_answer": list(table.no_answer),
+            "not_checked": [*table.no_answer, *table.not_checked],
+            "accepted": list(table.accepted),
+            "notes": list(table.notes),
+        }
+        for table in result.tables
+    ]
+    errors = [{"table": table, **error_of(error)} for table, error in result.errors]
+    return document("verify", result.exit_code, service=service, tables=tables, errors=errors)

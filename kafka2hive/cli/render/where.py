@@ -1,11 +1,13 @@
-"""The text of `where`."""
+"""`where`: its text and its document."""
 
 from collections.abc import Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.where import FoundPlace
 
@@ -22,3 +24,17 @@ def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> s
                 "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
             )
     return render(screen, parts)
+
+
+def where_document(service: str, place: str, found: Sequence[FoundPlace]) -> Document:
+    """`where`: each table's answer; `epoch` null: the table does not hold the offset."""
+    tables = [
+        {
+            "table": one.table,
+            "answer": one.answer,
+            "epoch": one.epoch,
+            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in one.files],
+        }
+        for one in found
+    ]
+    return document("where", ExitCode.DONE, service=service, place=place, tables=tables)

@@ -14,9 +14,8 @@ from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveErr
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.recover.forget import refuse_unknown_registrations
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, failed
+from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, failed
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
 from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.ownership import OwnershipCheck

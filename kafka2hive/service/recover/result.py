@@ -1,4 +1,4 @@
-"""What became of each table that `recover` was asked for."""
+"""What `recover` is asked, and what became of each table."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -9,8 +9,27 @@ from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.conditions.derive import PendingFiles
-from kafka2hive.service.recover.order import RecoverOrder
+from kafka2hive.service.recover.forget import Registration
 from kafka2hive.service.recover.rebuild import RebuiltLedger
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverOrder:
+    """What is asked; `tables` empty: all of the map's service. Addresses are full final paths.
+
+    `accept_location` names tables whose changed location in the map is meant. `rebuild` names a table whose ledger is
+    lost; then `accept_gap` is about what the data files do not prove.
+    """
+
+    plan_only: bool = False
+    take_over: bool = False
+    tables: tuple[str, ...] = ()
+    accept_loss: tuple[str, ...] = ()
+    refetch: tuple[str, ...] = ()
+    accept_gap: tuple[GapAcceptance, ...] = ()
+    rebuild: str | None = None
+    forget: tuple[Registration, ...] = ()
+    accept_location: tuple[str, ...] = ()
 
 
 class Recovery(Enum):

@@ -14,12 +14,11 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.refetch import refetch_file
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery, failed
+from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery, failed
 from kafka2hive.service.shared.ledgers import Unreadable, attempt
 from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from kafka2hive.service.shared.tables import MapTables

@@ -15,9 +15,8 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.conditions.derive import StartPreview
 from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.repair import Repairs, remedies
-from kafka2hive.service.recover.result import RecoveredTable, Recovery, Relocation
+from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, Recovery, Relocation
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.tables import location_in_map
 from kafka2hive.service.shared.wiring import Wiring

@@ -6,7 +6,7 @@ from kafka2hive.kafka.errors import no_answer, unknown_topics
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.shared.kafka_offsets import KafkaOffsets
+from kafka2hive.service.shared.kafka_view import KafkaOffsets
 from kafka2hive.service.shared.table_state import Table
 
 TRIES = 3

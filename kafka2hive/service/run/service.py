@@ -15,7 +15,7 @@ from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
-from kafka2hive.service.shared.task_settings import task_settings
+from kafka2hive.service.shared.tables import task_settings
 from kafka2hive.service.shared.wiring import Wiring
 
 if TYPE_CHECKING:

@@ -1,18 +1,18 @@
-"""The map's rules and Kafka's topics as tables."""
+"""The map's rules and Kafka's topics as tables, and what tasks are told of them."""
 
 import logging
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from kafka2hive.config.route import RoutedTable, Routing, route
+from kafka2hive.config.values import ServiceMap
 from kafka2hive.hive.port import Hive
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.pipeline.values import TaskSettings
+from kafka2hive.pipeline.values import TableSettings, TaskSettings
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.ledgers import apart, each_ledger, ledger_tables
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.task_settings import task_settings
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -75,3 +75,21 @@ class MapTables:
 
 def _routing(wiring: Wiring, topics: Collection[str]) -> Routing:
     return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}))
+
+
+STALL_SECONDS = 300.0
+
+
+def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
+    """`tables` stays the caller's: what is added to it reaches the tasks of the next epoch."""
+    return TaskSettings(
+        kafka=service_map.kafka.properties,
+        storage=service_map.storage,
+        tables=tables,
+        dead_letter_table=service_map.dead_letters.table,
+        dead_letter_location=service_map.dead_letters.location,
+        file_bytes=service_map.limits.file_bytes,
+        open_files=service_map.limits.open_files,
+        memory_bytes=service_map.limits.task_memory_bytes,
+        stall_seconds=STALL_SECONDS,
+    )

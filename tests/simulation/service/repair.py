@@ -7,10 +7,10 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.order import RecoverOrder
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
 from tests.simulation.metastore import SimulatedMetastore

@@ -1,12 +1,13 @@
-"""What all writers of a task share: the bounds on buffered memory and on open files."""
+"""What all writers of a task share: the bounds on buffered memory and on open files, and the threads that close them."""
 
+import threading
 from collections import OrderedDict
-from typing import Protocol
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.task.write.closing import Closer
-from kafka2hive.pipeline.task.write.held_bytes import HeldBytes
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock, StorageError
 
@@ -88,3 +89,58 @@ class TaskLimits:
     def ended(self, writer: Relievable, bucket: int) -> None:
         """The bucket's file is finished; a second call does nothing."""
         self._open.pop((id(writer), bucket), None)
+
+
+class HeldBytes:
+    """`most` over all files of a task; one file may hold a quarter of it. Safe for any number of threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._most_of_one = most // 4
+        self._lock = threading.Lock()
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """Held now, by all files together."""
+        return self._total
+
+    def take(self, held: int, more: int) -> bool:
+        """Room for `more` bytes of a file that holds `held`; False: there is none, nothing was taken."""
+        with self._lock:
+            if held + more > self._most_of_one or self._total + more > self._most:
+                return False
+            self._total += more
+            return True
+
+    def release(self, count: int) -> None:
+        """Bytes that were taken are let go."""
+        with self._lock:
+            self._total -= count
+
+
+Result = TypeVar("Result")
+
+WIDTH = 16
+
+
+class Closer:
+    """Runs closings on threads, `WIDTH` at a time; `submit` waits when twice as many are on their way."""
+
+    def __init__(self) -> None:
+        self._threads: ThreadPoolExecutor | None = None
+        self._running: set[Future[object]] = set()
+
+    def submit(self, closing: Callable[[], Result]) -> Future[Result]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(WIDTH, thread_name_prefix="close")
+        if len(self._running) >= 2 * WIDTH:
+            _, self._running = wait(self._running, return_when=FIRST_COMPLETED)
+        future = self._threads.submit(closing)
+        self._running.add(future)  # type: ignore[arg-type]  # Future is invariant, and nobody reads these results
+        return future
+
+    def stop(self) -> None:
+        """Wait for what runs; what has not begun is given up."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)

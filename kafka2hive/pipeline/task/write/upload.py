@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kafka2hive.model.layout import DataFileName, join
-from kafka2hive.pipeline.task.write.held_bytes import HeldBytes
+from kafka2hive.pipeline.task.write.limits import HeldBytes
 from kafka2hive.pipeline.task.write.tries import Tries
 from kafka2hive.storage.port import (
     Clock,

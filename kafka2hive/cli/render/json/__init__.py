@@ -1,1 +1,0 @@
-"""What `--json` prints: one module for each command."""
