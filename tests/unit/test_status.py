@@ -240,7 +240,14 @@ def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Pa
     errors = tmp_path / "errors"  # not a pipe: nobody reads it meanwhile
     with (
         errors.open("w") as stderr,
-        subprocess.Popen(program, stdout=subprocess.PIPE, stderr=stderr, text=True) as watching,
+        subprocess.Popen(
+            program,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            # a shell that starts the tests in its background makes them, and all they start, ignore SIGINT
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as watching,
     ):
         assert watching.stdout is not None
         try:
