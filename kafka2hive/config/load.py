@@ -4,13 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka2hive.config.build import (
-    build,
-    dead_letters_of,
-    location_of,
-    location_template,
-    storage_options,
-)
+from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
 from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.names import check_names
 from kafka2hive.config.checks.service import check_service, fault_of_table

@@ -19,13 +19,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
 from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
-from kafka2hive.service.conditions.table_state import (
-    LiveRuns,
-    OwnerLife,
-    TableState,
-    exit_code_of,
-    state_of,
-)
+from kafka2hive.service.conditions.table_state import LiveRuns, OwnerLife, TableState, exit_code_of, state_of
 from kafka2hive.service.shared.ledgers import apart, attempt, each_ledger, ledger_tables, unknown_tables
 from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_by_ledgers

@@ -130,11 +130,7 @@ class HdfsFileSystem:
         return self._ask(operation, path, lambda _: function(), seconds=self._transfer_seconds)
 
     def _ask(
-        self,
-        operation: Operation,
-        path: str,
-        function: Callable[[Any], Result],
-        seconds: float | None = None,
+        self, operation: Operation, path: str, function: Callable[[Any], Result], seconds: float | None = None
     ) -> Result:
         session = self._session()
         if session.in_doubt and not operation.changes:

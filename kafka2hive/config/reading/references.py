@@ -44,10 +44,7 @@ def read_secret(path: str) -> str:
 
 
 def resolve(
-    data: object,
-    environ: Mapping[str, str],
-    problems: Problems,
-    read: Callable[[str], str] = read_secret,
+    data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_secret
 ) -> tuple[object, References]:
     """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
     references = References()

@@ -3,15 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kafka2hive.config.values.key import (
-    LEFT_OUT,
-    Bounds,
-    Duration,
-    FurtherKeys,
-    Key,
-    Properties,
-    Size,
-)
+from kafka2hive.config.values.key import LEFT_OUT, Bounds, Duration, FurtherKeys, Key, Properties, Size
 from kafka2hive.config.values.table import Table, TableOptions, TableRule
 from kafka2hive.config.values.units import MIB
 
@@ -27,8 +19,7 @@ class KafkaOptions:
     """
 
     properties: Annotated[
-        Properties,
-        FurtherKeys("bootstrap.servers", Text, "Brokers to start from, `host:port,host:port`."),
+        Properties, FurtherKeys("bootstrap.servers", Text, "Brokers to start from, `host:port,host:port`.")
     ] = field(repr=False)
     group: Annotated[
         Text,

@@ -135,8 +135,7 @@ class SharedOptions:
     ] = "json"
     zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
     tombstones: Annotated[
-        Tombstones,
-        Key("Records with a null value: skip them, or write a row of nulls with the metadata."),
+        Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
     ] = Tombstones.SKIP
     writer: Annotated[WriterOptions, Key()] = WriterOptions()
     flush: Annotated[Flush, Key("When the table is due.")] = Flush()

@@ -14,13 +14,7 @@ from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
-from kafka2hive.model.snapshot import (
-    REBUILT,
-    AcceptedGap,
-    AcceptedLoss,
-    ForgottenRegistration,
-    Snapshot,
-)
+from kafka2hive.model.snapshot import REBUILT, AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
 
 Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration
 

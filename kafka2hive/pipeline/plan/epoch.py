@@ -52,10 +52,7 @@ def plan_epoch(
     count = task_count(total, slots)
     parts = [part for p in pieces for part in cut(p, _record_bytes(tables[p.table]), total / count)]
     return tuple(
-        TaskPlan(
-            index,
-            tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _joined(task)),
-        )
+        TaskPlan(index, tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _joined(task)))
         for index, task in enumerate(pack(parts, count))
     )
 

@@ -116,11 +116,7 @@ def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[F
         if length is None:
             yield Finding("verify.missing", file.final, f"is not there; {_what(file)}")
         elif length != file.length:
-            yield Finding(
-                "verify.length",
-                file.final,
-                _other_length(file, length),
-            )
+            yield Finding("verify.length", file.final, _other_length(file, length))
 
 
 def _untracked(

@@ -117,10 +117,7 @@ def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:
 
 
 def backlog(
-    table: Table,
-    ranges: Collection[OffsetRange],
-    now: float,
-    target: Mapping[TopicPartition, int] | None,
+    table: Table, ranges: Collection[OffsetRange], now: float, target: Mapping[TopicPartition, int] | None
 ) -> TableBacklog:
     """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned."""
     if target is not None:

@@ -121,6 +121,5 @@ def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:
         dtype = dtype.field(place).type
     if dtype not in (NAIVE, pa.date32(), pa.int64()):
         raise TableError(
-            "bucket.field",
-            f"event time {bucketing.field_text!r} is {dtype}, not timestamp, date or bigint",
+            "bucket.field", f"event time {bucketing.field_text!r} is {dtype}, not timestamp, date or bigint"
         )
