@@ -53,9 +53,8 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
         emoji=False,
     )
     for part in parts:
-        console.print(
-            part, soft_wrap=isinstance(part, str | Text)
-        )  # a path can be copied when it is not broken
+        # a path can be copied when it is not broken
+        console.print(part, soft_wrap=isinstance(part, str | Text))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 

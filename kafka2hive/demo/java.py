@@ -24,7 +24,6 @@ def find_java() -> Path:
 
 
 def install_command() -> str:
-    """The one command that installs a Java on this machine."""
     if sys.platform == "darwin":
         return "brew install openjdk@17"
     if shutil.which("dnf"):

@@ -79,7 +79,6 @@ class MockKafka(Kafka):
         self.description = f"librdkafka's mock broker in this very process, at {self.bootstrap}"
 
     def produce(self, records: Iterable[bytes]) -> None:
-        """See Kafka.produce; through the client that owns the broker."""
         self._send(self._owner, records)
 
     def end(self) -> None:

@@ -40,7 +40,6 @@ class LedgerView:
         return lines
 
     def newest_snapshot(self) -> str:
-        """Text of the newest finished snapshot."""
         newest = max(self._ledger.glob("g*/e*.final"), key=lambda path: path.name)
         return newest.read_text()
 

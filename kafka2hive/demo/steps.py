@@ -179,7 +179,6 @@ def _start_run(demo: DemoContext, log: str, *options: str) -> Child:
 
 
 def _relay(demo: DemoContext, log: LogFollower) -> None:
-    """The lines of a run's log that show its progress."""
     demo.console.show(found[1] for line in log.new_lines() if (found := _PROGRESS.match(line)))
 
 

@@ -38,7 +38,6 @@ class Verdict:
 
 
 def ask(hive: ThriftServer, produced: Tally) -> Verdict:
-    """Run QUERY and add its rows up."""
     found, places = Tally(), 0
     for month, carrier, flights, distinct, miles in hive.query(QUERY):
         found.months[month] += int(flights)

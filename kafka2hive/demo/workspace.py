@@ -27,9 +27,8 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
         console.say("interrupted: cleaning up")
         raise
     finally:
-        interrupt = signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # a second Ctrl-C must not leave things behind
+        # a second Ctrl-C must not leave things behind
+        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         if keep:
             console.say(f"kept: {path}")
         else:

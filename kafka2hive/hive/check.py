@@ -18,17 +18,10 @@ def check_table(spec: TableSpec, found: TableDescription) -> None:
 
     More columns in Hive than in the map are fine: they read as null. `spec.columns` empty: the schema is Hive's.
     """
-    differences = (
-        _kind(found)
-        if found.kind in _NO_TABLES
-        else [
-            *_kind(found),
-            *_location(spec, found),
-            *_format(found),
-            *_partition_columns(spec, found),
-            *_columns(spec, found),
-        ]
-    )
+    differences = _kind(found)
+    if found.kind not in _NO_TABLES:
+        differences += [*_location(spec, found), *_format(found)]
+        differences += [*_partition_columns(spec, found), *_columns(spec, found)]
     if differences:
         code = differences[0][0]
         text = "; ".join(message for _, message in differences)
@@ -54,20 +47,11 @@ def _kind(found: TableDescription) -> list[Difference]:
     if found.kind in _NO_TABLES:
         return [("hive.not_a_table", f"it is a {found.kind.value}")]
     if found.transactional:
-        return [
-            (
-                "hive.transactional",
-                "it is transactional (ACID): Hive reads only files that its own transactions wrote, so it would not"
-                " see ours",
-            )
-        ]
+        why = "Hive reads only files that its own transactions wrote, so it would not see ours"
+        return [("hive.transactional", f"it is transactional (ACID): {why}")]
     if found.kind is TableKind.MANAGED:
-        return [
-            (
-                "hive.managed",
-                "it is a managed table: DROP TABLE would delete the files, and the ledger would miss them",
-            )
-        ]
+        why = "DROP TABLE would delete the files, and the ledger would miss them"
+        return [("hive.managed", f"it is a managed table: {why}")]
     return []
 
 
@@ -88,12 +72,8 @@ def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Differe
     there = [column.name.lower() for column in found.partition_columns]
     if wanted == there:
         return _partition_types(spec, found)
-    return [
-        (
-            "hive.partition_columns",
-            f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})",
-        )
-    ]
+    text = f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})"
+    return [("hive.partition_columns", text)]
 
 
 def _partition_types(spec: TableSpec, found: TableDescription) -> list[Difference]:

@@ -12,8 +12,6 @@ LEDGER_PROPERTY = "kafka2hive.ledger"
 
 
 class TableKind(Enum):
-    """What a name in Hive stands for."""
-
     EXTERNAL = "external table"
     MANAGED = "managed table"  # or one that Hive 4 made of CREATE TABLE: external by name, but DROP deletes its files
     VIEW = "view"

@@ -18,15 +18,10 @@ class HiveMetastore:
     """Registers partitions and finds their locations. Any thread may use it; one statement at a time."""
 
     def __init__(self, options: HiveOptions) -> None:
-        self._session = HiveSession(options)
-        self._exist: set[HivePartition] = (
-            set()
-        )  # registered in this process's life, at the location we gave or not
+        self.session = HiveSession(options)
+        # registered in this process's life, at the location we gave or not
+        self._exist: set[HivePartition] = set()
         self._just_added: set[HivePartition] = set()  # at the location we gave, not asked for since
-
-    @property
-    def session(self) -> HiveSession:
-        return self._session
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         """`ADD IF NOT EXISTS PARTITION .. LOCATION` in statements of bounded size; doing it twice changes nothing.
@@ -58,19 +53,19 @@ class HiveMetastore:
             return partition.location
         spec = f" {text.partition_spec(partition.path)}" if partition.path else ""
         try:
-            rows = self._session.run(f"DESCRIBE FORMATTED {text.table_name(partition.table)}{spec}")
+            rows = self.session.run(f"DESCRIBE FORMATTED {text.table_name(partition.table)}{spec}")
         except NoSuchPartition:
             return None
         return parse_description(rows).location
 
     def close(self) -> None:
         """End the session. Never fails."""
-        self._session.close()
+        self.session.close()
 
     def _run(self, batch: Batch, if_not_exists: bool) -> None:
         try:
-            self._session.run(*batch.statements(if_not_exists))
+            self.session.run(*batch.statements(if_not_exists))
         except MetastoreRefused:
             if batch.with_default:
-                self._session.close()  # it would keep the other name of the default partition
+                self.session.close()  # it would keep the other name of the default partition
             raise

@@ -47,5 +47,4 @@ class GapAcceptance:
 def accepted(
     acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
 ) -> bool:
-    """Whether any of them allows this topic partition to resume at that offset."""
     return any(acceptance.covers(topic_partition, resumes_at) for acceptance in acceptances)

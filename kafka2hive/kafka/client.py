@@ -175,9 +175,8 @@ class KafkaAdmin:
         left = [tp for tp in asked if tp not in found]
         for tp in left:
             if tp in self._leaderless:
-                log.debug(
-                    "no offset of %s: it has no leader", tp
-                )  # a lasting state: the table reports it once
+                # a lasting state: the table reports it once
+                log.debug("no offset of %s: it has no leader", tp)
             else:
                 log.warning(
                     "no offset of %s this time: %s", tp, reason(self._options, why.get(tp, FutureTimeout()))
@@ -191,7 +190,6 @@ class KafkaAdmin:
 
 
 def is_mock(cluster_id: str) -> bool:
-    """Whether it is librdkafka's mock broker."""
     return cluster_id.startswith(_MOCK_CLUSTER)
 
 

@@ -34,7 +34,6 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
 
 
 def is_missing(error: Any) -> bool:
-    """Whether a KafkaError says that the topic partition does not exist."""
     return error.name() in _MISSING
 
 

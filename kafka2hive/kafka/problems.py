@@ -86,7 +86,6 @@ def aged_out(missing: OffsetRange) -> Problem:
 
 
 def start_offset_missing(tp: TopicPartition) -> Problem:
-    """The map gives explicit start offsets, but none for this topic partition."""
     return Problem(
         "kafka.start_offset_missing",
         tp.topic,
@@ -96,7 +95,6 @@ def start_offset_missing(tp: TopicPartition) -> Problem:
 
 
 def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
-    """The map's explicit start offset is not in the log."""
     return Problem(
         "kafka.start_offset_outside",
         tp.topic,

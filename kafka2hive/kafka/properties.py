@@ -12,13 +12,11 @@ _CONSUMER_ONLY = re.compile(
     r"|max\.partition\.fetch|coordinator\.query)"
 )
 _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbearer\.config", re.IGNORECASE)
-_DEFAULT_CONNECT_MS = (
-    "10000"  # librdkafka waits 30 s for a connection; a broker that takes 10 s is as good as away
-)
+# librdkafka waits 30 s for a connection; a broker that takes 10 s is as good as away.
+_DEFAULT_CONNECT_MS = "10000"
 
 
 def brokers(options: KafkaOptions) -> str:
-    """The bootstrap addresses, for messages."""
     return dict(options.properties).get("bootstrap.servers", "(no bootstrap.servers)")
 
 

@@ -17,7 +17,6 @@ class Ticket:
         self._left = [True]
 
     def use(self) -> bool:
-        """Whether this was the first use."""
         try:
             return self._left.pop()
         except IndexError:

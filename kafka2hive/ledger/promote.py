@@ -18,8 +18,6 @@ from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, Storage
 
 
 class Move(Enum):
-    """How one file came to its final place."""
-
     RENAMED = "renamed"
     ALREADY_THERE = "already_there"
     GIVEN_UP = "given_up"

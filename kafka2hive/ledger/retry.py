@@ -13,8 +13,6 @@ _LONGEST = 500  # characters of a refusal in a message
 
 
 class Kind(Enum):
-    """What one try of a step came to."""
-
     DONE = "done"
     AGAIN = "again"
     BLOCKED = "blocked"

@@ -10,8 +10,6 @@ UNKNOWN_CHECKSUM = "-"
 
 
 class FileKind(Enum):
-    """What a file of a snapshot holds."""
-
     DATA = "data"
     DEAD_LETTER = "dead_letter"
 

@@ -44,7 +44,6 @@ class Footer(Origin):
     accounts: tuple[OffsetAccounting, ...] | None = None
 
     def metadata(self) -> dict[str, str]:
-        """As key-value pairs of a Parquet footer."""
         ranges = [[r.topic_partition.topic, r.topic_partition.number, r.start, r.end] for r in self.ranges]
         pairs = {
             "format_version": FORMAT_VERSION,

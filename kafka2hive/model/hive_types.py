@@ -42,6 +42,9 @@ class _Parser:
     """Recursive descent over the tokens of one type text."""
 
     def __init__(self, text: str) -> None:
+        import pyarrow
+
+        self._pa = pyarrow
         self._text = text
         self._tokens: list[_Token] = []
         self._next = 0
@@ -82,27 +85,25 @@ class _Parser:
         return dtype
 
     def _type(self, depth: int) -> "pa.DataType":
-        import pyarrow as pa
-
         token = self._take()
         if depth > MAX_NESTING:
             self._fail(token.position, f"types may nest {MAX_NESTING} deep")
         word = ALIASES.get(token.text.lower(), token.text.lower())
         if word in SIMPLE:
-            return pa.type_for_alias(SIMPLE[word])
+            return self._pa.type_for_alias(SIMPLE[word])
         match word:
             case "timestamp":
                 return self._timestamp()
             case "varchar" | "char":
                 self._numbers(word, 1, [(1, 65535 if word == "varchar" else 255)])
-                return pa.string()
+                return self._pa.string()
             case "decimal":
                 return self._decimal(token)
             case "array":
                 self._expect("<")
                 element = self._type(depth + 1)
                 self._expect(">")
-                return pa.list_(element)
+                return self._pa.list_(element)
             case "map":
                 return self._map(depth)
             case "struct":
@@ -111,8 +112,6 @@ class _Parser:
                 raise HiveTypeError(self._text, token.position, *advice(token.text))
 
     def _timestamp(self) -> "pa.DataType":
-        import pyarrow as pa
-
         after = self._peek()
         if after.text.lower() == "with":
             self._fail(
@@ -120,7 +119,7 @@ class _Parser:
                 "timestamp with time zone is not supported",
                 "declare timestamp; values with an offset are converted to the table's zone",
             )
-        return pa.timestamp("us")
+        return self._pa.timestamp("us")
 
     def _numbers(self, word: str, at_most: int, bounds: list[tuple[int, int]]) -> list[int]:
         self._expect("(")
@@ -137,10 +136,8 @@ class _Parser:
             self._expect(",")
 
     def _decimal(self, start: _Token) -> "pa.DataType":
-        import pyarrow as pa
-
         if self._peek().text != "(":
-            return pa.decimal128(10, 0)  # Hive's default for a bare decimal
+            return self._pa.decimal128(10, 0)  # Hive's default for a bare decimal
         numbers = self._numbers("decimal", 2, [(1, MAX_DECIMAL_DIGITS), (0, MAX_DECIMAL_DIGITS)])
         precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
         if scale > precision:
@@ -149,11 +146,9 @@ class _Parser:
                 f"scale {scale} is more than precision {precision}",
                 f"decimal({scale},{scale})",
             )
-        return pa.decimal128(precision, scale)
+        return self._pa.decimal128(precision, scale)
 
     def _map(self, depth: int) -> "pa.DataType":
-        import pyarrow as pa
-
         self._expect("<")
         key = self._take()
         if key.text.lower() != "string":
@@ -161,11 +156,9 @@ class _Parser:
         self._expect(",")
         value = self._type(depth + 1)
         self._expect(">")
-        return pa.map_(pa.string(), value)
+        return self._pa.map_(self._pa.string(), value)
 
     def _struct(self, depth: int) -> "pa.DataType":
-        import pyarrow as pa
-
         self._expect("<")
         fields: dict[str, pa.DataType] = {}
         while True:
@@ -191,7 +184,7 @@ class _Parser:
             fields[field] = self._type(depth + 1)
             if self._peek().text != ",":
                 self._expect(">")
-                return pa.struct(list(fields.items()))
+                return self._pa.struct(list(fields.items()))
             self._expect(",")
 
 

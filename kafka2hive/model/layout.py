@@ -96,20 +96,16 @@ def parse_snapshot_name(name: str) -> tuple[int, str] | None:
 
 
 def draft_name(epoch: int, uuid: str) -> str:
-    """Name of a snapshot that is being written."""
     return f"e{epoch:06d}.{uuid}.in-progress"
 
 
 def is_draft_name(name: str) -> bool:
-    """Whether it is exactly a name that draft_name gives."""
     found = _DRAFT.fullmatch(name)
     return found is not None and draft_name(int(found[1]), found[2]) == name
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerPaths:
-    """Paths of one table's ledger below the ledger root."""
-
     root: str
     table: str
 
@@ -154,7 +150,6 @@ def owner_marker(table_location: str) -> str:
 
 
 def owner_marker_draft(table_location: str, uuid: str) -> str:
-    """Name of an owner marker that is being written."""
     return join(table_location, f"{OWNER_MARKER}.{uuid}.in-progress")
 
 

@@ -43,7 +43,6 @@ class PlanGate:
             return self._under_way
 
     def busy(self) -> bool:
-        """Whether an epoch is being planned or under way."""
         with self._lock:
             return self._planning or self._under_way is not None
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from types import TracebackType
 
 import psutil  # type: ignore[import-untyped]  # it ships no types
 
@@ -31,9 +30,7 @@ class Scratch:
         self.path.mkdir(mode=0o700)
         return self.path
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # the JVM may still be writing while it ends; what stays is removed by the next start
         shutil.rmtree(self.path, ignore_errors=True)
 

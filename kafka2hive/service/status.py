@@ -149,8 +149,6 @@ def live_runs(wiring: Wiring, views: Collection[View]) -> LiveRuns:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A table's state and who owns it."""
-
     state: TableState
     life: OwnerLife
     warnings: tuple[str, ...]

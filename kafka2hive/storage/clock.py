@@ -4,8 +4,6 @@ import time
 
 
 class SystemClock:
-    """See Clock."""
-
     def now(self) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 

@@ -80,7 +80,5 @@ class RoutedFileSystem:
 
     def _of(self, path: str) -> FileSystem:
         root = root_of(path)
-        files = self._by_root.get(root)
-        return files or self._by_root.setdefault(
-            root, self._adapter(root)
-        )  # of two created at once the first one stays
+        # of two created at once the first one stays
+        return self._by_root.get(root) or self._by_root.setdefault(root, self._adapter(root))

@@ -28,18 +28,13 @@ class Guard:
     def __init__(self, stuck_limit: int = 64) -> None:
         self._stuck_limit = stuck_limit
         self._idle: deque[_Worker] = deque()  # the one used last is taken first
-        self._stuck = 0
+        self.stuck = 0  # calls left behind that have not returned
         self._lock = threading.Lock()
-
-    @property
-    def stuck(self) -> int:
-        """Calls left behind that have not returned."""
-        return self._stuck
 
     def call(self, function: Callable[[], Result], seconds: float) -> Result:
         """The result of `function()`, or what it raises. Raises NoAnswer after `seconds`, TooManyStuck at once."""
-        if self._stuck >= self._stuck_limit:
-            raise TooManyStuck(f"{self._stuck} calls hang")
+        if self.stuck >= self._stuck_limit:
+            raise TooManyStuck(f"{self.stuck} calls hang")
         try:
             worker = self._idle.pop()
         except IndexError:
@@ -63,12 +58,12 @@ class Guard:
 
     def _leave(self, worker: "_Worker") -> None:
         with self._lock:
-            self._stuck += 1
+            self.stuck += 1
         worker.requests.put(None)
 
     def _returned(self) -> None:
         with self._lock:
-            self._stuck -= 1
+            self.stuck -= 1
 
 
 class _Worker:

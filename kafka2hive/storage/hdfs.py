@@ -52,9 +52,8 @@ class HdfsFileSystem:
         self._config_dir = config_dir
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
-        self._sessions: dict[
-            int, Session
-        ] = {}  # by pid; a parent's is kept: dropping it after a fork may hang
+        # by pid; a parent's is kept: dropping it after a fork may hang
+        self._sessions: dict[int, Session] = {}
 
     def create(self, path: str) -> HdfsWriter:
         name = self._name(path)

@@ -76,9 +76,8 @@ def classify(operation: Operation, path: str, error: OSError | RuntimeError) -> 
     if line.startswith(_NOT_ALLOWED):
         return Denied(path, line)
     if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
-        return Unavailable(
-            path, line
-        )  # no DataNode took or gave the bytes; a file being written means nothing yet
+        # no DataNode took or gave the bytes; a file being written means nothing yet
+        return Unavailable(path, line)
     return lost_response(operation, path, line)
 
 
@@ -93,9 +92,8 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
     if "QuotaExceeded" in java or java == "MaxDirectoryItemsExceededException":
         return NoRoom(path, line)
     if java == "ParentNotDirectoryException" or "(is not a directory)" in line:
-        return _below_a_file(
-            operation, path, line
-        )  # AccessControlException says so as well, meaning no permission
+        # AccessControlException says so as well, meaning no permission
+        return _below_a_file(operation, path, line)
     if java in ("AccessControlException", "AuthorizationException", "InvalidToken"):
         return Denied(path, line)
     if java == "LeaseExpiredException":

@@ -136,8 +136,6 @@ class LocalFileSystem:
 
 
 class LocalWriter:
-    """See FileWriter."""
-
     def __init__(self, path: str, descriptor: int, sync: Sync = os.fsync) -> None:
         self._path = path
         self._descriptor: int | None = descriptor

@@ -79,8 +79,6 @@ def _is_heartbeat(path: str) -> bool:
 
 
 class _LoggedWriter:
-    """See FileWriter."""
-
     def __init__(self, files: LoggedFileSystem, path: str, writer: FileWriter) -> None:
         self._files = files
         self._path = path

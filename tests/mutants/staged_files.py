@@ -167,13 +167,13 @@ MUTANTS = (
     TextMutant(
         "held bytes are not bounded for one file",
         "kafka2hive.pipeline.task.write.limits",
-        (("if held + more > self._most_of_one or self._total", "if self._total"),),
+        (("if held + more > self._most_of_one or self.total", "if self.total"),),
         TESTS,
     ),
     TextMutant(
         "held bytes are not bounded for all files together",
         "kafka2hive.pipeline.task.write.limits",
-        ((" or self._total + more > self._most:", ":"),),
+        ((" or self.total + more > self._most:", ":"),),
         TESTS,
     ),
     TextMutant(

@@ -8,7 +8,6 @@ from kafka2hive.service.shared.init_ledgers import Beginning, InitResult
 
 
 def render_init(result: InitResult, screen: Screen) -> str:
-    """One line a table, its trouble below it."""
     parts: list[Text | str] = []
     for table in result.tables:
         style = "red" if table.beginning is Beginning.FAILED else "green"

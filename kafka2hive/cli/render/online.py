@@ -54,7 +54,6 @@ def _line(word: str, style: str, check: Check, message: str) -> Text:
 
 
 def online_document(service_map: ServiceMap, result: OnlineResult) -> Document:
-    """`validate --online`: the map, and what every check came to."""
     return document(
         "validate",
         result.exit_code,

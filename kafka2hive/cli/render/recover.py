@@ -142,7 +142,6 @@ def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
 
 
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
-    """`recover`: what was done, or with `--plan` would be."""
     tables = [_recovered(table) for table in result.tables]
     return document(
         "recover",

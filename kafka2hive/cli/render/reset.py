@@ -56,7 +56,6 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
 
 
 def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Document:
-    """`reset`: what was put away, or with `--plan` would be."""
     plan = result.plan
     record = plan.record
     return document(

@@ -13,7 +13,6 @@ from kafka2hive.service.where import FoundPlace
 
 
 def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> str:
-    """Each table's answer and the files in question."""
     parts: list[RenderableType] = []
     for found in answers:
         parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))

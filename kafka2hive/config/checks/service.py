@@ -59,7 +59,6 @@ def fault_of_table(name: str) -> str:
 
 
 def check_service(sound: Sound, problems: Problems) -> None:
-    """Checks every section that is sound."""
     _check_kafka(sound.kafka, problems)
     if sound.storage:
         _check_storage(sound.storage, problems)

@@ -72,7 +72,6 @@ def declared_columns(table: Table) -> list[DeclaredColumn]:
 
 
 def columns_of(table: Table) -> dict[str, str]:
-    """The declared columns' types by name."""
     return {column.name: column.type for column in declared_columns(table)}
 
 

@@ -15,5 +15,4 @@ class Finding:
 
 
 def of_epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
-    """Something about a whole snapshot."""
     return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)

@@ -43,8 +43,6 @@ class ProcessIdentity:
 
 
 class Processes(Protocol):
-    """What this host knows of its processes."""
-
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
@@ -141,8 +139,6 @@ def is_known_dead(ports: Ports, path: str, processes: Processes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A heartbeat as it was a moment ago."""
-
     service: str
     owner: str
     count: int

@@ -173,7 +173,7 @@ def _snapshot(
         previous=checksum_of(before) if before else NO_SNAPSHOT,
         location=place.location,
         files=tuple(files),
-        positions=tuple(_positions(starts, ends)),
+        positions=tuple(Position(tp, starts[tp], ends[tp]) for tp in sorted(ends)),
         accounts=tuple(accounts),
         gaps=(
             *(before.gaps if before else ()),
@@ -184,13 +184,6 @@ def _snapshot(
         ),
         unregistered=tuple(sorted(unregistered | touched(files))),
     )
-
-
-def _positions(
-    starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
-) -> Iterator[Position]:
-    for tp in sorted(ends):
-        yield Position(tp, starts[tp], ends[tp])
 
 
 def _within(part: OffsetRange, whole: OffsetRange) -> bool:

@@ -34,14 +34,11 @@ def plan_epoch(
     - at most `slots` tasks, one when there is little to do; a table is spread over more than one only when it is
       bigger than an even task; task indexes are 0..n-1.
     """
-    tables = sorted(
-        (
-            b
-            for b in backlogs
-            if (b.table in only_tables if only_tables is not None else drain or is_due(b)) and b.records > 0
-        ),
-        key=lambda b: b.table,
-    )
+    if only_tables is not None:
+        wanted = [b for b in backlogs if b.table in only_tables]
+    else:
+        wanted = [b for b in backlogs if drain or is_due(b)]
+    tables = sorted((b for b in wanted if b.records > 0), key=lambda b: b.table)
     pieces = [
         Piece(index, ranges, weigh(ranges, _record_bytes(tables[index])))
         for index, ranges in enumerate(_allocate(tables, limits))

@@ -29,12 +29,10 @@ def value_schema(table: TableSettings) -> pa.Schema:
 
 
 def value_sources(table: TableSettings) -> list[Source]:
-    """Where each of them stands in the value."""
     return [Source(column.path or (column.name,), column.unit) for column in table.columns]
 
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
-    """The value's columns, then the metadata columns."""
     return pa.schema([*values, *(pa.field(name, METADATA_TYPES[column]) for column, name in metadata)])
 
 

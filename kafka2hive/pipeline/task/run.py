@@ -98,8 +98,6 @@ def process_files(options: StorageOptions) -> FileSystem:
 
 
 class Task:
-    """The tables of one plan, running."""
-
     def __init__(
         self,
         plan: TaskPlan,
@@ -231,7 +229,6 @@ class Task:
 
 
 def as_failure(error: Exception) -> TableFailure:
-    """The stable code and the text of an error of one table."""
     match error:
         case StorageError():
             code = next(

@@ -86,7 +86,6 @@ class TableRun:
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
-        """Count the time spent inside for a phase of the manifest."""
         begun = time.perf_counter()
         try:
             yield
@@ -94,7 +93,6 @@ class TableRun:
             self._seconds[phase] += time.perf_counter() - begun
 
     def waited(self, seconds: float) -> None:
-        """Time spent waiting for this table's records."""
         self._seconds["fetch"] += seconds
 
     def take(self, chunk: Chunk) -> None:
@@ -108,9 +106,8 @@ class TableRun:
                 rows, ids = self._bucket(chunk, rows, chosen, refused, filtered)
             with self._timed("write"):
                 self._data.add(rows, ids, self._bucketer.paths)
-        if (
-            self.task.only_bucket is not None
-        ):  # a refetch writes one bucket's rows again; its dead letters are in place
+        # a refetch writes one bucket's rows again; its dead letters are in place
+        if self.task.only_bucket is not None:
             filtered.extend(positions for positions, _ in refused)
             refused = []
         with self._timed("write"):

@@ -162,23 +162,16 @@ def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
     import pyarrow.parquet as pq
 
     checksum = f"crc32:{zlib.crc32(data):08x}"
-    changed = file.checksum != UNKNOWN_CHECKSUM and checksum != file.checksum
+    if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
+        text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
+        return Finding("verify.checksum", path, text)
     try:
         rows = pq.read_metadata(BytesIO(data)).num_rows
     except (pa.ArrowException, OSError) as error:
-        if changed:
-            return _other_bytes(file, path, checksum)
         return Finding("verify.unreadable", path, f"{error}; {_what(file)}")
-    if changed:
-        return _other_bytes(file, path, checksum)
     if rows != file.rows:
         return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, committed were {file.rows}")
     return None
-
-
-def _other_bytes(file: DataFile, path: str, checksum: str) -> Finding:
-    text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
-    return Finding("verify.checksum", path, text)
 
 
 def _other_length(file: DataFile, length: int | None) -> str:

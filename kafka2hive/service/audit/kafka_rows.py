@@ -43,8 +43,6 @@ STALL_SECONDS = 60.0
 
 
 class KafkaAudit:
-    """Compares the rows of one table with Kafka's records."""
-
     def __init__(
         self,
         files: FileSystem,

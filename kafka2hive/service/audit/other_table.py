@@ -58,10 +58,7 @@ class OtherTableAudit:
         """Raises StorageError."""
         units, _ = units_of(self._ours.finals)
         others, _ = units_of(self._other.finals)
-        covered = [r for unit in others for r in unit.ranges]
-        by_partition: dict[TopicPartition, list[OffsetRange]] = {}
-        for r in covered:
-            by_partition.setdefault(r.topic_partition, []).append(r)
+        by_partition = _by_partition(r for unit in others for r in unit.ranges)
         for unit in units:
             shared = [
                 part for r in unit.ranges for part in _common(r, by_partition.get(r.topic_partition, []))
@@ -192,8 +189,13 @@ def _common(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange
     return parts
 
 
+def _by_partition(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[OffsetRange]]:
+    found: dict[TopicPartition, list[OffsetRange]] = {}
+    for r in ranges:
+        found.setdefault(r.topic_partition, []).append(r)
+    return found
+
+
 def _touch(unit: Unit, ranges: Iterable[OffsetRange]) -> bool:
-    mine: dict[TopicPartition, list[OffsetRange]] = {}
-    for r in unit.ranges:
-        mine.setdefault(r.topic_partition, []).append(r)
+    mine = _by_partition(unit.ranges)
     return any(_common(r, mine.get(r.topic_partition, [])) for r in ranges)

@@ -14,7 +14,6 @@ PENDING_SECONDS = 15.0
 
 
 def accepted(newest: Snapshot) -> tuple[str, ...]:
-    """Registrations that were given up, as text."""
     return tuple(
         f"{f.partition.table} {f.partition.path} is not registered in Hive, given up {f.accepted_at}: {f.reason}"
         for f in newest.forgotten

@@ -79,7 +79,6 @@ class Unreadable:
 
 
 def still_there(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Unreadable]]:
-    """What of the unit's ranges Kafka still has, and what not."""
     there: list[OffsetRange] = []
     gone: list[Unreadable] = []
     for r in unit.ranges:

@@ -1,7 +1,7 @@
 """The condition of a table of a live run, and the text in which another process reads it. Advice, never a decision's base."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, assert_never
 
 import orjson
@@ -72,7 +72,8 @@ def decode(data: bytes) -> tuple[TableCondition, ...]:
         document = orjson.loads(data)
         if document["format"] != FORMAT:
             raise ValueError(f"conditions of format {document['format']}")
-        return tuple(_condition(plain) for plain in document["tables"])
+        tables = document["tables"]
+        return tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a run's conditions: {error}") from error
 
@@ -83,19 +84,11 @@ def _plain(condition: TableCondition) -> dict[str, object]:
         case Serving():
             return plain | {"state": "serving"}
         case Retrying(trouble, next_try):
-            return plain | {"state": "retrying", "next_try": next_try} | _plain_trouble(trouble)
+            return plain | {"state": "retrying", "next_try": next_try} | asdict(trouble)
         case Stopped(trouble):
-            return plain | {"state": "stopped"} | _plain_trouble(trouble)
+            return plain | {"state": "stopped"} | asdict(trouble)
         case _:
             assert_never(condition.state)
-
-
-def _plain_trouble(trouble: Trouble) -> dict[str, object]:
-    return {"code": trouble.code, "message": trouble.message, "remedy": trouble.remedy}
-
-
-def _condition(plain: dict[str, Any]) -> TableCondition:
-    return TableCondition(plain["table"], _state(plain), tuple(plain["warnings"]))
 
 
 def _state(plain: dict[str, Any]) -> RunState:

@@ -35,8 +35,6 @@ class ResetOrder:
 
 
 class Begun(Enum):
-    """What the command met."""
-
     NEW = "new"
     UNFINISHED = "unfinished"
     NOTHING = "nothing"

@@ -33,8 +33,6 @@ class RecoverOrder:
 
 
 class Recovery(Enum):
-    """What became of one table."""
-
     DONE = "done"
     PLANNED = "planned"
     STOPPED = "stopped"
@@ -92,7 +90,6 @@ class RecoverResult:
 
 
 def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
-    """The result of a table whose recovery ended with an error."""
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
 

@@ -95,12 +95,8 @@ def change_before_reading(
 
 def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark]) -> int:
     """Offsets between a table's positions and the ends of their logs, as far as Kafka gave those."""
-    ends = {
-        p.topic_partition: latest[p.topic_partition].offset
-        for p in state.positions
-        if p.topic_partition in latest
-    }
-    return sum(max(ends[p.topic_partition] - p.end, 0) for p in state.positions if p.topic_partition in ends)
+    known = (p for p in state.positions if p.topic_partition in latest)
+    return sum(max(latest[p.topic_partition].offset - p.end, 0) for p in known)
 
 
 def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:

@@ -24,7 +24,6 @@ class OnceTarget:
         self.missing = MissingOffsets()
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        """One look at Kafka."""
         ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.latest.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
@@ -73,7 +72,6 @@ class MissingOffsets:
         return now + ASK_AGAIN_SECONDS if self._in_vain < TRIES else None
 
     def errors(self) -> dict[str, TableError]:
-        """By table: what was not dumped."""
         return {table: no_answer(table, tps) for table, tps in self._missing.items()}
 
 

@@ -77,7 +77,6 @@ class TableSteps:
         return published
 
     def hear_registrar(self) -> None:
-        """React to what Hive has answered since."""
         for event in self._registrar.take_events():
             match event:
                 case RegisteredInHive(partitions):

@@ -18,8 +18,6 @@ from kafka2hive.service.shared.wiring import Wiring
 
 
 class Beginning(Enum):
-    """What became of one table's ledger."""
-
     MADE = "made"
     THERE = "already there"
     FAILED = "failed"

@@ -111,7 +111,6 @@ def unknown_tables(
 
 
 def no_such_table(name: str, known: Collection[str]) -> ConfigError:
-    """`usage.no_such_table`, with the nearest of the `known` names."""
     return ConfigError(
         "usage.no_such_table", f"{name} is no table of the map and has no ledger", did_you_mean(name, known)
     )

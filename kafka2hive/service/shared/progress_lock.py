@@ -1,6 +1,5 @@
 """A lock that knows how long its holder has shown no progress, so that a hung owner does not look alive."""
 
-from types import TracebackType
 from typing import Protocol
 
 from kafka2hive.storage.port import Clock
@@ -28,16 +27,13 @@ class BusyLock:
         self._depth += 1
         self.progress()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0:
             self._progress_at = None
         self._lock.release()
 
     def progress(self) -> None:
-        """The holder's work moved on."""
         self._progress_at = self._clock.monotonic()
 
     def busy_seconds(self) -> float:

@@ -24,8 +24,6 @@ RETRY_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RegisteredInHive:
-    """Hive has these."""
-
     partitions: frozenset[HivePartition]
 
 
@@ -59,8 +57,6 @@ class EnsureTable(Protocol):
 
 
 class _Hive(Enum):
-    """What Hive says to a table."""
-
     READY = "ready"
     AWAY = "away"
 

@@ -25,7 +25,6 @@ def span(path: BucketPath) -> int | None:
 
 
 def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
-    """The texts of all codes, in order."""
     return tuple(_time_text(code, wall) for code in path.codes)
 
 

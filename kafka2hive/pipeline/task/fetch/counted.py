@@ -183,7 +183,6 @@ class CountedConsumer:
 
 
 def _runs(messages: list[Any]) -> Iterator[Run]:
-    """Consecutive messages of one topic partition."""
     if not messages:
         return
     topics = set(map(Message.topic, messages))

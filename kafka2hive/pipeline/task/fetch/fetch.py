@@ -92,7 +92,6 @@ class Fetch:
         self._mean_bytes = 4096.0
 
     def drop(self, table: str) -> None:
-        """Read no more of this table."""
         ended = [key for key, reading in self._readings.items() if reading.table == table]
         for key in ended:
             del self._readings[key]
@@ -180,7 +179,6 @@ class Fetch:
             self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
 
     def _on_event(self, message: Any, now: float) -> Iterator[Event]:
-        """One error or event of the client."""
         error = message.error()
         if message.topic() is None or error.code() in TRANSIENT:
             self._consumer.last_error = str(error)

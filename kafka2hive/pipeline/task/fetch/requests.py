@@ -8,8 +8,6 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class RangeRequest:
-    """One range for one table."""
-
     table: str
     range: OffsetRange
 

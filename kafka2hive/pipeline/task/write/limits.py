@@ -83,7 +83,6 @@ class TaskLimits:
         self._open[id(writer), bucket] = writer
 
     def used(self, writer: Relievable, bucket: int) -> None:
-        """The bucket's file was written to."""
         self._open.move_to_end((id(writer), bucket))
 
     def ended(self, writer: Relievable, bucket: int) -> None:
@@ -98,25 +97,20 @@ class HeldBytes:
         self._most = most
         self._most_of_one = most // 4
         self._lock = threading.Lock()
-        self._total = 0
-
-    @property
-    def total(self) -> int:
-        """Held now, by all files together."""
-        return self._total
+        self.total = 0
 
     def take(self, held: int, more: int) -> bool:
         """Room for `more` bytes of a file that holds `held`; False: there is none, nothing was taken."""
         with self._lock:
-            if held + more > self._most_of_one or self._total + more > self._most:
+            if held + more > self._most_of_one or self.total + more > self._most:
                 return False
-            self._total += more
+            self.total += more
             return True
 
     def release(self, count: int) -> None:
         """Bytes that were taken are let go."""
         with self._lock:
-            self._total -= count
+            self.total -= count
 
 
 Result = TypeVar("Result")

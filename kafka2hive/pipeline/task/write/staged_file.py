@@ -67,7 +67,6 @@ class StagedFile:
         schema: pa.Schema,
         options: WriterOptions,
     ) -> None:
-        """`new_name` gives a name that was never used at every call."""
         self._upload = Upload(place, new_name)
         self._sink = _Sink(self._upload)
         self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)

@@ -75,7 +75,6 @@ class Span:
     def _sources(
         self, columns: PlaceColumns, batch: pa.RecordBatch
     ) -> list[tuple[TopicPartition, npt.NDArray[np.bool_]]]:
-        """The topic partitions of a batch and which rows are theirs."""
         only = next(iter(self._of), TopicPartition("", -1))
         topics = _coded(batch, columns.topic, only.topic)
         numbers = _coded(batch, columns.partition, only.number)

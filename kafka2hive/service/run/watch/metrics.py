@@ -37,15 +37,12 @@ class EpochWatcher:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
         return self._clock.monotonic() - self._began
 
     def started(self, started: TableStarted) -> None:
-        """The files that a start rolled forward."""
         self._metrics.observe_moves(started.table, started.moves)
 
     def summary(self, tables: list[Table]) -> str:
-        """What the whole run came to, on one line."""
         return total_line(
             self._totals,
             seconds=self.seconds,

@@ -34,8 +34,6 @@ class NeverFilled:
 
 @dataclass(slots=True)
 class _ColumnsOfTable:
-    """What the epochs of one table have shown since the start."""
-
     rows: int = 0
     epochs: int = 0
     empty: tuple[str, ...] | None = None
