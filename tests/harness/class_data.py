@@ -4,6 +4,7 @@ Each service is started once, asked what tests ask, and writes at its end what i
 """
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -102,6 +103,8 @@ def _recorded(service: JavaService, name: str) -> Iterator[None]:
         service.env["JAVA_TOOL_OPTIONS"] = " ".join(recording(partial))
     yield
     service.terminate(_WRITING_SECONDS)
+    if service.wait(0) == -signal.SIGKILL:
+        raise ServiceFailed(f"{service.name} did not end in order")
     if not path.exists():
         partial.replace(path)
 
