@@ -17,7 +17,7 @@ from kafka2hive.model.layout import (
     ledger_tag,
     parse_snapshot_name,
 )
-from kafka2hive.storage.port import FileStatus, NotFound, StorageError
+from kafka2hive.storage.port import FileStatus, StorageError, children
 
 
 def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
@@ -96,9 +96,7 @@ def _only_when_final(owned: OwnedLedger) -> None:
 
 def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
-        return ports.files.list(directory)
-    except NotFound:
-        return ()
+        return children(ports.files, directory)
     except StorageError as error:
         log.warning("list %s: %s", directory, error)
         return ()

@@ -14,7 +14,7 @@ from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile, FileMoves
 from kafka2hive.model.layout import parent
-from kafka2hive.storage.port import FileSystem, NotFound, ParentMissing, StorageError, length_at
+from kafka2hive.storage.port import FileSystem, ParentMissing, StorageError, children, length_at
 
 
 class Move(Enum):
@@ -59,9 +59,7 @@ def _staged_lengths(ports: Ports, wanted: Sequence[DataFile]) -> dict[str, int]:
 
     def look(directory: str) -> Answer:
         try:
-            lengths.update({child.path: child.length for child in ports.files.list(directory)})
-        except NotFound:
-            return Answer.DONE
+            lengths.update({child.path: child.length for child in children(ports.files, directory)})
         except StorageError as error:
             log.warning("listing %s: %s", directory, error)
             return answer_to(error)

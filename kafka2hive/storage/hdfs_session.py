@@ -23,17 +23,13 @@ class Doubts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._count = 0
+        self.count = 0
         self.changes = False
-
-    @property
-    def count(self) -> int:
-        return self._count
 
     def add(self) -> None:
         """One more; also when what was asked long ago is given up only now."""
         with self._lock:
-            self._count += 1
+            self.count += 1
 
 
 class Session:

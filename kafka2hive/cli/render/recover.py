@@ -1,7 +1,6 @@
 """`recover`: its text and its document."""
 
 from dataclasses import asdict
-from typing import assert_never
 
 from rich.text import Text
 
@@ -21,6 +20,11 @@ from kafka2hive.service.recover.result import (
 )
 
 _INDENT = "  "
+_NOT_RECOVERED = {
+    Recovery.STOPPED: "STOP: manual intervention required",
+    Recovery.OWNED: "owned by a live run, nothing touched",
+    Recovery.FAILED: "failed",
+}
 
 
 def render_recover(
@@ -53,19 +57,11 @@ def _headline(table: RecoveredTable) -> Text:
 
 
 def _outcome(table: RecoveredTable) -> str:
-    match table.recovery:
-        case Recovery.DONE:
-            return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
-        case Recovery.PLANNED:
-            return "would be recovered" if table.error is None else "would STOP"
-        case Recovery.STOPPED:
-            return "STOP: manual intervention required"
-        case Recovery.OWNED:
-            return "owned by a live run, nothing touched"
-        case Recovery.FAILED:
-            return "failed"
-        case _:
-            assert_never(table.recovery)
+    if table.recovery is Recovery.DONE:
+        return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
+    if table.recovery is Recovery.PLANNED:
+        return "would be recovered" if table.error is None else "would STOP"
+    return _NOT_RECOVERED[table.recovery]
 
 
 def _details(table: RecoveredTable, hive: bool) -> list[str]:

@@ -46,9 +46,20 @@ class NamedColumnKeys(ColumnKeys):
 class MetadataColumn(Enum):
     """Columns a table may take from the record instead of its value; the name in the table is the map's choice."""
 
-    TOPIC = "topic"  # string
-    PARTITION = "partition"  # int
-    OFFSET = "offset"  # bigint
-    TIMESTAMP = "timestamp"  # timestamp
-    KEY = "key"  # binary
-    HEADERS = "headers"  # array<struct<key:string,value:binary>>
+    TOPIC = "topic"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+    HEADERS = "headers"
+
+
+METADATA_TYPES = {
+    MetadataColumn.TOPIC: "string",
+    MetadataColumn.PARTITION: "int",
+    MetadataColumn.OFFSET: "bigint",
+    MetadataColumn.TIMESTAMP: "timestamp",
+    MetadataColumn.KEY: "binary",
+    MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
+}
+"""Hive's."""

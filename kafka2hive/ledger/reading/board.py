@@ -17,7 +17,7 @@ from kafka2hive.model.layout import (
     parse_condition_name,
     parse_heartbeat_name,
 )
-from kafka2hive.storage.port import NotFound, StorageError, write_file
+from kafka2hive.storage.port import StorageError, children, write_file
 
 Said = TypeVar("Said")
 
@@ -115,9 +115,8 @@ def delete_dead_boards(ports: Ports, root: str, service: str, processes: Process
 
 def _conditions(ports: Ports, directory: str) -> list[tuple[str, int]]:
     try:
-        return [p for child in ports.files.list(directory) if (p := parse_condition_name(child.name))]
-    except NotFound:
-        return []
+        found = children(ports.files, directory)
+        return [p for child in found if (p := parse_condition_name(child.name))]
     except StorageError as error:
         log.debug("look at conditions in %s: %s", directory, error)
         return []

@@ -21,7 +21,7 @@ from kafka2hive.model.layout import (
     join,
     parse_heartbeat_name,
 )
-from kafka2hive.storage.port import FileStatus, NotFound, StorageError, write_file
+from kafka2hive.storage.port import FileStatus, StorageError, children, write_file
 
 HEARTBEAT_SECONDS = 2.0
 WATCHED_HEARTBEATS = 4
@@ -161,9 +161,7 @@ def _heartbeats(ports: Ports, directory: str) -> list[_Seen]:
 
 def _list(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
-        return ports.files.list(directory)
-    except NotFound:
-        return ()
+        return children(ports.files, directory)
     except StorageError as error:
         log.warning("list the heartbeats in %s: %s", directory, error)
         return ()

@@ -7,7 +7,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, Snapshot
-from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
+from kafka2hive.storage.port import FileStatus, FileSystem, children
 
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
@@ -98,7 +98,4 @@ def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
 
 
 def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
-    try:
-        return [child.path for child in files.list(paths.archives) if child.is_directory]
-    except NotFound:
-        return []
+    return [child.path for child in children(files, paths.archives) if child.is_directory]

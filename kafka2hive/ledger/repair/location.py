@@ -10,7 +10,7 @@ from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import NotFound, StorageError
+from kafka2hive.storage.port import StorageError, children
 
 
 def refuse_changed_location(state: Snapshot, location: str) -> None:
@@ -51,13 +51,9 @@ def _refuse_left(ports: Ports, owned: OwnedLedger, staging: str) -> None:
     """Nobody would ever look there again. Raises AmbiguousOutcome: a delete had no clear answer."""
     tag = ledger_tag(owned.state.ledger_id)
     try:
-        names = [
-            (parsed, c.path) for c in ports.files.list(staging) if (parsed := DataFileName.parse(c.name))
-        ]
-    except NotFound:
-        return
+        found = children(ports.files, staging)
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"listing {staging}: {error}") from error
-    left = [path for parsed, path in names if parsed[0].ledger == tag]
+    left = [c.path for c in found if (parsed := DataFileName.parse(c.name)) and parsed[0].ledger == tag]
     if left:
         raise AmbiguousOutcome("ledger.orphans_left", f"{left[0]} could not be deleted", "recover again")

@@ -12,7 +12,7 @@ from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION
-from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError
+from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
 """At most so many of the Hive partitions that the newest snapshot names are looked at: the newest by name."""
@@ -84,9 +84,9 @@ def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
     """All that is met on the way from the location down to the Hive partition with the greatest name."""
     directory: str | None = location
     while directory is not None:
-        children = [child for child in _children(ports, directory) if child.name[0] not in "_."]
-        yield from children
-        deeper = [c.path for c in children if c.is_directory and _is_hive_partition(c.name)]
+        seen = [child for child in _children(ports, directory) if child.name[0] not in "_."]
+        yield from seen
+        deeper = [c.path for c in seen if c.is_directory and _is_hive_partition(c.name)]
         directory = max(deeper, key=_by_number, default=None)
 
 
@@ -97,9 +97,7 @@ def _is_hive_partition(name: str) -> bool:
 
 def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
-        return ports.files.list(directory)
-    except NotFound:
-        return ()
+        return children(ports.files, directory)
     except Denied as error:
         log.warning("%s is not searched for files newer than the ledger: %s", directory, error)
         return ()

@@ -6,20 +6,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import MetadataColumn
+from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import Source
-from kafka2hive.pipeline.task.chunk import HEADERS, Chunk, Positions
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
 
-METADATA_TYPES: dict[MetadataColumn, pa.DataType] = {
-    MetadataColumn.TOPIC: pa.string(),
-    MetadataColumn.PARTITION: pa.int32(),
-    MetadataColumn.OFFSET: pa.int64(),
-    MetadataColumn.TIMESTAMP: NAIVE,
-    MetadataColumn.KEY: pa.binary(),
-    MetadataColumn.HEADERS: HEADERS,
-}
+_METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 
 Metadata = Sequence[tuple[MetadataColumn, str]]
 
@@ -33,7 +27,7 @@ def value_sources(table: TableSettings) -> list[Source]:
 
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
-    return pa.schema([*values, *(pa.field(name, METADATA_TYPES[column]) for column, name in metadata)])
+    return pa.schema([*values, *(pa.field(name, _METADATA_TYPES[column]) for column, name in metadata)])
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:

@@ -11,7 +11,7 @@ from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.failure_isolation import FailureIsolation
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
 from kafka2hive.service.run.backlogs import backlog, count_lag_of_set_aside, ranges_to_read
 from kafka2hive.service.run.manifests import check_epoch, judge_manifests
 from kafka2hive.service.run.once import OnceTarget
@@ -72,6 +72,8 @@ class EpochLoop:
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
         self._steps = TableSteps(wiring, owned_tables, registrar, reporter, self._lock)
+        self.settings = self._steps.settings
+        """What the tasks must know of each table; those that are taken over later join."""
 
     def plan(self) -> PlannedEpoch | None:
         """Plan the next epoch; None when nothing is due.
@@ -130,11 +132,6 @@ class EpochLoop:
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
             self._isolation = self._isolation.released(self._isolation.failing)
-
-    @property
-    def settings(self) -> dict[str, TableSettings]:
-        """What the tasks must know of each table; those that are taken over later join."""
-        return self._steps.settings
 
     def stuck_seconds(self) -> float:
         """How long planning or publishing has shown no progress; 0 when neither is at work."""

@@ -1,11 +1,12 @@
 """What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
-from kafka2hive.config.values import Column, MetadataColumn, ServiceMap, SharedOptions
+from kafka2hive.config.values import Column, ServiceMap, SharedOptions
+from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.outage import Outage
@@ -25,15 +26,6 @@ from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
-
-_METADATA_TYPES = {
-    MetadataColumn.TOPIC: "string",
-    MetadataColumn.PARTITION: "int",
-    MetadataColumn.OFFSET: "bigint",
-    MetadataColumn.TIMESTAMP: "timestamp",
-    MetadataColumn.KEY: "binary",
-    MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
-}
 
 
 class Schemas(Protocol):
@@ -69,16 +61,10 @@ class Catalogue:
         """What tasks must know of the table. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
         rule = table.rule
         columns = rule.columns or self._columns_in_hive(table)
-        metadata = tuple(Column(name, _METADATA_TYPES[kind]) for kind, name in rule.metadata)
-        partitions = partition_columns(rule.bucketing.path)
-        spec = TableSpec(
-            table.name,
-            columns + metadata,
-            partitions,
-            table.location,
-            f"dumped by {self._map.service}",
-            rule.bucketing.path,
-        )
+        metadata = tuple(Column(name, METADATA_TYPES[kind]) for kind, name in rule.metadata)
+        path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
+        partitions = partition_columns(path)
+        spec = TableSpec(table.name, columns + metadata, partitions, table.location, comment, path)
         self._expected[table.name] = (spec, rule.create)
         return TableSettings(
             **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
@@ -166,8 +152,5 @@ class Catalogue:
 def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:
     dead = service_map.dead_letters
     comment = f"records {service_map.service} could not decode or bucket"
-    return replace(
-        TableSpec(dead.table, DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, dead.location),
-        comment=comment,
-        bucket_path=DEAD_LETTER_PATH,
-    )
+    columns = DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
+    return TableSpec(dead.table, *columns, dead.location, comment, DEAD_LETTER_PATH)

@@ -54,14 +54,15 @@ class KafkaView:
     clock: Clock
     _cluster: ClusterView | None = None
     _asked_at: float = 0.0
-    _born_later: set[str] = field(default_factory=set)
+    born_later: set[str] = field(default_factory=set)
+    """Topics that did not exist when this run first looked."""
 
     def cluster(self, fresh: bool = False) -> ClusterView:
         now = self.clock.monotonic()
         if self._cluster is None or fresh or now - self._asked_at > METADATA_SECONDS:
             cluster = self.kafka.cluster()
             if self._cluster is not None:
-                self._born_later |= set(cluster.topics) - set(self._cluster.topics)
+                self.born_later |= set(cluster.topics) - set(self._cluster.topics)
             self._cluster, self._asked_at = cluster, now
         return self._cluster
 
@@ -69,11 +70,6 @@ class KafkaView:
     def cluster_id(self) -> str:
         """The id seen last: no question to Kafka."""
         return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
-
-    @property
-    def born_later(self) -> Collection[str]:
-        """Topics that did not exist when this run first looked."""
-        return self._born_later
 
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
         """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""

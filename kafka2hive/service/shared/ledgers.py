@@ -12,7 +12,7 @@ from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRe
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import Denied, NotFound, StorageError
+from kafka2hive.storage.port import Denied, StorageError, children
 
 T = TypeVar("T")
 
@@ -24,16 +24,14 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
     """
     ledgers = wiring.paths("").ledgers
     try:
-        children = wiring.ports.files.list(ledgers)
-    except NotFound:
-        return []
+        found = children(wiring.ports.files, ledgers)
     except StorageError as error:
         raise ServiceUnavailable(
             "storage.unavailable",
             f"listing {ledgers}: {error}",
             "is the NameNode up, and the uri in the map right?",
         ) from error
-    return [wiring.paths(c.name) for c in children if c.is_directory and not c.name.startswith("init-")]
+    return [wiring.paths(c.name) for c in found if c.is_directory and not c.name.startswith("init-")]
 
 
 @dataclass(frozen=True, slots=True)
