@@ -47,13 +47,14 @@ from kafka2hive.model.layout import (
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import HostProcesses, new_owner, new_uuid, process_of
+from kafka2hive.service.shared.process import HostProcesses, new_uuid, process_of
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import ParentMissing, StorageError
 from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem
+from tests.harness.owner import new_owner
 
 TOPIC_PARTITIONS = (TopicPartition("drill", 0), TopicPartition("drill", 1))
 MOST_RECORDS = 6

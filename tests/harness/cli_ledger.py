@@ -18,13 +18,14 @@ from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, join
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.layout import join
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import write_file
+from tests.harness.owner import new_owner
+from tests.harness.values import data_file, file_name
 
 TABLE = "air.flights"
 CONTENT = b"not really parquet"
@@ -90,22 +91,13 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     owned = publish(wiring.ports, owned, change).owned
     ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
     names = [
-        DataFileName(
-            slug="dt=2013-01-01",
-            task=0,
-            ledger=owned.state.ledger_id[:8],
-            generation=1,
-            epoch=2,
-            uuid=f"{number:032x}",
-            extension="parquet",
-        )
+        file_name(owned.state.ledger_id, 1, 2, slug="dt=2013-01-01", uuid=f"{number:032x}")
         for number in range(file_count)
     ]
     partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
     wiring.ports.files.mkdirs(join(location, "_tmp"))
     files = tuple(
-        DataFile(
-            kind=FileKind.DATA,
+        data_file(
             staged=join(location, "_tmp", name.in_state("pending")),
             final=join(partition.location, name.in_state("final")),
             hive_partition=partition,

@@ -13,9 +13,9 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import Wiring, wire
+from tests.harness.owner import new_owner
 
 PLANNED_AT_MS = 1_700_000_000_000
 

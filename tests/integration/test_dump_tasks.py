@@ -18,9 +18,10 @@ from kafka2hive.pipeline.values import TableTask, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import new_owner, process_of
+from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_tables, task_settings
 from kafka2hive.service.shared.wiring import wire
+from tests.harness.owner import new_owner
 from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight

@@ -22,7 +22,7 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
+from tests.harness.values import snapshot
 from tests.services.kafka_broker import KafkaBroker
 
 Answer = TypeVar("Answer")
@@ -191,33 +191,14 @@ def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaB
     _produce(kafka, unique, 5)
     admin, intent = _admin(kafka), TableIntent((unique,), StartPolicy(StartKind.EARLIEST))
     before = _logs(admin, unique)
-    state = Snapshot(
-        ledger_id="l",
-        service="s",
-        table="d.t",
-        generation=1,
-        owner="me",
-        epoch=1,
-        written_at="now",
-        cluster_id=before.cluster.cluster_id,
-    )
+    state = snapshot(cluster_id=before.cluster.cluster_id)
     first = decide(state, before, intent)
     assert isinstance(first, FirstPositions)
     positions = tuple(
         Position(p.topic_partition, 0, 5 * (p.topic_partition.number == 0), p.topic_id)
         for p in first.positions
     )
-    state = Snapshot(
-        ledger_id="l",
-        service="s",
-        table="d.t",
-        generation=1,
-        owner="me",
-        epoch=2,
-        written_at="now",
-        cluster_id=before.cluster.cluster_id,
-        positions=positions,
-    )
+    state = snapshot(epoch=2, cluster_id=before.cluster.cluster_id, positions=positions)
     assert decide(state, before, intent) == Resume(
         (OffsetRange(TopicPartition(unique, 0), 5, 5), OffsetRange(TopicPartition(unique, 1), 0, 0))
     )
@@ -250,16 +231,7 @@ def test_records_that_kafka_dropped_unread_stop_the_table_with_the_exact_range(
     _delete_before(kafka, unique, 6)
     logs = _logs(_admin(kafka), unique)
     tp = TopicPartition(unique, 0)
-    state = Snapshot(
-        ledger_id="l",
-        service="s",
-        table="d.t",
-        generation=1,
-        owner="me",
-        epoch=1,
-        written_at="now",
-        positions=(Position(tp, 0, 2, logs.cluster.topics[unique].id),),
-    )
+    state = snapshot(positions=(Position(tp, 0, 2, logs.cluster.topics[unique].id),))
     decision = decide(state, logs, TableIntent((unique,), StartPolicy(StartKind.LATEST)))
     assert isinstance(decision, Halt) and decision.problems[0].range == OffsetRange(tp, 2, 6)
 

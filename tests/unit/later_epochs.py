@@ -5,14 +5,15 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import CONTENT, READ, TABLE
+from tests.harness.owner import new_owner
+from tests.harness.values import data_file, file_name
 
 FLIGHTS = TopicPartition("flights", 0)
 
@@ -27,14 +28,12 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
     location = owned.state.location
     position = owned.state.position(FLIGHTS)
     assert position is not None
-    name = DataFileName(
+    name = file_name(
+        owned.state.ledger_id,
+        owned.generation.number,
+        owned.next_epoch,
         slug=f"dt={day}",
-        task=0,
-        ledger=ledger_tag(owned.state.ledger_id),
-        generation=owned.generation.number,
-        epoch=owned.next_epoch,
         uuid=wiring.ports.new_uuid(),
-        extension="parquet",
     )
     partition = HivePartition(TABLE, f"dt={day}", join(location, f"dt={day}"))
     staged = join(staging_directory(location), name.in_state("pending"))
@@ -42,15 +41,13 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
     write_file(wiring.ports.files, staged, CONTENT)
     ranges = (OffsetRange(FLIGHTS, position.end, position.end + READ),)
     final = join(partition.location, name.in_state("final"))
-    return DataFile(
-        kind=FileKind.DATA,
+    return data_file(
         staged=staged,
         final=final,
         hive_partition=partition,
         length=len(CONTENT),
         rows=READ,
         checksum="crc32:00000000",
-        task=0,
         ranges=ranges,
     )
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.other_table import OtherTableAudit, Side
 from kafka2hive.service.audit.rows.rows import PlaceColumns
 from kafka2hive.storage.concurrency import Sequential
 from tests.harness.task_files import MemoryFiles, offsets
+from tests.harness.values import data_file, snapshot
 
 PLACE = PlaceColumns("o", "t", "p")
 
@@ -39,24 +40,16 @@ class DumpedTable:
         number, source = len(self.snapshots), offsets("t", 0, start, end)
         path = f"{self.table}/{bucket}/{number}"
         self._files.content[path] = out.getvalue()
-        file = DataFile(
-            kind=FileKind.DATA,
+        file = data_file(
             staged="",
             final=path,
             hive_partition=HivePartition(self.table, bucket, ""),
-            length=1,
             rows=len(rows),
-            checksum="-",
-            task=0,
             ranges=(source,),
         )
         account = OffsetAccounting(read=len(rows), written=len(rows), absent=end - start - len(rows))
-        snapshot = Snapshot(
-            ledger_id="l", service="s", table=self.table, generation=1, owner="o", epoch=number, written_at=""
-        )
-        self.snapshots.append(
-            replace(snapshot, files=(file,), accounts=(RangeAccounting(0, source, account),))
-        )
+        epoch = snapshot(table=self.table, epoch=number)
+        self.snapshots.append(replace(epoch, files=(file,), accounts=(RangeAccounting(0, source, account),)))
         return path
 
 

@@ -20,10 +20,10 @@ from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileSystem, FileWriter, StorageError
 from tests.harness.cli_ledger import TABLE, local, pending_service
+from tests.harness.owner import new_owner
 
 KEEP = 2
 

@@ -14,10 +14,10 @@ from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import ranges_to_read
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
+from tests.harness.values import snapshot
 from tests.unit.owned_table import own, restate
 
 ZERO, ONE, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
@@ -37,16 +37,7 @@ tables: [{{table: d.t, topics: [t, gone], format: raw}}]
     wiring = wire(load_map(str(path), {}))
     rule, paths = wiring.map.tables[0], wiring.paths("d.t")
     positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
-    state = Snapshot(
-        ledger_id="l",
-        service="view",
-        table="d.t",
-        generation=1,
-        owner="rebuilt",
-        epoch=1,
-        written_at="now",
-        positions=positions,
-    )
+    state = snapshot(owner="rebuilt", positions=positions)
     table = Table(rule, paths, ("t", "gone"), str(folder))
     return own(table, OwnedLedger(paths, Generation(2, "now", "me"), state))
 

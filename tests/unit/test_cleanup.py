@@ -6,10 +6,11 @@ from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.layout import DataFileName, join, staging_directory
-from kafka2hive.service.shared.process import new_owner
+from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.harness.owner import new_owner
+from tests.harness.values import file_name
 
 
 def taken_over(folder: Path) -> tuple[Service, OwnedLedger]:
@@ -22,14 +23,11 @@ def staged(
     service: Service, owned: OwnedLedger, *, generation: int = 0, epoch: int = 0, ledger: str = ""
 ) -> str:
     """A staged file of the owned ledger's generation and next epoch, but for what is added to them."""
-    name = DataFileName(
-        slug="all",
-        task=0,
-        ledger=ledger or owned.state.ledger_id[:8],
-        generation=owned.generation.number + generation,
-        epoch=owned.next_epoch + epoch,
+    name = file_name(
+        ledger or owned.state.ledger_id[:8],
+        owned.generation.number + generation,
+        owned.next_epoch + epoch,
         uuid=service.wiring.ports.new_uuid(),
-        extension="parquet",
     ).in_state("pending")
     write_file(service.wiring.ports.files, join(staging_directory(owned.state.location), name), b"rows")
     return name

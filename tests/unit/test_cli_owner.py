@@ -13,11 +13,10 @@ import select, sys
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import wire
 
 wiring = wire(load_map(sys.argv[1], {}))
-owner = new_owner()
+owner = wiring.new_owner()
 take_over(wiring.ports, wiring.paths(sys.argv[2]), owner, None)
 beat = Heartbeat(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, owner, wiring.processes.me())
 beat.send()

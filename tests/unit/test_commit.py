@@ -16,10 +16,10 @@ from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Fenced, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import TABLE, Service, local, pending_service, tree
+from tests.harness.owner import new_owner
 
 
 @pytest.fixture

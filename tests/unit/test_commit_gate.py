@@ -13,6 +13,7 @@ from kafka2hive.pipeline.delivered import NEVER
 from kafka2hive.pipeline.values import TableFailure, TableManifest
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from tests.harness.task_files import delivered_as, offsets
+from tests.harness.values import data_file
 
 FIRST, SECOND, THIRD = offsets("t", 0, 0, 100), offsets("t", 0, 100, 130), offsets("t", 1, 7, 17)
 NOTHING = offsets("t", 2, 5, 5)
@@ -24,7 +25,7 @@ Manifests = tuple[TableManifest, ...]
 
 def file_of(kind: FileKind, rows: int, task: int) -> DataFile:
     name = f"{kind.value}-{task}"
-    return DataFile(
+    return data_file(
         kind=kind,
         staged=f"file:///w/db.t/_tmp/{name}",
         final=f"{HERE.location}/{name}",
@@ -33,7 +34,6 @@ def file_of(kind: FileKind, rows: int, task: int) -> DataFile:
         rows=rows,
         checksum="crc32:00000000",
         task=task,
-        ranges=(),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, join, staging_directory
+from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
@@ -20,6 +20,7 @@ from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, Regi
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.task_files import delivered_as
+from tests.harness.values import data_file, file_name
 from tests.unit.test_once import (
     EARLY,
     HiveAnswers,
@@ -262,26 +263,17 @@ def _letter_file(wiring: Wiring, table: str, epoch: int, task: int, ranges: obje
     (rule,) = (r for r in wiring.map.tables if r.table == table)
     path = f"source_table={table}/dt=2026-11-21"
     partition = HivePartition(LETTERS, path, join(wiring.map.dead_letters.location, path))
-    name = DataFileName(
-        slug="letters",
-        task=task,
-        ledger="0" * 8,
-        generation=1,
-        epoch=epoch,
-        uuid=wiring.ports.new_uuid(),
-        extension="parquet",
-    )
+    name = file_name("0" * 8, 1, epoch, slug="letters", task=task, uuid=wiring.ports.new_uuid())
     staged = join(staging_directory(rule.location), name.in_state("pending"))
     wiring.ports.files.mkdirs(staging_directory(rule.location))
     write_file(wiring.ports.files, staged, b"letter")
     final = join(partition.location, name.in_state("final"))
-    return DataFile(
+    return data_file(
         kind=FileKind.DEAD_LETTER,
         staged=staged,
         final=final,
         hive_partition=partition,
         length=6,
-        rows=1,
         checksum="crc32:0",
         task=task,
         ranges=tuple(ranges),

@@ -19,10 +19,10 @@ from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableTask, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import wire
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.owner import new_owner
 from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_settings
 
 GOOD = b'{"carrier": "UA", "flight": 1545, "time_hour": "2013-01-01T10:00:00Z"}'

@@ -1,26 +1,20 @@
 """What a deep audit compares at a time, and what it says it cannot compare."""
 
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
 from kafka2hive.service.audit.units import Logs, Unit, pieces, still_there, summed, units_of
 from tests.harness.task_files import offsets
+from tests.harness.values import data_file
+from tests.harness.values import snapshot as of_epoch
 
 TP = TopicPartition("t", 0)
 
 
 def file(name: str, task: int, *ranges: OffsetRange) -> DataFile:
-    return DataFile(
-        kind=FileKind.DATA,
-        staged=f"s/{name}",
-        final=name,
-        hive_partition=HivePartition("d.t", "", "w"),
-        length=1,
-        rows=1,
-        checksum="-",
-        task=task,
-        ranges=ranges,
+    return data_file(
+        staged=f"s/{name}", final=name, hive_partition=HivePartition("d.t", "", "w"), task=task, ranges=ranges
     )
 
 
@@ -28,18 +22,8 @@ def snapshot(
     epoch: int, *accounts: RangeAccounting, files: tuple[DataFile, ...] = (), lost: str = ""
 ) -> Snapshot:
     losses = (AcceptedLoss(path=lost, remedy="refetch", rows=1, accepted_at="", epoch=epoch),) if lost else ()
-    return Snapshot(
-        ledger_id="l",
-        service="s",
-        table="d.t",
-        generation=1,
-        owner="o",
-        epoch=epoch,
-        written_at="",
-        files=files,
-        positions=(Position(TP, 0, 9, "id"),),
-        accounts=accounts,
-        losses=losses,
+    return of_epoch(
+        epoch=epoch, files=files, positions=(Position(TP, 0, 9, "id"),), accounts=accounts, losses=losses
     )
 
 

@@ -24,7 +24,6 @@ from kafka2hive.model.layout import (
     LedgerPaths,
     bucket_slug,
     join,
-    ledger_tag,
     staging_directory,
 )
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
@@ -35,6 +34,7 @@ from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.task_files import delivered_as
+from tests.harness.values import data_file, file_name, snapshot
 
 TABLE, LETTERS = "air.flights", "air.flights_dead"
 LOCATION = "hdfs://namenode:8020/warehouse/flights"
@@ -61,7 +61,7 @@ class Ledger(RuleBasedStateMachine):
         self.owned = OwnedLedger(
             LedgerPaths("hdfs://namenode:8020/kafka2hive", TABLE),
             Generation(1, "20261121T074844Z", f"etl1-4711-{UUID}"),
-            Snapshot(
+            snapshot(
                 ledger_id=LEDGER_ID,
                 service="flights",
                 table=TABLE,
@@ -266,17 +266,16 @@ class Ledger(RuleBasedStateMachine):
         where = HivePartition(
             table, path, join(LOCATION if kind is FileKind.DATA else f"{LOCATION}_dead", path)
         )
-        name = DataFileName(
+        name = file_name(
+            LEDGER_ID,
+            self.owned.generation.number,
+            self.owned.next_epoch,
             slug=bucket_slug(path),
             task=task,
-            ledger=ledger_tag(LEDGER_ID),
-            generation=self.owned.generation.number,
-            epoch=self.owned.next_epoch,
             uuid=UUID,
-            extension="parquet",
         )
         assert DataFileName.parse(name.in_state("final")) == (name, "final")
-        return DataFile(
+        return data_file(
             kind=kind,
             staged=join(staging_directory(LOCATION), name.in_state("pending")),
             final=join(where.location, name.in_state("final")),

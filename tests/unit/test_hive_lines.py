@@ -3,10 +3,11 @@
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, RegistrationUpdate
 from kafka2hive.ledger.snapshot.draft import draft
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import ComparedTable, ForgottenRegistration, Snapshot
+from tests.harness.values import data_file, snapshot
 
 NOW = "2026-11-21T08:00:00Z"
 REFUSED = HivePartition("air.flights", "dt=1", "file:///w/dt=1")
@@ -24,16 +25,7 @@ def compared(table: str, columns: str) -> ComparedTable:
     )
 
 
-FIRST = Snapshot(
-    ledger_id="0" * 32,
-    service="air",
-    table="air.flights",
-    generation=1,
-    owner="me",
-    epoch=1,
-    written_at=NOW,
-    unregistered=(REFUSED, OTHER),
-)
+FIRST = snapshot(table="air.flights", unregistered=(REFUSED, OTHER))
 
 
 def test_what_was_compared_stands_in_every_later_snapshot_until_it_is_compared_anew() -> None:
@@ -51,17 +43,7 @@ def test_a_registration_that_was_given_up_is_never_a_debt_again() -> None:
     second = following(FIRST, RegistrationUpdate(forgotten=(given_up,)))
     assert (second.unregistered, second.forgotten) == ((OTHER,), (given_up,))
     ranges = (OffsetRange(TopicPartition("t", 0), 0, 1),)
-    again = DataFile(
-        kind=FileKind.DATA,
-        staged="a",
-        final="b",
-        hive_partition=REFUSED,
-        length=1,
-        rows=1,
-        checksum="-",
-        task=0,
-        ranges=ranges,
-    )
+    again = data_file(staged="a", final="b", hive_partition=REFUSED, ranges=ranges)
     third = following(second, DataEpoch(files=(again,), accounts=(), registered=frozenset({OTHER})))
     assert (third.unregistered, third.registered, third.forgotten) == ((), (OTHER,), (given_up,))
     assert following(third, RegistrationUpdate()).forgotten == (given_up,)

@@ -9,12 +9,12 @@ from pathlib import Path
 from kafka2hive.model.layout import Generation
 from kafka2hive.service.shared.process import (
     HostProcesses,
-    new_owner,
     new_uuid,
     owner_name,
     process_of,
     shown_process,
 )
+from tests.harness.owner import new_owner
 
 STARTED = "20261121T074844Z"
 

@@ -15,11 +15,11 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
 from tests.harness.fake_kafka import FakeKafka
+from tests.harness.values import snapshot
 from tests.unit.owned_table import own, restate
 
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -72,17 +72,7 @@ tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], fo
     for rule in wiring.map.tables:
         paths = wiring.paths(rule.table)
         positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
-        state = Snapshot(
-            ledger_id="l",
-            service="view",
-            table=rule.table,
-            generation=1,
-            owner="me",
-            epoch=1,
-            written_at="now",
-            cluster_id="c",
-            positions=positions,
-        )
+        state = snapshot(table=rule.table, cluster_id="c", positions=positions)
         table = Table(rule, paths, ("t",), str(folder))
         tables.append(own(table, OwnedLedger(paths, Generation(1, "now", "me"), state)))
     kafka = Kafka()

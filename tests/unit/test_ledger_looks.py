@@ -9,10 +9,10 @@ from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileMoves
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import TABLE, pending_service
+from tests.harness.owner import new_owner
 from tests.harness.unclear_files import SkippedTime
 
 

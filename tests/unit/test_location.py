@@ -23,12 +23,13 @@ from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import change_before_reading
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import new_owner, process_of
+from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
 from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
+from tests.harness.owner import new_owner
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 from tests.unit.owned_table import own
 

@@ -10,8 +10,9 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import owner_marker
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import new_owner, process_of
+from kafka2hive.service.shared.process import process_of
 from tests.harness.cli_ledger import TABLE, local, pending_service
+from tests.harness.owner import new_owner
 
 FOREIGN = b'{"ledger":"ffffffffffffffffffffffffffffffff"}'
 

@@ -15,12 +15,12 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailabl
 from kafka2hive.model.layout import base_name, is_draft_name
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
 from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter
+from kafka2hive.service.shared.hive_schemas import settings_of
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
@@ -30,6 +30,7 @@ from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.task_files import delivered_as
+from tests.harness.values import snapshot
 
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
 
@@ -101,17 +102,7 @@ class Schemas:
         if self.tries.count(table.name) == 1 and table.name == "air.late":
             raise ServiceUnavailable("hive.unavailable", "not there yet")
         rule = table.rule
-        return TableSettings(
-            table=table.name,
-            format=rule.format,
-            columns=rule.columns,
-            metadata=rule.metadata,
-            bucketing=rule.bucketing,
-            zone=rule.zone,
-            tombstones=rule.tombstones,
-            writer=rule.writer,
-            location=table.location,
-        )
+        return settings_of(rule, rule.columns)
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """Nothing is made in Hive."""
@@ -382,17 +373,6 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
 
     loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Silent(), once=False)
     late = owned_tables.tables["air.late"]
-    late.ownership = Unowned(
-        Snapshot(
-            ledger_id="l",
-            service="once",
-            table="air.late",
-            generation=1,
-            owner="me",
-            epoch=1,
-            written_at="now",
-            positions=(Position(LATE, 0, 0),),
-        )
-    )
+    late.ownership = Unowned(snapshot(service="once", table="air.late", positions=(Position(LATE, 0, 0),)))
     assert [table.name for table in owned_tables.set_aside_tables()] == ["air.late"]
     assert planned(next_epoch(loop)) == [OffsetRange(EARLY, 0, 7)]

@@ -14,19 +14,17 @@ from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
+from tests.harness.values import snapshot
 
 EARLIEST = StartPolicy(StartKind.EARLIEST)
 LATEST = StartPolicy(StartKind.LATEST)
 
 
 def _table(*positions: Position, cluster_id: str = "c") -> Snapshot:
-    return Snapshot(
+    return snapshot(
         ledger_id="ledger",
         service="service",
         table="db.t",
-        generation=1,
-        owner="me",
-        epoch=1,
         written_at="2026-01-01T00:00:00Z",
         cluster_id=cluster_id,
         positions=positions,

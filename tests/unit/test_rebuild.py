@@ -10,10 +10,10 @@ from kafka2hive.ledger.repair.tasks import FoundFile
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
 from tests.harness.task_files import LEDGER, offsets
+from tests.harness.values import file_name
 
 PLACE = Place(
     ledger_id=LEDGER,
@@ -63,15 +63,7 @@ class Table:
         counts = [(FileKind.DATA, n) for n in rows] + [(FileKind.DEAD_LETTER, letters)] * bool(letters)
         for number, (kind, count) in enumerate(counts):
             uuid = f"{len(self.files) + number:032x}"
-            name = DataFileName(
-                slug="all",
-                task=task,
-                ledger=LEDGER[:8],
-                generation=generation,
-                epoch=epoch,
-                uuid=uuid,
-                extension="parquet",
-            )
+            name = file_name(LEDGER, generation, epoch, task=task, uuid=uuid)
             home = "t" if kind is FileKind.DATA else "dead"
             partition = HivePartition(f"d.{home}", f"n={number}", f"w/{home}/n={number}")
             last = accounts and number == len(counts) - 1

@@ -28,11 +28,11 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import rebuild_and_recover
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import READ, TABLE, Service, local, pending_service
+from tests.harness.owner import new_owner
 from tests.unit.later_epochs import FLIGHTS
 
 KEEP = 2

@@ -11,7 +11,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import DataFileName, bucket_slug, join, parent
+from kafka2hive.model.layout import bucket_slug, join, parent
 from kafka2hive.service.conditions.derive import pending_files
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.recover import recover
@@ -21,6 +21,7 @@ from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
 from tests.harness.cli_ledger import CONTENT, TABLE, Service, pending_service
+from tests.harness.values import file_name
 
 
 class Meanwhile(LocalFileSystem):
@@ -60,14 +61,13 @@ class Fetched:
 
     def __call__(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         self.times += 1
-        name = DataFileName(
+        name = file_name(
+            owned.state.ledger_id,
+            owned.generation.number,
+            owned.next_epoch,
             slug=bucket_slug(lost.hive_partition.path),
             task=lost.task,
-            ledger=owned.state.ledger_id[:8],
-            generation=owned.generation.number,
-            epoch=owned.next_epoch,
             uuid=f"{self.times + 100:032x}",
-            extension="parquet",
         )
         file = replace(
             lost,

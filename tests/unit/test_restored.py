@@ -15,7 +15,7 @@ from kafka2hive.ledger.repair.restored import refuse_older_ledger
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import DataFileName, join, ledger_tag, staging_directory
+from kafka2hive.model.layout import join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import REBUILT, AcceptedGap
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
@@ -26,6 +26,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, FileStatus, write_file
 from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka
+from tests.harness.values import file_name
 from tests.unit.later_epochs import FLIGHTS, epoch, stage, take
 
 
@@ -120,15 +121,7 @@ def test_staged_files_of_a_later_generation_stop_too(service: Service, tmp_path:
 def test_files_of_another_ledger_prove_nothing(service: Service) -> None:
     wiring = service.wiring
     owned = take(wiring)
-    name = DataFileName(
-        slug="dt=2013-01-01",
-        task=0,
-        ledger="0" * 8,
-        generation=99,
-        epoch=99,
-        uuid="0" * 32,
-        extension="parquet",
-    )
+    name = file_name("0" * 8, 99, 99, slug="dt=2013-01-01", uuid="0" * 32)
     assert name.ledger != ledger_tag(owned.state.ledger_id)
     write_file(
         wiring.ports.files, join(staging_directory(owned.state.location), name.in_state("pending")), b""

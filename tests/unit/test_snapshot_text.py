@@ -4,11 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import join
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.partition_path import partition_path
 from kafka2hive.model.snapshot import Snapshot
+from tests.harness.values import data_file, snapshot
 
 LOCATION = "hdfs://namenode:8020/warehouse/air.db/flights"
 # What str.splitlines takes for the end of a line: a record may bring any of them into a bucket's name.
@@ -20,28 +21,16 @@ def snapshot_with_partition(value: str) -> Snapshot:
     hive_partition = HivePartition("air.flights", path, join(LOCATION, path))
     read = OffsetRange(TopicPartition("flights", 0), 0, 3)
     final = join(hive_partition.location, "file.parquet.final")
-    file = DataFile(
-        kind=FileKind.DATA,
+    file = data_file(
         staged=join(LOCATION, "_tmp", "file"),
         final=final,
         hive_partition=hive_partition,
         length=9,
         rows=3,
         checksum="crc32:0",
-        task=0,
         ranges=(read,),
     )
-    return Snapshot(
-        ledger_id="0" * 32,
-        service="air",
-        table="air.flights",
-        generation=1,
-        owner="owner",
-        epoch=1,
-        written_at="now",
-        files=(file,),
-        unregistered=(hive_partition,),
-    )
+    return snapshot(table="air.flights", files=(file,), unregistered=(hive_partition,))
 
 
 def test_a_partition_named_with_any_line_end_of_unicode_does_not_damage_the_ledger() -> None:

@@ -13,10 +13,10 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
 from kafka2hive.model.layout import Generation, LedgerPaths
-from kafka2hive.service.shared.process import new_owner
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown
 from tests.harness.cli_ledger import TABLE, Service, local, pending_service
+from tests.harness.owner import new_owner
 
 
 def of_another_table(text: bytes) -> bytes:

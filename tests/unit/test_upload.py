@@ -18,6 +18,7 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 from tests.harness.unclear_files import SkippedTime, Trouble, UnclearFiles
+from tests.harness.values import file_name
 
 STAGING = "hdfs://nn:1/w/db.t/_tmp"
 PARTS = [b"a" * 40, b"b" * 50, b"c" * 10]
@@ -28,15 +29,7 @@ def upload(files: UnclearFiles, held: HeldBytes | None = None) -> Upload:
     numbers = count()
 
     def new_name() -> DataFileName:
-        return DataFileName(
-            slug="dt=1",
-            task=0,
-            ledger="ab" * 4,
-            generation=3,
-            epoch=7,
-            uuid=f"{next(numbers):032x}",
-            extension="parquet",
-        )
+        return file_name("ab" * 4, 3, 7, slug="dt=1", uuid=f"{next(numbers):032x}")
 
     return Upload(UploadPlace(files, STAGING, held or HeldBytes(4_000), files.clock), new_name)
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
-from kafka2hive.config.values import Column, ServiceMap, SharedOptions
+from kafka2hive.config.values import Column, ServiceMap, SharedOptions, TableRule
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableDescription
@@ -66,15 +66,7 @@ class Catalogue:
         partitions = partition_columns(path)
         spec = TableSpec(table.name, columns + metadata, partitions, table.location, comment, path)
         self._expected[table.name] = (spec, rule.create)
-        return TableSettings(
-            **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
-            table=table.name,
-            columns=columns,
-            metadata=rule.metadata,
-            bucketing=rule.bucketing,
-            location=table.location,
-            any_case=not rule.columns,
-        )
+        return settings_of(rule, columns)
 
     def ensure(self, name: str) -> None:
         """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
@@ -147,6 +139,19 @@ class Catalogue:
             )
         taken = {name.lower() for _, name in table.rule.metadata}
         return tuple(column for column in found.columns if column.name.lower() not in taken)
+
+
+def settings_of(rule: TableRule, columns: tuple[Column, ...]) -> TableSettings:
+    """What tasks must know of a concrete table (see RoutedTable) with these columns."""
+    return TableSettings(
+        **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
+        table=rule.table,
+        columns=columns,
+        metadata=rule.metadata,
+        bucketing=rule.bucketing,
+        location=rule.location,
+        any_case=not rule.columns,
+    )
 
 
 def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:

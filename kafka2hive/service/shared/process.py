@@ -81,11 +81,6 @@ def owner_name(process: ProcessIdentity, fresh: str) -> str:
     return f"{process.host}-{process.pid}-{digest[:_DIGITS]}{fresh[-_DIGITS:]}"
 
 
-def new_owner() -> str:
-    """The name of an attempt of this very process."""
-    return owner_name(HostProcesses().me(), new_uuid())
-
-
 def process_of(owner: str) -> str:
     """The part of an owner's name that all names of one process share, and those of no other."""
     return owner[:-_DIGITS]

@@ -18,7 +18,7 @@ from kafka2hive.config.values import (
     WriterOptions,
 )
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.shared.hive_schemas import settings_of
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, WAREHOUSE, location_of
 
 KEEP = 2
@@ -75,17 +75,7 @@ def _map(service: str) -> ServiceMap:
 MAPS = {service: _map(service) for service in TABLES}
 
 SETTINGS = {
-    rule.table: TableSettings(
-        table=rule.table,
-        format=rule.format,
-        columns=rule.columns,
-        metadata=rule.metadata,
-        bucketing=rule.bucketing,
-        zone=rule.zone,
-        tombstones=rule.tombstones,
-        writer=rule.writer,
-        location=rule.location,
-    )
+    rule.table: settings_of(rule, rule.columns)
     for service_map in MAPS.values()
     for rule in service_map.tables
 }
