@@ -20,6 +20,10 @@ COPY pyproject.toml README.md LICENSE ./
 COPY kafka2hive ./kafka2hive
 RUN pip install --no-cache-dir --no-deps .
 
+# The class archive of Spark's Java (160 MB) halves what a start costs.
+ENV XDG_CACHE_HOME=/opt/kafka2hive/cache
+RUN kafka2hive warm
+
 # Spark's checkpoint and shuffle files: thrown away at every end. Mount a volume here when the container's disk is small.
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/kafka2hive kafka2hive
 USER kafka2hive

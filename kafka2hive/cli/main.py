@@ -19,6 +19,7 @@ from kafka2hive.cli.commands import (
     status,
     validate,
     verify,
+    warm,
     where,
 )
 from kafka2hive.model.errors import ExitCode
@@ -47,6 +48,7 @@ app.command(epilog=init.EXIT_CODES)(init.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
+app.command(epilog=warm.EXIT_CODES)(warm.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.service.online.java import OLDEST, java_launcher, java_version
+from kafka2hive.pipeline.java import OLDEST, java_launcher, java_version
 
 
 def find_java() -> Path:

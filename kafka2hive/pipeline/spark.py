@@ -25,6 +25,7 @@ import kafka2hive
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.spark_log import SparkOutput
+from kafka2hive.pipeline.warm.archive import archive_options
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
         "spark.python.worker.reuse": "true",
         # no record passes through the driver's JVM: the second compiler would cost more than it saves
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        **archive_options(),
     }
     if is_local(options.master):
         conf["spark.local.dir"] = str(scratch / "local")
@@ -146,6 +148,13 @@ def ship_package(spark: SparkSession, scratch: Path) -> Path:
             file.write(module, module.relative_to(home.parent))
     spark.sparkContext.addPyFile(str(archive))
     return archive
+
+
+def end_jvm(seconds: float) -> None:
+    """After `stop_session`: let this process's JVM end by itself, and wait for it. Raises subprocess.TimeoutExpired."""
+    process = SparkContext._gateway.proc
+    process.stdin.close()
+    process.wait(seconds)
 
 
 def session_slots(spark: SparkSession, tasks_per_core: int) -> int:

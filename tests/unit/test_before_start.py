@@ -9,8 +9,8 @@ from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.before_start import refuse_silent_storage
-from kafka2hive.service.online.java import require_java
 from kafka2hive.service.shared.registrar import Registrar
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.harness.cli_ledger import write_map

@@ -12,7 +12,7 @@ from kafka2hive.cli import commands
 from kafka2hive.cli.screen import Screen, render, screen_of
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 
-COMMANDS = ("run", "recover", "status", "init", "validate", "demo")
+COMMANDS = ("run", "recover", "status", "init", "validate", "warm", "demo")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -50,6 +50,12 @@ def test_it_runs_as_a_user_without_rights() -> None:
     assert "RUN" not in names[names.index("USER") :], "what root must do comes before"
 
 
+def test_the_class_archive_is_made_where_the_container_looks_for_it() -> None:
+    names = [" ".join(instruction) for instruction in instructions()]
+    cache = names.index("ENV XDG_CACHE_HOME=/opt/kafka2hive/cache")
+    assert cache < names.index("RUN kafka2hive warm")
+
+
 def test_spark_finds_a_java_and_the_container_starts_the_command() -> None:
     assert any("openjdk-17-jre-headless" in run for run in arguments("RUN"))
     (entry,) = arguments("ENTRYPOINT")

@@ -11,8 +11,8 @@ from kafka2hive.config.values import KafkaOptions, ServiceMap
 from kafka2hive.kafka.topic_settings import topic_settings
 from kafka2hive.kafka.views import ClusterView
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
+from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_kafka import SETTINGS_SECONDS, settings_warnings, topics_of
-from kafka2hive.service.online.java import require_java
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.connect import root_of

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.quantities import counted
+from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
 from kafka2hive.service.online.ask_storage import check_storage
 from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
-from kafka2hive.service.online.java import require_java
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables

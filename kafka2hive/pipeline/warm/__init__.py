@@ -1,0 +1,1 @@
+"""What makes a start cheap: an archive of the classes that the driver's JVM loads."""
