@@ -191,15 +191,23 @@ def _another_number(data: bytes, key: str, chance: random.Random) -> bytes:
 
 
 def _digit(data: bytes, tag: str, believed: tuple[str, ...], chance: random.Random) -> bytes:
-    """A digit of a value of such a line, not of those that are believed."""
+    """A digit of one value of such a line, not of those that are believed; of the next one when it has no digit.
+
+    The value is chosen first: how many digits a random name has must not move the choice to another value.
+    """
     lines, those = _lines(data, tag)
     at = chance.choice(those)
-    keys = "|".join((*believed, "no such key"))
-    safe = re.sub(rf'"({keys})":[^,}}]*|"\w+":'.encode(), lambda m: b"_" * len(m[0]), lines[at])
-    places = [found.start() for found in re.finditer(rb"\d", safe)]
-    place = chance.choice(places)
-    digit = lines[at][place : place + 1]
-    lines[at] = lines[at][:place] + _another_digit(digit, chance) + lines[at][place + 1 :]
+    line = lines[at]
+    keys = list(re.finditer(rb'"(\w+)":', line))
+    ends = [*(key.start() for key in keys[1:]), len(line)]
+    values = [(k.end(), end) for k, end in zip(keys, ends, strict=True) if k[1].decode() not in believed]
+    first = chance.randrange(len(values))
+    digits = [
+        [found.start() for found in re.compile(rb"\d").finditer(line, begin, end)]
+        for begin, end in values[first:] + values[:first]
+    ]
+    place = chance.choice(next(filter(None, digits)))
+    lines[at] = line[:place] + _another_digit(line[place : place + 1], chance) + line[place + 1 :]
     return signed(b"".join(lines))
 
 

@@ -12,6 +12,17 @@ SEED_VARIABLE = "KAFKA2HIVE_DRILL_SEED"
 SEED = 20130117
 
 
+class Chance(random.Random):
+    """Takes one number for each choice, however many there are to choose from.
+
+    So a choice does not depend on how long a text was that an earlier one chose from: names hold random digits.
+    """
+
+    def random(self) -> float:
+        """As `random.Random`: with this method of its own a choice is made by it, not by bits drawn until they fit."""
+        return super().random()
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """`pick` gives a drill its numbers; `share` scales the long ones (0.1: a tenth of each, at least the short ones)."""

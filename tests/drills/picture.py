@@ -1,6 +1,7 @@
 """A whole dump as bytes in memory: taken from HDFS, laid anywhere else under other addresses, and put back."""
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,10 +68,11 @@ def signed(body: bytes) -> bytes:
 
 
 class LocalDump:
-    """A picture laid on local disk; knows what it has laid, so that putting it back writes only what differs."""
+    """A picture laid on local disk; reads and writes only what differs from what it last knew."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._known: dict[str, tuple[tuple[int, ...], bytes]] = {}
 
     def lay(self, wanted: Mapping[str, bytes]) -> None:
         """Make the folder hold exactly these files; directories that become empty go."""
@@ -83,12 +85,19 @@ class LocalDump:
         for path, data in wanted.items():
             if there.get(path) != data:
                 (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / path).unlink(missing_ok=True)
                 (self.folder / path).write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
-        """What lies there now."""
-        return {
-            str(path.relative_to(self.folder)): path.read_bytes()
-            for path in self.folder.rglob("*")
-            if path.is_file()
-        }
+        """What lies there now. The program never changes a file in place: the same inode, length and time, the same bytes."""
+        found: dict[str, tuple[tuple[int, ...], bytes]] = {}
+        for directory, _, names in os.walk(self.folder):
+            for name in names:
+                place = os.path.join(directory, name)  # noqa: PTH118 - ten thousands of them
+                status = os.stat(place)  # noqa: PTH116
+                seen = (status.st_ino, status.st_size, status.st_mtime_ns)
+                path = place.removeprefix(f"{self.folder}/")
+                known = self._known.get(path)
+                found[path] = known if known and known[0] == seen else (seen, Path(place).read_bytes())
+        self._known = found
+        return {path: data for path, (_, data) in found.items()}

@@ -1,13 +1,13 @@
 """Hundreds of damages done on purpose to a dump: every one is reported with its place, none is repaired silently."""
 
-import dataclasses
 import json
 import logging
 import random
+import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover_service
 from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.storage.concurrency import Sequential
 from tests.drills.damage import Damage, copies, file_damages
 from tests.drills.damage_ledger import (
     Ledger,
@@ -30,7 +31,7 @@ from tests.drills.damage_ledger import (
     signed_edits,
     snapshot_damages,
 )
-from tests.drills.form import Form
+from tests.drills.form import Chance, Form
 from tests.drills.picture import LocalDump, Picture, picture_of
 from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
@@ -98,7 +99,7 @@ def dump(
     archived = command("recover", config)  # a start moves older snapshots into the archive
     assert archived.code == 0, archived.log
     undo_half_of_a_promote(tree, LedgerText(tree, ledger_root(base), made.half))
-    return dataclasses.replace(made, picture=picture_of(tree, base))
+    return replace(made, picture=picture_of(tree, base))
 
 
 def undo_half_of_a_promote(tree: Tree, ledger: LedgerText) -> None:
@@ -135,8 +136,10 @@ def is_named(damage: Damage, answer: tuple[ExitCode, Sequence[str]]) -> bool:
 def damages(picture: Picture, dump: EpochLoop, count: int, chance: random.Random) -> Iterator[Damage]:
     """All kinds; each of the small ones `count` times."""
     homes = {t: location("", t).lstrip("/") for t in (dump.done, dump.half)}
-    visible = sorted(p for p in picture.files if p.startswith("warehouse/") and p.endswith(".parquet.final"))
-    staged = sorted(p for p in picture.files if "/_tmp/" in p)
+    visible = in_order(
+        p for p in picture.files if p.startswith("warehouse/") and p.endswith(".parquet.final")
+    )
+    staged = in_order(p for p in picture.files if "/_tmp/" in p)
     yield from file_damages(picture, visible, True, count, chance)
     yield from copies(picture, visible, count, chance)
     yield from file_damages(picture, staged, False, count, chance)
@@ -146,6 +149,11 @@ def damages(picture: Picture, dump: EpochLoop, count: int, chance: random.Random
         yield from signed_edits(ledger, count, chance)
         yield from directory_damages(ledger, chance)
     yield pending_renamed(Ledger(picture, dump.half, homes[dump.half]))
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """In the same order for every dump: what is random in names does not count."""
+    return sorted(paths, key=lambda path: re.sub(r"[0-9a-f]{8,}", "", path))
 
 
 @pytest.fixture
@@ -176,10 +184,12 @@ def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
     dump: EpochLoop, kafka: "KafkaBroker", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
     seed = form.seed()
-    chance = random.Random(seed)
+    chance = Chance(seed)
     folder = tmp_path / "dump"
     picture, local = dump.picture.under(folder.as_uri()), LocalDump(folder)
-    auditor = Auditor(wire(load_map(str(dump.map(tmp_path, kafka.bootstrap, picture.base)), {})))
+    wiring = wire(load_map(str(dump.map(tmp_path, kafka.bootstrap, picture.base)), {}))
+    # on local disk nothing waits: thousands of threads would only cost
+    auditor = Auditor(replace(wiring, ports=replace(wiring.ports, concurrency=Sequential())))
     local.lay(picture.files)
     assert auditor.verify() == (ExitCode.DONE, []), "the dump itself is not right"
 
@@ -257,7 +267,7 @@ def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
     dump: EpochLoop, kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
     seed = form.seed()
-    chance = random.Random(seed)
+    chance = Chance(seed)
     config = dump.map(tmp_path, kafka.bootstrap, dump.picture.base)
     auditor, damaged = Auditor(wire(load_map(str(config), {}))), HdfsDump(hdfs, dump.picture.base)
     assert auditor.verify() == (ExitCode.DONE, [])
@@ -278,9 +288,11 @@ def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
             by_command += 1
             answers = [(ExitCode(told.code), texts)]
         else:
-            answers = [auditor.verify(), auditor.recover(plan_only=True)]
-        if not any(is_named(damage, answer) for answer in answers):
-            unreported.append(f"{damage.what}: {answers}")
+            answers = [auditor.verify()]
+        if not is_named(damage, answers[-1]):
+            answers.append(auditor.recover(plan_only=True))
+            if not is_named(damage, answers[-1]):
+                unreported.append(f"{damage.what}: {answers}")
         damaged.put_back()
     figures(damages=len(chosen), kinds=len(by_kind), by_command=by_command, unreported=len(unreported))
     assert not unreported, f"seed {seed}: {len(unreported)}:\n" + "\n".join(unreported)

@@ -1,10 +1,10 @@
-"""The report of the drills."""
+"""The report of the drills, their form, their chance."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.drills.form import VARIABLE, Form, form_asked_for
+from tests.drills.form import VARIABLE, Chance, Form, form_asked_for
 from tests.drills.report import DrillReport
 
 
@@ -33,3 +33,15 @@ def test_a_wrong_form_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         form_asked_for()
     monkeypatch.setenv(VARIABLE, "long:0.1")
     assert form_asked_for() == Form(True, 0.1)
+
+
+def test_a_choice_does_not_depend_on_how_many_there_were_to_choose_from_before() -> None:
+    def last(*sizes: int) -> float:
+        chance = Chance(20130117)
+        for size in sizes:
+            chance.choice(range(size))
+            chance.randrange(size)
+        return chance.random()
+
+    assert last(3, 40, 1000) == last(5, 33, 7)
+    assert last(3) != last(3, 3)
