@@ -10,6 +10,8 @@ import psutil
 from tests.harness.program import Running
 from tests.oracle.tree import Tree
 
+# looking at all processes takes longer than looking for files
+PROCESSES_EVERY = 10
 _DAEMON = "pyspark.daemon"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
@@ -64,11 +66,16 @@ class Prey:
         """Wait for a task that began a file, and give its worker."""
         found: list[psutil.Process] = []
 
+        looks = 0
+
         def is_writing() -> bool:
-            found[:] = self._busiest()
+            nonlocal looks
+            looks += 1
             files = {f for place in self.locations for f in self.tree.files(f"{place}/_tmp")}
             begun = {f for f in files if f.endswith(".in-progress")} - self._known
             self._known |= files
+            if begun or looks % PROCESSES_EVERY == 0:
+                found[:] = self._busiest()
             return bool(begun and found)
 
         run.wait_until(is_writing, "writing", seconds, pause=0.01)

@@ -31,7 +31,7 @@ from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.produce import produce
-from tests.services.spark_standalone import SparkStandalone
+from tests.services.spark_standalone import JAVA_OPTIONS, SparkStandalone
 
 if TYPE_CHECKING:
     from tests.services.hdfs import Hdfs
@@ -49,18 +49,24 @@ SPECULATION = {
     "spark.speculation.multiplier": "1.2",
     "spark.speculation.quantile": "0.5",
 }
+QUICK_START = {"spark.executor.extraJavaOptions": JAVA_OPTIONS}
 # tries of a task are four: never two blows in one epoch
-EPOCH_RECORDS = 12_000
-SPECULATED_EPOCH_RECORDS = 80_000
+EPOCH_RECORDS = 5_000
+SPECULATED_EPOCH_RECORDS = 8_000
+# an epoch of them is worth two tasks from the second on: more bytes, not more rows, which the oracle compares one by one
+SPECULATED_RECORD_BYTES = 4_000
 
 
 class Service:
     """The service under attack, two tables on one topic."""
 
-    def __init__(self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path, records: int) -> None:
+    def __init__(
+        self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path, records: int, length: int = 0
+    ) -> None:
+        """`length`: spaces fill each flight up to so many bytes."""
         kafka.create_topic(name, 4)
         source = flights()
-        wanted = [source[number % len(source)] for number in range(records)]
+        wanted = [source[number % len(source)].ljust(length) for number in range(records)]
         self.stored: Acknowledged = produce(kafka.bootstrap, name, wanted, 4)
         self._kafka, self._name, self._folder = kafka, name, folder
         self.uri = f"{hdfs.namenode_url}/{name}"
@@ -195,10 +201,10 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     wanted = [blows[number % 2] for number in range(kills)]
     random.Random(seed).shuffle(wanted)
     records = (2 * (kills + pauses) + 3) * SPECULATED_EPOCH_RECORDS // 2
-    service = Service(kafka, hdfs, unique, tmp_path, records)
+    service = Service(kafka, hdfs, unique, tmp_path, records, SPECULATED_RECORD_BYTES)
     # two names of one machine: Spark starts a twin only on another host
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
-        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
+        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION | QUICK_START)
         with ExitStack() as stack:
             run = stack.enter_context(Running(config, "--once"))
             run.wait_for_epoch(PATIENCE)
