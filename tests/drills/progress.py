@@ -7,6 +7,7 @@ from tests.harness.program import Running
 from tests.oracle.ledger_text import LedgerText
 
 PATIENCE_SECONDS = 900.0  # says nothing about the product: the machine may be busy with much else
+PAUSE_SECONDS = 0.2  # ledgers are read whole at each look
 
 
 def read_so_far(ledgers: Sequence[LedgerText]) -> dict[tuple[str, int], int]:
@@ -33,6 +34,7 @@ class Progress:
             ),
             "going on",
             seconds,
+            PAUSE_SECONDS,
         )
         took = time.monotonic() - began
         self.longest_seconds = max(self.longest_seconds, took)
@@ -40,7 +42,9 @@ class Progress:
 
     def wait_for(self, ends: Mapping[tuple[str, int], int], seconds: float = PATIENCE_SECONDS) -> None:
         """Until everything below `ends` is read."""
-        self._run.wait_until(lambda: read_so_far(self._ledgers) == dict(ends), f"at {ends}", seconds)
+        self._run.wait_until(
+            lambda: read_so_far(self._ledgers) == dict(ends), f"at {ends}", seconds, PAUSE_SECONDS
+        )
 
     @staticmethod
     def _total(ledger: LedgerText) -> int:

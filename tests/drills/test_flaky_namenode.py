@@ -19,7 +19,7 @@ from tests.drills.conftest import Figures
 from tests.drills.followed_log import FollowedLog
 from tests.drills.form import Form
 from tests.harness.namenode_proxy import FaultyCalls, NameNodeProxy
-from tests.harness.program import Running, command
+from tests.harness.program import command
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of
 from tests.oracle.ledger_text import LedgerText
@@ -101,12 +101,12 @@ class FlakyDump:
         )
         self._proxy.fate = faults
         try:
-            with Running(config, "--once") as run:
-                code = run.wait()
-                log, tail = FollowedLog(run.log), run.tail()
+            done = command("run", config, "--once")
         finally:
             self._proxy.fate = FaultyCalls(random.Random(SEED), 0.0, 0.0)
-        assert code == 0, tail
+        assert done.code == 0, done.log[-3000:]
+        log = config.with_suffix(".log")
+        log.write_text(done.log)
 
         verified = command("verify", config, "--contents", "--json")
         assert verified.code == 0, verified.out + verified.log
@@ -118,7 +118,7 @@ class FlakyDump:
         assert sum(assert_exactly(tree, place, self._topic.stored, flight_of_a_day).values()) == len(
             self._topic.stored
         )
-        return self._dumped(log, LedgerText(tree, ledger_root(uri), table))
+        return self._dumped(FollowedLog(log), LedgerText(tree, ledger_root(uri), table))
 
     @staticmethod
     def _dumped(log: FollowedLog, ledger: LedgerText) -> Dumped:

@@ -20,7 +20,7 @@ from tests.services.java_service import JavaService
 
 PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
 _STORAGE = '"logger": "kafka2hive.storage"'
-EPOCH = re.compile(r'"message": "epoch \d+: ')
+EPOCH = re.compile(rb'"message": "epoch \d+: ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Running:
         self._process = JavaService(
             self._log.name, [*program, "run", "-c", str(config), *arguments], config.parent, env
         )
+        self._counted: dict[re.Pattern[bytes], tuple[int, int]] = {}  # bytes looked at, and what they hold
         self._process.output = self._log
         self._process.start()
         self.began = time.monotonic()
@@ -130,14 +131,14 @@ class Running:
 
     def epochs(self) -> int:
         """How many epochs it told of."""
-        return len(EPOCH.findall(self._log.read_text(errors="replace")))
+        return self._found(EPOCH)
 
     def said(self, text: str) -> bool:
         return self.times_said(text) > 0
 
     def times_said(self, text: str) -> int:
         """How often this text stands in the log."""
-        return self._log.read_text(errors="replace").count(text)
+        return self._found(re.compile(re.escape(text.encode())))
 
     def wait_until(
         self, ready: Callable[[], bool], what: str, seconds: float = 600, pause: float = 0.05
@@ -188,6 +189,16 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
+
+    def _found(self, wanted: re.Pattern[bytes]) -> int:
+        """How often the log holds this; the lines that were looked at before are not read again."""
+        begin, count = self._counted.get(wanted, (0, 0))
+        with self._log.open("rb") as log:
+            log.seek(begin)
+            lines, end, rest = log.read().rpartition(b"\n")
+        count += len(wanted.findall(lines))
+        self._counted[wanted] = begin + len(lines + end), count
+        return count + len(wanted.findall(rest))
 
 
 def _session(pid: int) -> int | None:
