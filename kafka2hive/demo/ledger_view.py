@@ -34,9 +34,8 @@ class LedgerView:
                 lines.append(f"    {_short(path.name):32}{_size(path):>9,} B{note}")
         staged = Counter(_state(path) for path in (self._table / STAGING_DIRECTORY).glob("*"))
         final = sum(1 for path in self._table.glob(f"{MONTH_GLOB}/*.final"))
-        lines.append(
-            f"{TABLE}: {counted(final, 'file')} .final, {_count(staged)} staged in {STAGING_DIRECTORY}/"
-        )
+        counts = ", ".join(f"{number} .{state}" for state, number in sorted(staged.items())) or "none"
+        lines.append(f"{TABLE}: {counted(final, 'file')} .final, {counts} staged in {STAGING_DIRECTORY}/")
         return lines
 
     def newest_snapshot(self) -> str:
@@ -57,10 +56,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:  # renamed while we looked
         return 0
-
-
-def _count(staged: Counter[str]) -> str:
-    return ", ".join(f"{number} .{state}" for state, number in sorted(staged.items())) or "none"
 
 
 def _short(name: str) -> str:

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from kafka2hive.demo.console import Console
 from kafka2hive.model.errors import ConfigError, ExitCode
@@ -20,7 +19,7 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
     SIGTERM ends the body like an exception (exit code 143). Raises ConfigError when the directory holds something.
     """
     path = _prepare(directory)
-    before = signal.signal(signal.SIGTERM, _terminate)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.TERMINATED))
     try:
         yield path
     except KeyboardInterrupt:
@@ -35,10 +34,6 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
             shutil.rmtree(path, ignore_errors=True)
         signal.signal(signal.SIGINT, interrupt)
         signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(ExitCode.TERMINATED)
 
 
 def _prepare(directory: Path | None) -> Path:

@@ -15,7 +15,6 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
 from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
@@ -169,7 +168,7 @@ def _state(view: View, live: LiveRuns, in_map: bool, starts: StartPreview) -> _S
 def _table(
     wiring: Wiring, view: View, ends: Mapping[TopicPartition, Watermark], state: _State
 ) -> TableStatus:
-    partitions = tuple(_partition(view.state, p.topic_partition, p.end, ends) for p in view.state.positions)
+    partitions = tuple(_partition(p.topic_partition, p.end, ends) for p in view.state.positions)
     lags = [p.lag for p in partitions if p.lag is not None]
     return TableStatus(
         table=view.paths.table,
@@ -194,12 +193,11 @@ def _table(
 
 
 def _partition(
-    state: Snapshot, tp: TopicPartition, position: int, ends: Mapping[TopicPartition, Watermark]
+    tp: TopicPartition, position: int, ends: Mapping[TopicPartition, Watermark]
 ) -> PartitionStatus:
     end = ends[tp].offset if tp in ends else None
-    return PartitionStatus(
-        tp.topic, tp.number, position, end, None if end is None else max(end - position, 0)
-    )
+    lag = None if end is None else max(end - position, 0)
+    return PartitionStatus(tp.topic, tp.number, position, end, lag)
 
 
 def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:

@@ -1,6 +1,7 @@
 """`validate`: the text of a map that is right, the documents of a right and a wrong one."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from rich.text import Text
 
@@ -52,14 +53,5 @@ def map_document(service_map: ServiceMap) -> Document:
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:
     """`validate` of a wrong map; lines and columns count from 1."""
-    found = [
-        {
-            "line": problem.line,
-            "column": problem.column,
-            "where": problem.where,
-            "message": problem.message,
-            "suggestion": problem.suggestion or None,
-        }
-        for problem in problems
-    ]
+    found = [asdict(problem) | {"suggestion": problem.suggestion or None} for problem in problems]
     return document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)

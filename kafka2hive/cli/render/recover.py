@@ -179,9 +179,7 @@ def _recovered(table: RecoveredTable) -> Document:
         "error": error_of(table.error) if table.error else None,
         "rebuilt": _rebuilt_document(table.rebuilt) if table.rebuilt else None,
         "forgotten": [hive_partition(partition) for partition in table.forgotten],
-        "location": {"before": table.relocated.before, "after": table.relocated.after}
-        if table.relocated
-        else None,
+        "location": asdict(table.relocated) if table.relocated else None,
     }
 
 

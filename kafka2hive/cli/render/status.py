@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document, error_of, hive_partition
+from kafka2hive.cli.render.document import Document, document, error_of, hive_partition, next_offset
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.layout import Generation
@@ -27,6 +27,7 @@ _STATES: dict[type[TableState], tuple[str, str]] = {
     NotRunning: ("not running", ""),
     NotInMap: ("not in the map", "yellow"),
 }
+_LIVES = {OwnerLife.ALIVE: ", live", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}
 _EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
 
 
@@ -98,13 +99,9 @@ def _lines(what: str, trouble: Trouble, style: str) -> list[RenderableType]:
     return [Text("  " + line, style=style) for line in lines]
 
 
-def _life(life: OwnerLife) -> str:
-    return {OwnerLife.ALIVE: ", live", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}[life]
-
-
 def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
     parts: list[RenderableType] = ["", Text(table.table, style="bold"), *_trouble(table.state)]
-    lines = [f"owner: {_owner(table.generation)}{_life(table.owner_life)}"]
+    lines = [f"owner: {_owner(table.generation)}{_LIVES[table.owner_life]}"]
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.pending:
         lines.append(
@@ -194,13 +191,7 @@ def _status(table: TableStatus) -> Document:
         "lag_records": table.lag,
         "newest_record_ms": table.newest_ms,
         "partitions": [
-            {
-                "topic": p.topic,
-                "partition": p.number,
-                "next_offset": p.position,
-                "log_end": p.log_end,
-                "lag_records": p.lag,
-            }
+            next_offset(p.topic, p.number, p.position) | {"log_end": p.log_end, "lag_records": p.lag}
             for p in table.partitions
         ],
         "unregistered": [hive_partition(partition) for partition in table.unregistered],

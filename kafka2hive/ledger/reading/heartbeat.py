@@ -67,7 +67,7 @@ class Heartbeat:
         try:
             if self._count is None:
                 files.mkdirs(self._directory)
-                write_file(files, self._path(0), _encode(self._identity))
+                write_file(files, self._path(0), orjson.dumps(asdict(self._identity)))
                 self._count = 0
             else:
                 files.rename(self._path(self._count), self._path(self._count + 1))
@@ -174,7 +174,3 @@ def _identity(ports: Ports, path: str) -> ProcessIdentity | None:
         return found if isinstance(found.pid, int) else None
     except (StorageError, ValueError, KeyError, TypeError):  # whatever is in it, it is advice only
         return None
-
-
-def _encode(identity: ProcessIdentity) -> bytes:
-    return orjson.dumps(asdict(identity))

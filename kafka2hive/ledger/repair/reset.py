@@ -115,7 +115,8 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
     if record.move_data:
         visible = [c.path for c in children(ports.files, record.location) if c.name[0] not in "_."]
         moves += [(path, join(aside, base_name(path))) for path in visible]
-        moves.append((record.letters, _letters_aside(record)))
+        letters_aside = reset_aside(parent(record.letters), record.id)
+        moves.append((record.letters, join(letters_aside, base_name(record.letters))))
     first, *rest = moves
     mover = _Mover(ports, join(paths.reset(record.id), RESET_TABLE))
     return mover.move(*first) + sum(ports.concurrency.map(lambda move: mover.move(*move), rest))
@@ -154,10 +155,6 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
 
     retry(ports, "end reset", paths.table_directory, attempt)
     log.info("reset %s: done", paths.table)
-
-
-def _letters_aside(record: ResetRecord) -> str:
-    return join(reset_aside(parent(record.letters), record.id), base_name(record.letters))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import numpy as np
 
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.audit.rows.compare import BucketDifference, PlaceDifferences
 from kafka2hive.service.audit.rows.rows import Indices, Numbers, Span
@@ -92,11 +91,8 @@ def _by_file(
         path = f"; {files[owner].final}" if owner >= 0 else ""
         for run in span.runs(places[owners[places] == owner]):
             several = f"{len(run):,} times: " if len(run) > 1 else ""
-            yield Finding(code, _where(run), f"{several}{text}{path}")
-
-
-def _where(run: OffsetRange) -> str:
-    return f"{run.topic_partition}@{run.start}" if len(run) == 1 else str(run)
+            where = f"{run.topic_partition}@{run.start}" if len(run) == 1 else str(run)
+            yield Finding(code, where, f"{several}{text}{path}")
 
 
 def _capped(code: str, findings: Iterator[Finding]) -> list[Finding]:

@@ -72,7 +72,8 @@ class OtherTableAudit:
     def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:
         span, paths = Span(ranges), Paths()
         there = [f for other in others for f in other.files]
-        contents = dict(zip(_names([*unit.files, *there]), self._read([*unit.files, *there]), strict=True))
+        files = [*unit.files, *there]
+        contents = dict(zip((f.final for f in files), self._read(files), strict=True))
         columns = self._columns(unit.files, there, contents)
         mine, my_letters = self._rows(unit.files, contents, columns, self._ours.place, span, paths)
         theirs, their_letters = self._rows(there, contents, columns, self._other.place, span, paths)
@@ -160,10 +161,6 @@ class OtherTableAudit:
         if not self._buckets:
             left_out.append(f"buckets: {name} has others")
         return left_out
-
-
-def _names(files: Iterable[DataFile]) -> list[str]:
-    return [file.final for file in files]
 
 
 def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> list[pa.Schema]:

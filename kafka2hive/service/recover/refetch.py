@@ -36,7 +36,8 @@ def refetch_file(
     )
     told = settings(table)
     location = told.tables[table].location
-    if bucket is not None and not same_location(lost.hive_partition.location, _in_table(location, bucket)):
+    there = join(location, bucket) if bucket else location
+    if bucket is not None and not same_location(lost.hive_partition.location, there):
         raise ManualActionRequired(
             "refetch.location",
             f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
@@ -64,10 +65,6 @@ def refetch_file(
             _REMEDY,
         )
     return files
-
-
-def _in_table(location: str, bucket: str) -> str:
-    return join(location, bucket) if bucket else location
 
 
 _REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"

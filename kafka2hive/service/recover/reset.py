@@ -147,7 +147,8 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
 
 
 def _record(wiring: Wiring, order: ResetOrder, view: View) -> ResetRecord:
-    positions = sorted((*_key(p.topic_partition), p.end) for p in view.state.positions)
+    ends = [(p.topic_partition, p.end) for p in view.state.positions]
+    positions = sorted((tp.topic, tp.number, end) for tp, end in ends)
     return ResetRecord(
         id=wiring.ports.new_uuid(),
         at=wiring.ports.clock.now(),
@@ -178,7 +179,3 @@ def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, begun: Begu
 def _nothing_read(record: ResetRecord) -> dict[TopicPartition, int]:
     """The topic partitions of the ledger, as a new one stands in them."""
     return {TopicPartition(topic, number): 0 for topic, number, _ in record.positions}
-
-
-def _key(topic_partition: TopicPartition) -> tuple[str, int]:
-    return topic_partition.topic, topic_partition.number

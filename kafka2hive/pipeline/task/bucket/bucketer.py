@@ -117,13 +117,9 @@ class Bucketer:
         if moment is None:
             if len(self._moments) > _REMEMBERED:
                 self._moments.clear()
-            texts = time_texts(self._path, _datetime(micros))
+            texts = time_texts(self._path, _EPOCH + datetime.timedelta(microseconds=micros))
             moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
         return moment
-
-
-def _datetime(micros: int) -> datetime.datetime:
-    return _EPOCH + datetime.timedelta(microseconds=micros)
 
 
 def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
