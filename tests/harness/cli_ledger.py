@@ -53,6 +53,15 @@ tables:
     return path
 
 
+def wired(folder: Path, tables: str, service: str = "demo") -> Wiring:
+    """A service on local disk, its map's `tables` as given, its Kafka where nobody is."""
+    path = folder / "map.yaml"
+    path.write_text(
+        f'service: {service}\nkafka: {{bootstrap.servers: "{NOBODY}"}}\nstorage: {{uri: "{folder.as_uri()}"}}\n{tables}\n'
+    )
+    return wire(load_map(str(path), {}))
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What `pending_service` made: the map's file and the pending epoch's files."""

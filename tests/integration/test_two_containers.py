@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.harness.beating import OWNER
 from tests.harness.cli_ledger import TABLE, pending_service, tree
-from tests.unit.test_cli_owner import OWNER
 
 # Namespaces of its own for host name and processes: what docker makes of a container, as far as identities go.
 _CONTAINER = [

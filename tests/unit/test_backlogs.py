@@ -16,7 +16,7 @@ from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.service.run.backlogs import ranges_to_read
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import wire
+from tests.harness.cli_ledger import wired
 from tests.harness.values import snapshot
 from tests.unit.owned_table import own, restate
 
@@ -25,16 +25,7 @@ ZERO, ONE, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition
 
 def rebuilt_table(folder: Path) -> Table:
     """Read up to 50; no topic id and no cluster id is known."""
-    path = folder / "map.yaml"
-    path.write_text(
-        f"""\
-service: view
-kafka: {{bootstrap.servers: "127.0.0.1:9"}}
-storage: {{uri: "{folder.as_uri()}"}}
-tables: [{{table: d.t, topics: [t, gone], format: raw}}]
-"""
-    )
-    wiring = wire(load_map(str(path), {}))
+    wiring = wired(folder, "tables: [{table: d.t, topics: [t, gone], format: raw}]", service="view")
     rule, paths = wiring.map.tables[0], wiring.paths("d.t")
     positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
     state = snapshot(owner="rebuilt", positions=positions)

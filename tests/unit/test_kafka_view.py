@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.load import load_map
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, TableIntent, decide
@@ -17,7 +16,7 @@ from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import wire
+from tests.harness.cli_ledger import wired
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.values import snapshot
 from tests.unit.owned_table import own, restate
@@ -58,16 +57,8 @@ class Kafka(FakeKafka):
 
 def make(folder: Path) -> tuple[KafkaView, Kafka, Table, Table]:
     """Two tables of the same topic, d.a and d.b, that stand at the same offset."""
-    path = folder / "map.yaml"
-    path.write_text(
-        f"""\
-service: view
-kafka: {{bootstrap.servers: "127.0.0.1:9"}}
-storage: {{uri: "{folder.as_uri()}"}}
-tables: [{{table: d.a, topics: [t], format: raw}}, {{table: d.b, topics: [t], format: raw}}]
-"""
-    )
-    wiring = wire(load_map(str(path), {}))
+    rules = "{table: d.a, topics: [t], format: raw}, {table: d.b, topics: [t], format: raw}"
+    wiring = wired(folder, f"tables: [{rules}]", service="view")
     tables = []
     for rule in wiring.map.tables:
         paths = wiring.paths(rule.table)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import everything
 from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
@@ -26,8 +25,9 @@ from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegistrarEvent
 from kafka2hive.service.shared.table_state import Table, Unowned
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
+from tests.harness.cli_ledger import wired
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.task_files import delivered_as
 from tests.harness.values import snapshot
@@ -112,19 +112,8 @@ class Schemas:
 
 
 def make_wiring(folder: Path, early: str = "early") -> Wiring:
-    path = folder / "map.yaml"
-    path.write_text(
-        f"""\
-service: once
-kafka: {{bootstrap.servers: "127.0.0.1:9"}}
-storage: {{uri: "{folder.as_uri()}"}}
-defaults: {{start: earliest, format: raw}}
-tables:
-  - {{table: air.early, topics: [{early}]}}
-  - {{table: air.late, topics: [late]}}
-"""
-    )
-    real = wire(load_map(str(path), {}))
+    tables = f"tables: [{{table: air.early, topics: [{early}]}}, {{table: air.late, topics: [late]}}]"
+    real = wired(folder, f"defaults: {{start: earliest, format: raw}}\n{tables}", service="once")
     return replace(real, ports=replace(real.ports, clock=Clock()))
 
 

@@ -1,8 +1,6 @@
 """`kafka2hive reset`: one guarded command, that a crash at any step leaves for a second call to complete."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,10 +24,11 @@ from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, Reset
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileWriter, OutcomeUnknown
+from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka
 from tests.unit.later_epochs import FLIGHTS, take
-from tests.unit.test_cli_owner import OWNER, without_beats
+from tests.unit.test_cli_owner import without_beats
 
 
 @dataclass
@@ -407,21 +406,9 @@ def test_the_command_asks_for_the_name_and_says_what_becomes_of_the_rows(
 def test_a_live_owner_is_left_alone_until_takeover_is_given(service: Service, tmp_path: Path) -> None:
     service.map.write_text(service.map.read_text().replace("kafka: {", "kafka: {commit_group: false, "))
     base = ("reset", "--table", TABLE, "--keep-data", "--yes", TABLE, "-c", str(service.map))
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(service.map), TABLE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert owner.stdin is not None and owner.stdout is not None
-    try:
-        assert owner.stdout.readline() == "beating\n"
+    with beating_owner(service.map, TABLE):
         before = without_beats(tmp_path)
         refused = invoke(*base)
         assert refused.exit_code == 72, refused.output
         assert without_beats(tmp_path) == before
         assert invoke(*base, "--takeover").exit_code == 0
-    finally:
-        owner.stdin.close()
-        owner.wait(20)
-        owner.stdout.close()

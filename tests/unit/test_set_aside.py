@@ -5,26 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired, ServiceUnavailable, TableError
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
-from kafka2hive.service.shared.wiring import wire
+from tests.harness.cli_ledger import wired
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    path = tmp_path / "map.yaml"
-    path.write_text(
-        f"""\
-service: aside
-kafka: {{bootstrap.servers: "127.0.0.1:9"}}
-storage: {{uri: "{tmp_path.as_uri()}"}}
-tables:
-  - {{table: air.flights, topics: [flights], format: raw}}
-"""
-    )
-    (only,) = routed_tables(wire(load_map(str(path), {})), ["flights"])
+    wiring = wired(tmp_path, "tables: [{table: air.flights, topics: [flights], format: raw}]")
+    (only,) = routed_tables(wiring, ["flights"])
     return only
 
 

@@ -4,9 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
+from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
 from tests.unit.test_cli_kafka import Broker, _plain_map
 
@@ -40,46 +39,11 @@ def service(tmp_path: Path, broker: Broker) -> Service:
     return service
 
 
-# A process that owns the table as a run does, beats until its standard input ends, and says what it is given.
-_OWNER = """
-import select, sys
-from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
-from kafka2hive.ledger.reading.board import Board
-from kafka2hive.ledger.take_over import take_over
-from kafka2hive.service.shared.wiring import wire
-
-wiring = wire(load_map(sys.argv[1], {}))
-owner, root = wiring.new_owner(), wiring.map.storage.ledger_root
-if sys.argv[2]:
-    take_over(wiring.ports, wiring.paths(sys.argv[2]), wiring.new_owner(), None)
-beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
-beat.send()
-if sys.argv[3]:
-    Board(wiring.ports, root, wiring.map.service, owner).show(sys.argv[3].encode())
-print("beating", flush=True)
-while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
-    beat.send()
-"""
-
-
-@contextmanager
-def live_run(service: Service, conditions: tuple[TableCondition, ...], owns: str = TABLE) -> Iterator[None]:
-    said = encode(conditions).decode() if conditions else ""
-    owner = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(_OWNER), str(service.map), owns, said],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert owner.stdin is not None and owner.stdout is not None
-    try:
-        assert owner.stdout.readline() == "beating\n"
-        yield
-    finally:
-        owner.stdin.close()
-        owner.wait(20)
-        owner.stdout.close()
+def live_run(
+    service: Service, conditions: tuple[TableCondition, ...], owns: str = TABLE
+) -> AbstractContextManager[object]:
+    said = [encode(conditions).decode()] if conditions else []
+    return beating_owner(service.map, owns, *said)
 
 
 def shown(service: Service, *arguments: str) -> tuple[int, dict[str, Any]]:
