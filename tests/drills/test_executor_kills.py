@@ -31,7 +31,7 @@ from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.produce import produce
-from tests.services.spark_standalone import JAVA_OPTIONS, SparkStandalone
+from tests.services.spark_standalone import SparkStandalone
 
 if TYPE_CHECKING:
     from tests.services.hdfs import Hdfs
@@ -49,7 +49,6 @@ SPECULATION = {
     "spark.speculation.multiplier": "1.2",
     "spark.speculation.quantile": "0.5",
 }
-QUICK_START = {"spark.executor.extraJavaOptions": JAVA_OPTIONS}
 # tries of a task are four: never two blows in one epoch
 EPOCH_RECORDS = 5_000
 SPECULATED_EPOCH_RECORDS = 8_000
@@ -204,7 +203,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     service = Service(kafka, hdfs, unique, tmp_path, records, SPECULATED_RECORD_BYTES)
     # two names of one machine: Spark starts a twin only on another host
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
-        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION | QUICK_START)
+        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
         with ExitStack() as stack:
             run = stack.enter_context(Running(config, "--once"))
             run.wait_for_epoch(PATIENCE)

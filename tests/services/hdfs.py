@@ -14,8 +14,8 @@ from tests.services.hadoop_files import (
     write_daemon_files,
     write_site,
 )
-from tests.services.jars import jars, java, java_options
 from tests.services.java_service import JavaService, run_to_end, start_on_free_ports
+from tests.services.jvm import java_command
 from tests.services.ports import free_ports
 
 _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -124,8 +124,7 @@ class Hdfs:
         self.stop()
 
     def _java(self) -> list[str]:
-        options = java_options(heap_mb=256)
-        return [java(), *options, f"-Dhadoop.home.dir={self.folder}", "-cp", f"conf:{jars('hdfs')}"]
+        return java_command("hdfs", 256, f"-Dhadoop.home.dir={self.folder}")
 
     def _start_somewhere(self) -> None:
         self._write_configuration()

@@ -15,8 +15,8 @@ from tests.services.hadoop_files import (
     write_daemon_files,
     write_site,
 )
-from tests.services.jars import jars, java, java_options
 from tests.services.java_service import READY_SECONDS, JavaService, run_to_end, start_on_free_ports
+from tests.services.jvm import java_command
 from tests.services.ports import free_ports
 
 _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -170,25 +170,18 @@ class HdfsHa:
         )
 
     def _haadmin(self, *arguments: str) -> None:
-        launcher, *options = self._java()
-        command = [
-            launcher,
-            "-Ddfs.ha.namenode.id=nn1",
-            *options,
-            "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
-            *arguments,
-        ]
-        run_to_end("haadmin", command, self.folder, answer="Y\n")  # it asks whether one is sure
+        command = [*self._java("-Ddfs.ha.namenode.id=nn1"), "org.apache.hadoop.hdfs.tools.DFSHAAdmin"]
+        run_to_end(
+            "haadmin", [*command, *arguments], self.folder, answer="Y\n"
+        )  # it asks whether one is sure
 
-    def _java(self) -> list[str]:
-        options = java_options(heap_mb=256)
-        return [java(), *options, f"-Dhadoop.home.dir={self.folder}", "-cp", f"conf:{jars('hdfs')}"]
+    def _java(self, *options: str) -> list[str]:
+        return java_command("hdfs", 256, f"-Dhadoop.home.dir={self.folder}", *options)
 
     def _namenode(self, number: int, *arguments: str) -> list[str]:
         # Both share host and configuration, so each must be told who it is: nn.id names its directory.
-        launcher, *options = self._java()
         me = f"nn{number}"
-        return [launcher, f"-Dnn.id={me}", *options, _NAMENODE, f"-Ddfs.ha.namenode.id={me}", *arguments]
+        return [*self._java(f"-Dnn.id={me}"), _NAMENODE, f"-Ddfs.ha.namenode.id={me}", *arguments]
 
     def _nameservice_properties(self) -> dict[str, str]:
         addresses = {

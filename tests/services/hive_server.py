@@ -8,8 +8,8 @@ from typing import Any
 from pyhive import hive
 
 from tests.services.hadoop_files import write_site
-from tests.services.jars import jars, java, java_options
 from tests.services.java_service import JavaService, start_on_free_ports
+from tests.services.jvm import java_command
 from tests.services.ports import accepts, free_ports
 
 _LOGGING = """status = ERROR
@@ -103,14 +103,15 @@ class HiveServer:
         opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
         data = self.folder / "data"
         self._service.command = [
-            java(),
-            *java_options(heap_mb=768),
-            *opened,
-            f"-Dhadoop.home.dir={self.folder}",
-            f"-Dderby.stream.error.file={data}/derby.log",
-            f"-Djava.io.tmpdir={data}/tmp",
-            "-cp",
-            f"conf:{jars('hive')}",
+            *java_command(
+                "hive",
+                768,
+                *opened,
+                f"-Dhadoop.home.dir={self.folder}",
+                f"-Dderby.stream.error.file={data}/derby.log",
+                f"-Djava.io.tmpdir={data}/tmp",
+                f"-Dlog4j2.configurationFile={self.folder}/conf/log4j2.properties",
+            ),
             "org.apache.hive.service.server.HiveServer2",
         ]
         self.port = port
@@ -141,13 +142,13 @@ class HiveServer:
                 "mapreduce.jobtracker.staging.root.dir": f"{data}/staging",
             },
         )
-        for name in ("hive-log4j2.properties", "log4j2.properties"):
-            (conf / name).write_text(_LOGGING)
+        (conf / "log4j2.properties").write_text(_LOGGING)
         write_site(
             conf / "hive-site.xml",
             {
                 "hive.server2.thrift.bind.host": "127.0.0.1",
                 "hive.server2.thrift.port": str(port),
+                "hive.log4j.file": f"{conf}/log4j2.properties",
                 "hive.server2.webui.port": "0",
                 "hive.server2.enable.doAs": "false",
                 "hive.server2.authentication": "NONE",

@@ -28,17 +28,3 @@ def java() -> str:
     if path is None:
         raise MissingService(f"there is no java{f' in JAVA_HOME={home}' if home else ''}; run: {COMMAND}")
     return path
-
-
-# For every service JVM: a small heap, the serial collector and only the quick compiler, because they start often,
-# live for minutes and share few cores.
-def java_options(heap_mb: int) -> list[str]:
-    """Give the JVM options that every service is started with."""
-    return [
-        f"-Xmx{heap_mb}m",
-        "-Xms64m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-Djava.net.preferIPv4Stack=true",
-        "-Djava.awt.headless=true",
-    ]

@@ -22,7 +22,7 @@ class PortTaken(ServiceFailed):
 
 
 class JavaService:
-    """A process with its output in a file. `command` is what runs; it may be started again after it has ended.
+    """A process with its output in a file. `command` is what runs, in `env`; it may be started again after it has ended.
 
     The process leads its own group, so that Ctrl-C reaches the test run first and what it starts ends with it.
     """
@@ -32,7 +32,7 @@ class JavaService:
         self.command = list(command)
         self.output = folder / f"{name}.out"
         self._folder = folder
-        self._env = {**os.environ, **(env or {})}
+        self.env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,7 +54,7 @@ class JavaService:
             self._process = subprocess.Popen(
                 self.command,
                 cwd=self._folder,
-                env=self._env,
+                env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.services.jars import jars, java, java_options
 from tests.services.java_service import JavaService, run_to_end
+from tests.services.jvm import java_command
 
 _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 _LOGGING = """<Configuration status="ERROR">
@@ -32,13 +32,8 @@ class KafkaNode:
         (self._folder / "log4j2.xml").write_text(_LOGGING)
         text = "".join(f"{key}={value}\n" for key, value in properties.items())
         (self._folder / "server.properties").write_text(text)
-        run = [
-            java(),
-            *java_options(heap_mb=self._heap_mb),
-            f"-Dlog4j2.configurationFile=file:{self._folder}/log4j2.xml",
-            "-cp",
-            jars("kafka"),
-        ]
+        logging = f"-Dlog4j2.configurationFile=file:{self._folder}/log4j2.xml"
+        run = java_command("kafka", self._heap_mb, logging)
         if not (self._folder / "data" / "meta.properties").exists():
             arguments = ["format", "-t", _CLUSTER_ID, "-c", "server.properties"]
             run_to_end("kafka format", [*run, "kafka.tools.StorageTool", *arguments], self._folder)

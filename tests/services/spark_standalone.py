@@ -8,15 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-import pyspark
-
-from tests.services.jars import java
 from tests.services.java_service import JavaService, start_on_free_ports
+from tests.services.jvm import OPTIONS, SPARK_HOME, SPARK_JARS, shared_classes
 from tests.services.ports import free_ports
-
-JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For JVMs that live for a minute, executors too: what the product sets for its driver."""
-_HOME = Path(pyspark.__file__).parent
 
 
 class SparkStandalone:
@@ -42,11 +36,11 @@ class SparkStandalone:
         self._memory_mb = memory_mb
         self._port = self._web_port = 0
         environment = {
-            "SPARK_HOME": str(_HOME),
+            "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
-            "SPARK_CONF_DIR": str(folder / "conf"),
+            # of daemons and executors alike
+            "JDK_JAVA_OPTIONS": " ".join((*OPTIONS, *shared_classes(SPARK_JARS))),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **(env or {}),
@@ -63,8 +57,6 @@ class SparkStandalone:
 
     def start(self) -> None:
         """Start all and wait until the Master counts every Worker as alive."""
-        java()  # says what to type when there is none
-        (self.folder / "conf").mkdir(parents=True, exist_ok=True)
         start_on_free_ports(self._start_somewhere)
 
     def stop(self) -> None:
@@ -92,7 +84,7 @@ class SparkStandalone:
 
     def _start_somewhere(self) -> None:
         self._port, self._web_port, *worker_ports = free_ports(2 + 2 * len(self.workers))
-        launch = [str(_HOME / "bin" / "spark-class")]
+        launch = [str(SPARK_HOME / "bin" / "spark-class")]
         address = _address("127.0.0.1", self._port, self._web_port)
         self.master.command = [*launch, "org.apache.spark.deploy.master.Master", *address]
         try:
