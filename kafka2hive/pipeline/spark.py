@@ -29,6 +29,8 @@ from kafka2hive.pipeline.warm.archive import archive_options
 
 log = logging.getLogger(__name__)
 
+#: Imported by Spark's Python alone: it must not be in memory here.
+WORKERS_DAEMON = "kafka2hive.pipeline.warm.daemon"
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
 
@@ -58,6 +60,7 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
     }
     if is_local(options.master):
         conf["spark.local.dir"] = str(scratch / "local")
+        conf["spark.python.daemon.module"] = WORKERS_DAEMON
     if _LOOPBACK.match(options.master):
         conf["spark.driver.host"] = "127.0.0.1"
         conf["spark.driver.bindAddress"] = "127.0.0.1"

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,7 +19,7 @@ from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
-from kafka2hive.pipeline.spark import session_slots, start_session
+from kafka2hive.pipeline.spark import WORKERS_DAEMON, session_slots, start_session
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan
 
 log = logging.getLogger(__name__)
@@ -141,6 +141,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.addPyFile(__file__)
     yield session
     session.stop()
+
+
+def forked_by(_: Iterable[int]) -> list[tuple[str, int]]:
+    """The command line of this worker's parent, and how many threads that has."""
+    parent = Path(f"/proc/{os.getppid()}")
+    return [((parent / "cmdline").read_text(), len(list((parent / "task").iterdir())))]
+
+
+def test_workers_are_forked_by_our_daemon_which_has_one_thread(spark: SparkSession) -> None:
+    for command, threads in spark.sparkContext.parallelize([1, 2], 2).mapPartitions(forked_by).collect():
+        assert WORKERS_DAEMON in command
+        assert threads == 1
 
 
 Task = Callable[[TaskPlan, Path], Iterator[TableManifest]]

@@ -9,7 +9,9 @@ import pytest
 
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.scratch import Scratch
-from kafka2hive.pipeline.spark import is_local, session_conf
+from kafka2hive.pipeline.spark import WORKERS_DAEMON, is_local, session_conf
+
+DAEMON = "spark.python.daemon.module"
 
 
 def test_a_local_master_binds_to_the_loopback_only_and_writes_below_the_scratch_directory(
@@ -25,6 +27,13 @@ def test_a_remote_master_must_be_able_to_reach_the_driver(tmp_path: Path) -> Non
     conf = session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)
     assert "spark.driver.bindAddress" not in conf
     assert "spark.local.dir" not in conf
+
+
+def test_only_local_masters_start_the_daemon_of_workers_from_our_installation(tmp_path: Path) -> None:
+    assert session_conf(SparkOptions(), "flights", tmp_path)[DAEMON] == WORKERS_DAEMON
+    assert DAEMON not in session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)
+    options = SparkOptions(conf=((DAEMON, "pyspark.daemon"),))
+    assert session_conf(options, "flights", tmp_path)[DAEMON] == "pyspark.daemon"
 
 
 def test_what_the_map_says_wins(tmp_path: Path) -> None:

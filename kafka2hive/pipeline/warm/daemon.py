@@ -1,0 +1,23 @@
+"""pyspark's daemon of Python workers, which has imported what a task needs before it forks them.
+
+Spark starts it as `python -m kafka2hive.pipeline.warm.daemon pyspark.worker` (`spark.python.daemon.module`), for local masters
+only: on a cluster our package comes with the tasks, after the daemon's start.
+A fork copies one thread alone: what is imported here must start none, and no client of Kafka or HDFS may exist.
+"""
+
+import os
+import sys
+
+# Spark puts its pyspark.zip first, which holds sources alone: compiling them takes a second. The installed one comes first here.
+sys.path.sort(key=lambda place: place.endswith(".zip"))
+# pyarrow and numpy would start a thread each. The workers take their memory from another pool than this one.
+os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pyspark.worker  # noqa: F401  # for its side effect: it is in memory then
+from pyspark.daemon import manager
+
+import kafka2hive.pipeline.task  # noqa: F401  # the same
+
+if __name__ == "__main__":
+    manager()
