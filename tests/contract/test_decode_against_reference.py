@@ -3,6 +3,7 @@
 import json
 import random
 import string
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -60,6 +61,7 @@ def _number(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["", "-"])) + whole + fraction + exponent
 
 
+@cache
 def _two(low: int, high: int) -> st.SearchStrategy[str]:
     return st.integers(low, high).map(lambda n: f"{n:02d}")
 
@@ -72,6 +74,7 @@ def _moment(draw: st.DrawFn) -> str:
     return text + draw(st.sampled_from(["", "Z", "+02:00", "-0330", "+09", "+99:00"]))
 
 
+@cache  # a strategy that is made anew for each value costs more than what it draws
 def _fitting(dtype: pa.DataType) -> st.SearchStrategy[str]:
     """JSON texts that a column of this type is likely to take, near its edges too."""
     if pa.types.is_list(dtype):
@@ -103,6 +106,7 @@ def _fitting(dtype: pa.DataType) -> st.SearchStrategy[str]:
     return st.text(max_size=8).map(json.dumps)
 
 
+@cache
 def _texts(dtype: pa.DataType) -> st.SearchStrategy[str]:
     fitting = _fitting(dtype)
     return st.one_of(fitting, fitting, fitting, fitting, st.just("null"), st.sampled_from(INTERESTING))
