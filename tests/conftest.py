@@ -6,6 +6,7 @@ test fails and names the command.
 """
 
 import collections
+import gc
 import os
 import uuid
 from collections.abc import Iterator
@@ -127,6 +128,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Under `pytest -n` the longest begin first."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: place(item.nodeid))  # keeps the order of equals
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: no garbage collection need look at all of it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,7 @@ scattered  flights whose hours are out of order over 48 buckets
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -40,16 +40,28 @@ _PER_COPY = 50_000  # distinct wide records
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """`records` gives the distinct records in the order in which they are produced; a topic holds copies of them."""
+    """`each` makes the distinct records in the order in which they are produced; a topic holds copies of them."""
 
     name: str
     shape: Shape
-    records: Callable[[], tuple[bytes, ...]]
+    each: Callable[[], Iterator[bytes]]
+
+    def records(self) -> tuple[bytes, ...]:
+        """All of them, kept for the next call: some 100 MB."""
+        return _kept(self.each)
 
 
 @cache
-def _wide() -> tuple[bytes, ...]:
-    return tuple(orjson.dumps(_widened(n, record)) for n, record in enumerate(flights()[::6][:_PER_COPY]))
+def _kept(each: Callable[[], Iterator[bytes]]) -> tuple[bytes, ...]:
+    return tuple(each())
+
+
+def _flights() -> Iterator[bytes]:
+    return iter(flights())
+
+
+def _wide() -> Iterator[bytes]:
+    return (orjson.dumps(_widened(n, record)) for n, record in enumerate(flights()[::6][:_PER_COPY]))
 
 
 def _widened(n: int, record: bytes) -> dict[str, object]:
@@ -73,19 +85,17 @@ def _widened(n: int, record: bytes) -> dict[str, object]:
     }
 
 
-@cache
-def _narrow() -> tuple[bytes, ...]:
-    hours = [orjson.loads(record)["time_hour"] for record in flights()]
-    return tuple(orjson.dumps({"id": n, "at": hour, "v": n % 1000 / 8}) for n, hour in enumerate(hours))
+def _narrow() -> Iterator[bytes]:
+    hours = (orjson.loads(record)["time_hour"] for record in flights())
+    return (orjson.dumps({"id": n, "at": hour, "v": n % 1000 / 8}) for n, hour in enumerate(hours))
 
 
-@cache
-def _scattered() -> tuple[bytes, ...]:
+def _scattered() -> Iterator[bytes]:
     first = datetime.datetime(2013, 1, 1, tzinfo=datetime.UTC)
     hours = [f"{first + datetime.timedelta(hours=n):%Y-%m-%dT%H:00:00Z}" for n in range(_HOURS)]
     # multiplying by an odd constant and dropping low bits: no order, but the same in every run
     rows = (orjson.loads(record) for record in flights())
-    return tuple(
+    return (
         orjson.dumps(row | {"time_hour": hours[(n * 2_654_435_761 >> 16) % _HOURS]})
         for n, row in enumerate(rows)
     )
@@ -94,7 +104,7 @@ def _scattered() -> tuple[bytes, ...]:
 DATA_SETS = {
     data.name: data
     for data in (
-        DataSet("flights", Shape(_FLIGHT, "time_hour", "month"), flights),
+        DataSet("flights", Shape(_FLIGHT, "time_hour", "month"), _flights),
         DataSet("wide", Shape(_WIDE, "time_hour", "month"), _wide),
         DataSet("narrow", Shape({"id": "bigint", "at": "timestamp", "v": "double"}, "at", "month"), _narrow),
         DataSet("scattered", Shape(_FLIGHT, "time_hour", "hour"), _scattered),
