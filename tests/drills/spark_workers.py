@@ -12,7 +12,8 @@ from tests.oracle.tree import Tree
 
 # looking at all processes takes longer than looking for files
 PROCESSES_EVERY = 10
-_DAEMON = "pyspark.daemon"
+# the argument of either daemon: Spark's own on a cluster, ours with a local master
+_DAEMON = "pyspark.worker"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
