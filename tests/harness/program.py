@@ -76,7 +76,16 @@ def run_once(config: Path, *arguments: str) -> Finished:
     For the process itself, its signals or its death: `Running(config, "--once")`.
     """
     done = command("run", config, "--once", *arguments)
+    _forget_the_run()
     return Finished(done.code, done.out, "\n".join(map(_message, done.log.splitlines())))
+
+
+def _forget_the_run() -> None:
+    """Py4J holds what the JVM may call back, and with it a run that is over and its connections to Kafka."""
+    from pyspark import SparkContext  # unit tests must not pay for it
+
+    if SparkContext._gateway is not None:
+        SparkContext._gateway.gateway_property.pool.clear()
 
 
 @contextmanager
