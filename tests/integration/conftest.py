@@ -1,11 +1,13 @@
-"""What the tests of whole dumps share: one topic with all the flights, read by each of them."""
+"""What the tests of whole dumps share: one topic with all the flights, and a HiveServer2 that may go away."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from tests.harness.flights_topic import FlightsTopic
+    from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
 
 
@@ -15,3 +17,26 @@ def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
     from tests.harness.flights_topic import make_flights_topic
 
     return make_flights_topic(kafka, "all-flights")
+
+
+@pytest.fixture
+def hive_to_kill(hive: "HiveServer") -> "Iterator[HiveServer]":
+    """The shared HiveServer2 (a second one is dear): the test may kill, start and suspend it; it runs again afterwards."""
+    yield hive
+    if hive.service.is_running:
+        hive.service.resume()
+    else:
+        hive.start()
+
+
+@pytest.fixture(scope="session")
+def kafka_to_kill(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[KafkaBroker]":
+    """A broker beside the shared one, which knows rights: a test may kill, start and suspend it, and leaves it running."""
+    from tests.services.kafka_broker import KafkaBroker
+
+    rights = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with KafkaBroker(tmp_path_factory.mktemp("kafka-to-kill"), rights) as broker:
+        yield broker

@@ -1,13 +1,11 @@
 """Hive away and back; a table in trouble beside one that is well."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.flights_topic import FlightsTopic
 from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import (
     FLIGHT_COLUMNS,
@@ -37,45 +35,48 @@ if TYPE_CHECKING:
 
 @pytest.mark.timeout(900)
 def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
-    kafka: "KafkaBroker", hdfs: "Hdfs", flights_topic: FlightsTopic, unique: str, tmp_path: Path
+    kafka: "KafkaBroker", hdfs: "Hdfs", hive_to_kill: HiveServer, unique: str, tmp_path: Path
 ) -> None:
-    uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
-    (tmp_path / "hive").mkdir()
-    with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
-        config = write_map(
-            tmp_path,
-            unique,
-            kafka.bootstrap,
-            uri,
-            [flights_table(table, flights_topic.name)],
-            hive={"url": f"hive://{hive.address}", "timeout": "10s"},
-            limits={"epoch_records": 80_000},
+    uri, table, hive = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", hive_to_kill
+    kafka.create_topic(unique, 4)
+    stored = produce(kafka.bootstrap, unique, flights()[::8], 4)  # of the whole year
+    config = write_map(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        uri,
+        [flights_table(table, unique)],
+        hive={"url": f"hive://{hive.address}", "timeout": "10s"},
+        limits={"epoch_records": 10_000},
+    )
+    with Running(config) as run:
+        run.wait_for_epoch()
+        hive.kill()
+        run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 900, pause=1)
+        assert status(config)["unregistered"], "Hive was away, and nothing is owed"
+        assert run.terminate() == 143, run.tail()
+    once = run_once(config)
+    assert once.code == 69, once.log[-3000:]
+    assert f"[hive.unavailable] HiveServer2 at {hive.address} does not answer" in once.log
+    assert "are not registered" in once.log and "recover" in once.log
+    with Running(config) as run:
+        run.wait_until(lambda: run.said("Hive is not there"), "without Hive")
+        hive.start()
+        run.wait_until(
+            lambda: status(config)["unregistered"] == [], "out of pending registration", 900, pause=1
         )
-        with Running(config) as run:
-            run.wait_for_epoch()
-            hive.kill()
-            run.wait_until(lambda: status(config)["lag_records"] == 0, "at the end", 900)
-            assert status(config)["unregistered"], "Hive was away, and nothing is owed"
-            assert run.terminate() == 143, run.tail()
-        once = run_once(config)
-        assert once.code == 69, once.log[-3000:]
-        assert f"[hive.unavailable] HiveServer2 at {hive.address} does not answer" in once.log
-        assert "are not registered" in once.log and "recover" in once.log
-        with Running(config) as run:
-            run.wait_until(lambda: run.said("Hive is not there"), "without Hive")
-            hive.start()
-            run.wait_until(lambda: status(config)["unregistered"] == [], "out of pending registration", 900)
-            assert run.terminate() == 143, run.tail()
-        by_month = flights_by_month(flights_topic.stored)
-        assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+        assert run.terminate() == 143, run.tail()
+    by_month = flights_by_month(stored)
+    assert len(by_month) == 13  # in UTC the last evening is of 2014
+    assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
     tree = HdfsTree(hdfs.client())
-    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(flights_topic.stored))
-    assert_exactly(tree, location(uri, table), flights_topic.stored, flight)
+    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    assert_exactly(tree, location(uri, table), stored, flight)
 
 
 def status(config: Path) -> dict[str, object]:
     """`status --json` of the only table."""
-    (table,) = json.loads(command("status", config, "--json").out)["tables"]
+    (table,) = command("status", config, "--json").document["tables"]
     assert isinstance(table, dict)
     return table
 

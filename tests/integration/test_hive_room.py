@@ -3,7 +3,6 @@
 import io
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -159,42 +158,41 @@ def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore,
         metastore.session.run("not a statement")
 
 
-def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, tmp_path: Path, unique: str) -> None:
-    with HiveServer(tmp_path, hdfs.site_properties) as server:
-        # a server that has just begun may take longer than the limit for its first session
-        server.query("select 1")
-        metastore = HiveMetastore(_options(server, seconds=15.0))
-        ensure_database(metastore.session, unique)
-        spec = TableSpec(
-            f"{unique}.t", (Column("a", "int"),), (Column("dt", "string"),), f"{hdfs.namenode_url}/{unique}/t"
-        )
-        create_table(metastore.session, spec, "l")
-        unregistered = {HivePartition(spec.table, f"dt={n}", f"{spec.location}/dt={n}") for n in range(3)}
-        server.service.suspend()
-        began = time.monotonic()
-        hanging = register(metastore, unregistered)
-        assert (
-            hanging.failed_unavailable == unregistered
-            and "15 s" in hanging.outage
-            and time.monotonic() - began < 40
-        )
-        server.service.resume()
-        assert register(metastore, unregistered).registered == unregistered
-        server.kill()
-        down = register(metastore, unregistered)
-        assert down.failed_unavailable == unregistered and server.address in down.outage
-        server.start()
-        server.query("select 1")
-        assert register(metastore, unregistered).registered == unregistered, (
-            "a new session is opened by itself"
-        )
-        server.stop()
-        server.start()
-        server.query("select 1")
-        assert metastore.session.run("select 1") == [(1,)], (
-            "a session that died while idle is not even noticed"
-        )
-        metastore.close()
+def test_an_outage_is_survived_by_the_same_object(
+    hdfs: Hdfs, hive_database: str, hive_to_kill: HiveServer
+) -> None:
+    server = hive_to_kill
+    metastore = HiveMetastore(_options(server, seconds=15.0))
+    spec = TableSpec(
+        f"{hive_database}.t",
+        (Column("a", "int"),),
+        (Column("dt", "string"),),
+        f"{hdfs.namenode_url}/{hive_database}/t",
+    )
+    create_table(metastore.session, spec, "l")
+    unregistered = {HivePartition(spec.table, f"dt={n}", f"{spec.location}/dt={n}") for n in range(3)}
+    server.service.suspend()
+    began = time.monotonic()
+    hanging = register(metastore, unregistered)
+    assert (
+        hanging.failed_unavailable == unregistered
+        and "15 s" in hanging.outage
+        and time.monotonic() - began < 40
+    )
+    server.service.resume()
+    assert register(metastore, unregistered).registered == unregistered
+    server.kill()
+    down = register(metastore, unregistered)
+    assert down.failed_unavailable == unregistered and server.address in down.outage
+    server.start()
+    # a server that has just begun may take longer than the limit for its first session
+    assert server.query(f"show tables in {hive_database}") == [("t",)], "it has forgotten its tables"
+    assert register(metastore, unregistered).registered == unregistered, "a new session is opened by itself"
+    server.stop()
+    server.start()
+    server.query("select 1")
+    assert metastore.session.run("select 1") == [(1,)], "a session that died while idle is not even noticed"
+    metastore.close()
 
 
 def test_the_wrong_kind_of_authentication_is_an_outage_not_a_hang(hive: HiveServer) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -158,32 +157,28 @@ def test_a_topic_partition_is_asked_at_the_offsets_of_all_its_tables(kafka: Kafk
     assert _admin(kafka).record_epochs(asked) == epochs
 
 
-def test_a_topic_that_may_not_be_read_is_left_out_at_once(tmp_path: Path, unique: str) -> None:
-    rights = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-    }
-    with KafkaBroker(tmp_path, rights) as broker:
-        for topic in (unique, "forbidden"):
-            broker.create_topic(topic)
-            _produce(broker, topic, 2)
-        only_seen = AclBinding(
-            *(ResourceType.TOPIC, "forbidden", ResourcePatternType.LITERAL, "User:*", "*"),
-            *(AclOperation.DESCRIBE, AclPermissionType.ALLOW),
-        )
-        clients = broker.admin()
-        for future in clients.create_acls([only_seen]).values():
-            future.result(30)
-        admin = _admin(broker)
-        here, there = (TopicPartition(unique, 0), 1), (TopicPartition("forbidden", 0), 1)
-        deadline = time.monotonic() + 30
-        while there in admin.record_epochs({here, there}) and time.monotonic() < deadline:
-            time.sleep(0.1)  # rights take effect a moment later
-        began = time.monotonic()
-        assert admin.record_epochs({here, there}) == {here: 0}
-        with pytest.raises(ServiceUnavailable, match="authorization"):
-            admin.record_epochs({there})
-        assert time.monotonic() - began < 25, "it waited for the time limit of 30 s"
+def test_a_topic_that_may_not_be_read_is_left_out_at_once(kafka_to_kill: KafkaBroker, unique: str) -> None:
+    broker, forbidden = kafka_to_kill, f"{unique}_forbidden"
+    for topic in (unique, forbidden):
+        broker.create_topic(topic)
+        _produce(broker, topic, 2)
+    only_seen = AclBinding(
+        *(ResourceType.TOPIC, forbidden, ResourcePatternType.LITERAL, "User:*", "*"),
+        *(AclOperation.DESCRIBE, AclPermissionType.ALLOW),
+    )
+    clients = broker.admin()
+    for future in clients.create_acls([only_seen]).values():
+        future.result(30)
+    admin = _admin(broker)
+    here, there = (TopicPartition(unique, 0), 1), (TopicPartition(forbidden, 0), 1)
+    deadline = time.monotonic() + 30
+    while there in admin.record_epochs({here, there}) and time.monotonic() < deadline:
+        time.sleep(0.1)  # rights take effect a moment later
+    began = time.monotonic()
+    assert admin.record_epochs({here, there}) == {here: 0}
+    with pytest.raises(ServiceUnavailable, match="authorization"):
+        admin.record_epochs({there})
+    assert time.monotonic() - began < 25, "it waited for the time limit of 30 s"
 
 
 def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaBroker, unique: str) -> None:
@@ -236,32 +231,32 @@ def test_records_that_kafka_dropped_unread_stop_the_table_with_the_exact_range(
     assert isinstance(decision, Halt) and decision.problems[0].range == OffsetRange(tp, 2, 6)
 
 
-def test_nobody_waits_for_a_broker_that_hangs(tmp_path: Path, unique: str) -> None:
-    with KafkaBroker(tmp_path) as broker:
-        broker.create_topic(unique)
-        _produce(broker, unique, 2)
-        tp = TopicPartition(unique, 0)
-        admin = _admin(broker, seconds=2.0)
-        assert _eventually(lambda: admin.latest([tp])[tp]).offset == 2
-        broker.service.suspend()
-        try:
-            for ask in (
-                admin.cluster,
-                lambda: admin.latest([tp]),
-                lambda: admin.group_offsets("g", [tp]),
-                lambda: admin.record_epochs({(tp, 0)}),
-                _admin(broker, seconds=2.0).cluster,
-            ):
-                began = time.monotonic()
-                with pytest.raises(ServiceUnavailable, match=broker.bootstrap) as raised:
-                    ask()
-                assert raised.value.code == "kafka.unavailable" and time.monotonic() - began < 20
+def test_nobody_waits_for_a_broker_that_hangs(kafka_to_kill: KafkaBroker, unique: str) -> None:
+    broker = kafka_to_kill
+    broker.create_topic(unique)
+    _produce(broker, unique, 2)
+    tp = TopicPartition(unique, 0)
+    admin = _admin(broker, seconds=2.0)
+    assert _eventually(lambda: admin.latest([tp])[tp]).offset == 2
+    broker.service.suspend()
+    try:
+        for ask in (
+            admin.cluster,
+            lambda: admin.latest([tp]),
+            lambda: admin.group_offsets("g", [tp]),
+            lambda: admin.record_epochs({(tp, 0)}),
+            _admin(broker, seconds=2.0).cluster,
+        ):
             began = time.monotonic()
-            assert not admin.commit_group_offsets("g", {tp: 1})
-            assert time.monotonic() - began < 20
-        finally:
-            broker.service.resume()
-        assert _eventually(lambda: admin.latest([tp])[tp]).offset == 2
+            with pytest.raises(ServiceUnavailable, match=broker.bootstrap) as raised:
+                ask()
+            assert raised.value.code == "kafka.unavailable" and time.monotonic() - began < 20
+        began = time.monotonic()
+        assert not admin.commit_group_offsets("g", {tp: 1})
+        assert time.monotonic() - began < 20
+    finally:
+        broker.service.resume()
+    assert _eventually(lambda: admin.latest([tp])[tp]).offset == 2
 
 
 def test_properties_that_librdkafka_refuses_are_the_maps_fault_and_no_secret_is_told() -> None:
