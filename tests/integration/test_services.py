@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,13 +16,13 @@ import pytest
 from confluent_kafka import Consumer
 from hdfs_native import WriteOptions
 
-from tests.services.flights import COUNT, flights
+from tests.harness.flights_topic import FlightsTopic
+from tests.services.flights import COUNT
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
-from tests.services.spark_standalone import SparkStandalone
 
 
 def _consume(bootstrap: str, topic: str, count: int) -> dict[Place, bytes | None]:
@@ -41,25 +42,25 @@ def _consume(bootstrap: str, topic: str, count: int) -> dict[Place, bytes | None
 
 
 def test_every_flight_that_was_acknowledged_is_read_back_from_its_place(
-    kafka: KafkaBroker, unique: str
+    kafka: KafkaBroker, flights_topic: FlightsTopic
 ) -> None:
-    kafka.create_topic(unique, partitions=8)
-    stored = produce(kafka.bootstrap, unique, flights(), partitions=8)
+    stored = flights_topic.stored
     assert len(stored) == COUNT
-    assert {partition for _, partition, _ in stored} == set(range(8))
-    assert _consume(kafka.bootstrap, unique, COUNT) == stored
+    assert {partition for _, partition, _ in stored} == set(range(4))
+    assert _consume(kafka.bootstrap, flights_topic.name, COUNT) == stored
 
 
-def test_a_killed_broker_comes_back_with_its_records_at_the_same_address(tmp_path: Path, unique: str) -> None:
-    with KafkaBroker(tmp_path) as broker:
-        address = broker.bootstrap
-        broker.create_topic(unique, partitions=2)
-        stored = produce(address, unique, [b"a", b"b", None, b"c"], partitions=2)
-        broker.kill()
-        assert not broker.service.is_running
-        broker.start()
-        assert broker.bootstrap == address
-        assert _consume(address, unique, 4) == stored
+def test_a_killed_broker_comes_back_with_its_records_at_the_same_address(
+    kafka_to_kill: KafkaBroker, unique: str
+) -> None:
+    broker, address = kafka_to_kill, kafka_to_kill.bootstrap
+    broker.create_topic(unique, partitions=2)
+    stored = produce(address, unique, [b"a", b"b", None, b"c"], partitions=2)
+    broker.kill()
+    assert not broker.service.is_running
+    broker.start()
+    assert broker.bootstrap == address
+    assert _consume(address, unique, 4) == stored
 
 
 def test_hdfs_keeps_what_was_written_and_renamed(hdfs: Hdfs, unique: str) -> None:
@@ -77,43 +78,50 @@ def test_hdfs_keeps_what_was_written_and_renamed(hdfs: Hdfs, unique: str) -> Non
         client.create(f"/{unique}/a/x.final", WriteOptions(create_parent=False))
 
 
-def test_a_suspended_and_a_killed_namenode_come_back_with_their_files(tmp_path: Path) -> None:
-    with Hdfs(tmp_path) as hdfs:
-        client = hdfs.client()
-        client.mkdirs("/kept")
-        hdfs.namenode.suspend()
-        hdfs.namenode.resume()
-        assert client.get_file_info("/kept").isdir
-        hdfs.namenode.kill()
-        hdfs.start_namenode()
-        assert hdfs.client().get_file_info("/kept").isdir
-        hdfs.datanode.kill()
-        hdfs.start_datanode()
-        writer = hdfs.client().create("/kept/file", WriteOptions())
-        writer.write(b"after the restart")
-        writer.close()
-        assert hdfs.client().get_file_info("/kept/file").length == 17
+@pytest.fixture(scope="module")
+def hdfs_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """An HDFS beside the shared one, which knows permissions."""
+    with Hdfs(tmp_path_factory.mktemp("hdfs-to-kill"), permissions=True) as hdfs:
+        yield hdfs
 
 
-def test_a_quota_and_permissions_are_enforced(tmp_path: Path) -> None:
-    with Hdfs(tmp_path, permissions=True) as hdfs:
-        client = hdfs.client()
-        client.mkdirs("/small")
-        hdfs.set_quota("/small", names=2)
-        client.mkdirs("/small/one")
-        with pytest.raises(RuntimeError, match="NSQuotaExceeded"):
-            client.mkdirs("/small/two")
-        hdfs.clear_quota("/small")
+def test_a_suspended_and_a_killed_namenode_come_back_with_their_files(hdfs_to_kill: Hdfs) -> None:
+    hdfs = hdfs_to_kill
+    client = hdfs.client()
+    client.mkdirs("/kept")
+    hdfs.namenode.suspend()
+    hdfs.namenode.resume()
+    assert client.get_file_info("/kept").isdir
+    hdfs.namenode.kill()
+    hdfs.start_namenode()
+    assert hdfs.client().get_file_info("/kept").isdir
+    hdfs.datanode.kill()
+    hdfs.start_datanode()
+    writer = hdfs.client().create("/kept/file", WriteOptions())
+    writer.write(b"after the restart")
+    writer.close()
+    assert hdfs.client().get_file_info("/kept/file").length == 17
+
+
+def test_a_quota_and_permissions_are_enforced(hdfs_to_kill: Hdfs) -> None:
+    hdfs = hdfs_to_kill
+    client = hdfs.client()
+    client.mkdirs("/small")
+    hdfs.set_quota("/small", names=2)
+    client.mkdirs("/small/one")
+    with pytest.raises(RuntimeError, match="NSQuotaExceeded"):
         client.mkdirs("/small/two")
-        program = f"import hdfs_native; hdfs_native.Client({hdfs.namenode_url!r}).mkdirs('/small/three')"
-        untracked_file = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "HADOOP_USER_NAME": "untracked file"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "AccessControlException" in untracked_file.stderr or "PermissionError" in untracked_file.stderr
+    hdfs.clear_quota("/small")
+    client.mkdirs("/small/two")
+    program = f"import hdfs_native; hdfs_native.Client({hdfs.namenode_url!r}).mkdirs('/small/three')"
+    untracked_file = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "HADOOP_USER_NAME": "untracked file"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "AccessControlException" in untracked_file.stderr or "PermissionError" in untracked_file.stderr
 
 
 @pytest.mark.parametrize("how", Failover)
@@ -164,44 +172,6 @@ def test_hive_reads_final_parquet_files_of_the_partitions_it_was_told_about(
         ("2013-01-01", 3, 6),
         ("2013-01-02", 1, 4),
     ]
-
-
-def test_a_killed_hive_server_remembers_its_tables(hdfs: Hdfs, tmp_path: Path) -> None:
-    with HiveServer(tmp_path, hdfs.site_properties) as server:
-        server.query("create external table kept (a int) stored as parquet")
-        server.kill()
-        server.start()
-        assert server.query("show tables") == [("kept",)]
-
-
-def test_spark_standalone_runs_a_job_on_both_workers(
-    spark_standalone: SparkStandalone, tmp_path: Path
-) -> None:
-    program = textwrap.dedent(
-        """
-        import os, sys, time
-        from pyspark.sql import SparkSession
-        spark = (SparkSession.builder.master(sys.argv[1]).config("spark.driver.host", "127.0.0.1")
-                 .config("spark.executor.memory", "512m").config("spark.ui.enabled", "false").getOrCreate())
-        def where(_):
-            time.sleep(1)
-            return [os.environ["SPARK_EXECUTOR_DIRS"]]
-        while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
-            time.sleep(0.1)
-        print(len(set(spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect())), "executors")
-        spark.stop()
-        """
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, spark_standalone.url],
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert "2 executors" in done.stdout, done.stdout + done.stderr
 
 
 def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:

@@ -1,9 +1,14 @@
 """The query on a Spark standalone cluster: our package is shipped, tasks run on the workers."""
 
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import SparkSession
 
 import kafka2hive.pipeline.values
 from kafka2hive.config.values import SparkOptions
@@ -16,6 +21,7 @@ from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
 if TYPE_CHECKING:
     from tests.services.spark_standalone import SparkStandalone
 
+Session = tuple[SparkSession, Path]
 PLANS = tuple(
     TaskPlan(
         index,
@@ -51,9 +57,34 @@ class OneEpoch:
         self.failed.append(reason)
 
 
-def test_tasks_run_on_the_workers_with_the_shipped_package(
-    spark_standalone: "SparkStandalone", tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def session(
+    spark_standalone: "SparkStandalone", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
+    """One session on the cluster, and its scratch directory, which is gone when it has ended."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with Scratch(folder) as scratch:
+        spark = start_session(SparkOptions(master=spark_standalone.url), "cluster-test", scratch)
+        try:
+            yield spark, scratch
+        finally:
+            spark.stop()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_job_runs_on_both_workers(session: Session) -> None:
+    context = session[0].sparkContext
+
+    def where(_: Iterable[int]) -> list[str]:
+        time.sleep(1)
+        return [os.environ["SPARK_EXECUTOR_DIRS"]]
+
+    while context._jsc.sc().getExecutorMemoryStatus().size() < 3:
+        time.sleep(0.1)
+    assert len(set(context.parallelize(range(4), 4).mapPartitions(where).collect())) == 2
+
+
+def test_tasks_run_on_the_workers_with_the_shipped_package(session: Session) -> None:
     def where(plan: TaskPlan, settings: str) -> Iterator[TableManifest]:
         """A task that says where it found the package; a closure, as the workers do not have this test."""
         home = str(kafka2hive.pipeline.values.__file__)
@@ -65,24 +96,17 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(
             failure=TableFailure("here", f"{settings} {home}"),
         )
 
-    epoch = OneEpoch()
-    with Scratch(tmp_path) as scratch:
-        spark = start_session(SparkOptions(master=spark_standalone.url), "cluster-test", scratch)
-        try:
-            query = DumpQuery(
-                spark, epoch, epoch, task_function(where, "secret"), scratch, trigger_seconds=1, once=True
-            )
-            query.start()
-            ended = query.run_until(Event(), lambda: None)
-            slots = session_slots(spark, 1)
-        finally:
-            spark.stop()
+    epoch, (spark, scratch) = OneEpoch(), session
+    query = DumpQuery(
+        spark, epoch, epoch, task_function(where, "secret"), scratch, trigger_seconds=1, once=True
+    )
+    query.start()
+    ended = query.run_until(Event(), lambda: None)
     assert epoch.failed == []
     assert ended == Ended(EndReason.DRAINED)
-    assert slots == 2
+    assert session_slots(spark, 1) == 2
     assert sorted(m.task for m in epoch.manifests) == [0, 1]
     for manifest in epoch.manifests:
         assert manifest.failure is not None
         assert manifest.failure.message.startswith("secret ")
         assert "kafka2hive.zip" in manifest.failure.message
-    assert list(tmp_path.iterdir()) == []
