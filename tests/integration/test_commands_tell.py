@@ -1,11 +1,12 @@
 """What commands say of a service that is not well, on real Kafka, HDFS and HiveServer2: before, during and after a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harness.program import Finished, Running, command, run_once
+from tests.harness.program import Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
 
-def states(config: Path) -> tuple[int, dict[str, Any]]:
+def states(config: Path, ask: Callable[..., Finished] = command) -> tuple[int, dict[str, Any]]:
     """The exit code of `status`, and its tables by name."""
-    told = command("status", config, "--json")
+    told = ask("status", config, "--json")
     return told.code, {table["table"]: table for table in told.document["tables"]}
 
 
@@ -55,7 +56,7 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
 
     kafka.delete_topic(unique)
     kafka.create_topic(unique, 2)
-    planned = command("recover", config, "--plan")
+    planned = command_as_process("recover", config, "--plan")
     assert planned.code == 76 and "[kafka.topic_recreated]" in planned.out, planned.out
     code, found = states(config)
     assert code == 76
@@ -86,7 +87,7 @@ def test_another_process_sees_the_states_of_a_live_run(
 
     with Running(config) as run:
         run.wait_until(lambda: told(crowded, "retrying"), "set aside", 600, pause=1)
-        code, found = states(config)
+        code, found = states(config, command_as_process)
         assert code == 75 and found[well]["state"] == "serving"
         assert found[crowded]["error"]["code"].startswith("storage.") and found[crowded]["next_try"]
         assert found[well]["owner_heartbeat"]
@@ -129,7 +130,7 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     hdfs.set_quota(location(uri, crowded), names=1)
     before = tree.files(uri)
 
-    told = command("validate", config, "--online", "--json")
+    told = command_as_process("validate", config, "--online", "--json")
     assert told.code == 78, told.out
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for check in told.document["checks"]:
@@ -153,7 +154,7 @@ def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
     config = write_map(
         tmp_path, database, kafka.bootstrap, uri, tables, hive={"url": f"hive://{hive.address}"}
     )
-    fits: Finished = command("validate", config, "--online")
+    fits = command("validate", config, "--online")
     assert fits.code == 0, fits.out
     hive_there = {"url": f"hive://{hive.address}"}
     nothing_there = write_map(tmp_path, database, kafka.bootstrap, f"{uri}_fresh", tables, hive=hive_there)

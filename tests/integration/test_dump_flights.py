@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.flights_topic import FlightsTopic
-from tests.harness.program import command, run_once
+from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.data_files import whole_table
 from tests.oracle.exact import (
@@ -43,8 +43,8 @@ def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
     config = write_map(
         tmp_path, hive_database, kafka.bootstrap, uri, tables, hive={"url": f"hive://{hive.address}"}
     )
-    done = run_once(config)
-    assert done.code == 0, done.log[-3000:]
+    with Running(config, "--once") as run:
+        assert run.wait() == 0, run.tail()
 
     tree, ends = HdfsTree(hdfs.client()), ends_of(flights_topic.stored)
     for table in (json, raw):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from tests.harness.program import PROGRAM, Running, command
+from tests.harness.program import PROGRAM, Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
@@ -82,8 +82,8 @@ def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
         assert not run.said("Traceback"), run.tail()
         assert not run.said("failed in its tasks"), run.tail()
         assert others(run) == []
-    with Running(config, "--once") as rest:
-        assert rest.wait() == 0, rest.tail()
+    rest = run_once(config)
+    assert rest.code == 0, rest.log[-3000:]
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
     assert_exactly(tree, location(uri, table), stored, flight)
     assert command("verify", config).code == 0

@@ -40,15 +40,19 @@ def test_new_topics_and_partitions_join_while_it_runs_and_lost_records_stop_it_u
         kafka.bootstrap, one, flights()[:10], 2
     )  # before the table's time: it starts at the latest offset
     with Running(config) as run:
-        run.wait_until(lambda: next_offsets(config) == {(one, 0): 5, (one, 1): 5}, "at the latest offsets")
+        run.wait_until(
+            lambda: next_offsets(config) == {(one, 0): 5, (one, 1): 5}, "at the latest offsets", pause=0.5
+        )
         in_one = produce(kafka.bootstrap, one, flights()[10:4_010], 2)
-        run.wait_until(lambda: next_offsets(config) == ends_of(in_one), "reading")
+        run.wait_until(lambda: next_offsets(config) == ends_of(in_one), "reading", pause=0.5)
         kafka.add_partitions(one, 3)
         in_one |= produce(kafka.bootstrap, one, flights()[5_000:7_000], [2])
         kafka.create_topic(two, 1)
         in_two = produce(kafka.bootstrap, two, flights()[8_000:9_000], 1)
         run.wait_until(
-            lambda: next_offsets(config) == ends_of(in_one) | ends_of(in_two), "reading what is new"
+            lambda: next_offsets(config) == ends_of(in_one) | ends_of(in_two),
+            "reading what is new",
+            pause=0.5,
         )
         assert run.terminate() == 143, run.tail()
     for table, stored in ((one, in_one), (two, in_two)):
