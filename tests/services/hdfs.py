@@ -105,9 +105,8 @@ class Hdfs:
             self.dfsadmin("-setSpaceQuota", str(space_bytes), path)
 
     def clear_quota(self, path: str) -> None:
-        """Take both limits of a directory away."""
+        """Take a directory's limit of names away."""
         self.dfsadmin("-clrQuota", path)
-        self.dfsadmin("-clrSpaceQuota", path)
 
     def dfsadmin(self, *arguments: str) -> str:
         """Run `hdfs dfsadmin` (one JVM, about a second) and give what it prints."""
