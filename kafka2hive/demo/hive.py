@@ -74,5 +74,8 @@ def _conf(directory: Path, port: int) -> dict[str, str]:
         "spark.hadoop.hive.server2.logging.operation.log.location": str(directory / "operation-log"),
         "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
         "spark.hadoop.hive.server2.thrift.port": str(port),
-        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={directory}/derby.log -XX:+UseSerialGC",
+        # the second compiler would cost more than it saves: half of the CPU time until the first answer
+        "spark.driver.extraJavaOptions": (
+            f"-Dderby.stream.error.file={directory}/derby.log -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        ),
     }
