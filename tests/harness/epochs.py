@@ -12,6 +12,7 @@ from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
+from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
 from kafka2hive.pipeline.values import TableTask, TaskPlan
 from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import Wiring, wire
@@ -71,6 +72,7 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
         (manifest,) = run_task(TaskPlan(index, (task,)), settings)
         assert manifest.failure is None, manifest.failure
         manifests.append(manifest)
+    forget_consumer(settings.kafka)  # it would outlive the broker, and complain
     change = DataEpoch(
         files=tuple(f for m in manifests for f in m.files),
         accounts=tuple(a for m in manifests for a in m.accounts),

@@ -1,5 +1,6 @@
 """The program as a user calls it: its output, its log, its exit code; in this process, or as one of its own."""
 
+import gc
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,8 +45,12 @@ def command(name: str, config: Path, *arguments: str) -> Finished:
 
     `name` may be of two words. Use `command_as_process` where the process itself is what a test is about.
     """
-    with _signals_kept():
-        result = invoke(*name.split(), "-c", str(config), *arguments)
+    with _signals_kept(), _connections_collected():
+        return _invoked(name, config, arguments)
+
+
+def _invoked(name: str, config: Path, arguments: Sequence[str]) -> Finished:
+    result = invoke(*name.split(), "-c", str(config), *arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Finished(result.exit_code, result.stdout, result.stderr)
@@ -76,16 +82,23 @@ def run_once(config: Path, *arguments: str) -> Finished:
     For the process itself, its signals or its death: `Running(config, "--once")`.
     """
     done = command("run", config, "--once", *arguments)
-    _forget_the_run()
     return Finished(done.code, done.out, "\n".join(map(_message, done.log.splitlines())))
 
 
 def _forget_the_run() -> None:
     """Py4J holds what the JVM may call back, and with it a run that is over and its connections to Kafka."""
-    from pyspark import SparkContext  # unit tests must not pay for it
+    if (pyspark := sys.modules.get("pyspark")) and (gateway := pyspark.SparkContext._gateway) is not None:
+        gateway.gateway_property.pool.clear()
 
-    if SparkContext._gateway is not None:
-        SparkContext._gateway.gateway_property.pool.clear()
+
+@contextmanager
+def _connections_collected() -> Iterator[None]:
+    """Connections that a process leaves to its end to close are collected here, so that no later test hears of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        _forget_the_run()
+        gc.collect()
 
 
 @contextmanager
