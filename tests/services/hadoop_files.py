@@ -1,8 +1,13 @@
-"""The files a Hadoop process reads: site XML, logging, and the empty web folders without which it will not start."""
+"""What a Hadoop process reads: site XML, logging, and the empty web folders without which it will not start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+from tests.services.jvm import java_command
+
+NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 _LOGGING = """log4j.rootLogger=WARN,C
 log4j.appender.C=org.apache.log4j.ConsoleAppender
@@ -28,16 +33,9 @@ def write_site(path: Path, properties: Mapping[str, str]) -> None:
     path.write_text(f"<configuration>\n{''.join(lines)}</configuration>\n")
 
 
-def write_daemon_files(conf: Path) -> None:
-    """Write what NameNode, DataNode and JournalNode want beside their site files."""
-    for web in ("hdfs", "datanode", "journal"):
-        (conf / "webapps" / web).mkdir(parents=True, exist_ok=True)
-    (conf / "log4j.properties").write_text(_LOGGING)
-
-
-# Shared by the single HDFS and the HA pair: one replica, DataNode death noticed after 14 s, no safe-mode delay,
+# Of the single HDFS and the HA pair: one replica, DataNode death noticed after 14 s, no safe-mode delay,
 # no background scans. The close delay of hdfs-native against a stock DataNode stays: users have it too.
-DAEMON_PROPERTIES = {
+_DAEMON_PROPERTIES = {
     "dfs.replication": "1",
     "dfs.datanode.hostname": "127.0.0.1",
     "dfs.namenode.datanode.registration.ip-hostname-check": "false",
@@ -59,3 +57,27 @@ CLIENT_PROPERTIES = {
     "dfs.client.failover.sleep.base.millis": "50",
     "dfs.client.failover.sleep.max.millis": "1000",
 }
+
+
+def hadoop_command(folder: Path, *options: str) -> list[str]:
+    """A JVM of Hadoop that reads `folder/conf`; the main class is to follow."""
+    return java_command("hdfs", 256, f"-Dhadoop.home.dir={folder}", *options)
+
+
+def write_configuration(
+    folder: Path, url: str, datanode_ports: Sequence[int], core: Mapping[str, str], hdfs: Mapping[str, str]
+) -> None:
+    """Write what NameNode, DataNode and JournalNode of this HDFS read; `core` and `hdfs` are added to the site files."""
+    conf = folder / "conf"
+    for web in ("hdfs", "datanode", "journal"):
+        (conf / "webapps" / web).mkdir(parents=True, exist_ok=True)
+    (conf / "log4j.properties").write_text(_LOGGING)
+    data, ipc, http = datanode_ports
+    own = {
+        "dfs.datanode.data.dir": f"file://{folder}/data/dn",
+        "dfs.datanode.address": f"127.0.0.1:{data}",
+        "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
+        "dfs.datanode.http.address": f"127.0.0.1:{http}",
+    }
+    write_site(conf / "core-site.xml", {"fs.defaultFS": url, "hadoop.tmp.dir": f"{folder}/data", **core})
+    write_site(conf / "hdfs-site.xml", own | _DAEMON_PROPERTIES | dict(hdfs))

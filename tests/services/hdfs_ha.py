@@ -1,26 +1,24 @@
 """A real HDFS with two NameNodes: one JournalNode, no ZooKeeper; the test decides who is active."""
 
+import shutil
 import time
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 
 from hdfs_native import Client
 
 from tests.services import namenode_state
 from tests.services.hadoop_files import (
     CLIENT_PROPERTIES,
-    DAEMON_PROPERTIES,
+    DATANODE,
     DATANODE_REGISTERED,
-    write_daemon_files,
-    write_site,
+    NAMENODE,
+    hadoop_command,
+    write_configuration,
 )
-from tests.services.java_service import READY_SECONDS, JavaService, run_to_end, start_on_free_ports
-from tests.services.jvm import java_command
-from tests.services.ports import free_ports
+from tests.services.java_service import READY_SECONDS, JavaService, run_to_end
+from tests.services.service import Service
 
-_NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
-_DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _JOURNALNODE = "org.apache.hadoop.hdfs.qjournal.server.JournalNode"
 _PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 _NAMESERVICE = "ha1"
@@ -34,17 +32,14 @@ class Failover(Enum):
     STOP = "suspended: it keeps its connections and believes that it is active"
 
 
-class HdfsHa:
-    """Nameservice `ha1` on 127.0.0.1 with its data in `folder`; NameNodes are numbered 1 and 2, 1 begins as active."""
+class HdfsHa(Service):
+    """Nameservice `ha1`; NameNodes are numbered 1 and 2, 1 begins as active."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path) -> None:
         self.journalnode = JavaService("journalnode", [], folder)
         self.datanode = JavaService("datanode", [], folder)
         self.namenodes = {number: JavaService(f"namenode{number}", [], folder) for number in (1, 2)}
-        self._rpc_ports: dict[int, int] = {}
-        self._http_ports: dict[int, int] = {}
-        self._journal_http_port = 0
+        super().__init__(folder, [self.datanode, *self.namenodes.values(), self.journalnode], ports=9)
 
     @property
     def namenode_url(self) -> str:
@@ -70,7 +65,7 @@ class HdfsHa:
         """The number of the active NameNode. Raises `LookupError` when there is none (a busy one may answer late)."""
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            for number, port in self._http_ports.items():
+            for number, port in self._http_ports().items():
                 if self.namenodes[number].is_running and namenode_state.ha_state(port) == "active":
                     return number
             time.sleep(0.05)
@@ -101,92 +96,89 @@ class HdfsHa:
         self.namenodes[number].start()
         self._wait_for(number, "standby")
 
-    def start(self) -> None:
-        """Start all four and wait until blocks can be written; formats the first time."""
-        if self._rpc_ports:
-            self._start_all()
-        else:
-            start_on_free_ports(self._start_somewhere)
-
-    def stop(self) -> None:
-        """End all cleanly; the data stays."""
-        for service in (self.datanode, *self.namenodes.values(), self.journalnode):
-            service.terminate()
-
-    def __enter__(self) -> "HdfsHa":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _start_somewhere(self) -> None:
-        self._write_configuration()
+    def _configure(self) -> None:
+        journal, journal_http, *datanode_ports = self._ports[4:]
+        http = {
+            f"dfs.namenode.http-address.{_NAMESERVICE}.nn{number}": f"127.0.0.1:{port}"
+            for number, port in self._http_ports().items()
+        }
+        own = {
+            **self._nameservice_properties(),
+            **http,
+            "dfs.namenode.name.dir": f"file://{self.folder}/data/${{nn.id}}",
+            "dfs.namenode.shared.edits.dir": f"qjournal://127.0.0.1:{journal}/{_NAMESERVICE}",
+            "dfs.journalnode.rpc-address": f"127.0.0.1:{journal}",
+            "dfs.journalnode.http-address": f"127.0.0.1:{journal_http}",
+            "dfs.journalnode.edits.dir": f"{self.folder}/data/journal",
+            "dfs.ha.automatic-failover.enabled": "false",
+            "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.ha.tail-edits.period": "1s",
+            "dfs.ha.tail-edits.in-progress": "true",
+            "dfs.ha.log-roll.period": "10s",
+            "dfs.permissions.enabled": "false",
+        }
+        core = {"hadoop.http.filter.initializers": ""}
+        write_configuration(self.folder, self.namenode_url, datanode_ports, core, own)
         for number, service in self.namenodes.items():
             service.command = self._namenode(number)
-        self.datanode.command = [*self._java(), _DATANODE]
-        self.journalnode.command = [*self._java(), _JOURNALNODE]
-        try:
-            self._start_all()
-        except Exception:
-            for service in (self.datanode, *self.namenodes.values(), self.journalnode):
-                service.kill()
-            self._rpc_ports = {}
-            raise
+        self.datanode.command = [*hadoop_command(self.folder), DATANODE]
+        self.journalnode.command = [*hadoop_command(self.folder), _JOURNALNODE]
 
-    def _start_all(self) -> None:
+    def _launch(self) -> None:
         self.journalnode.start()
-        self.journalnode.wait_until(lambda: namenode_state.answers(self._journal_http_port))
-        if not self._is_formatted(1):
+        self.journalnode.wait_until(lambda: namenode_state.answers(self._ports[5]))
+        first, second = (self.folder / "data" / f"nn{number}" for number in (1, 2))
+        if not second.exists():
             run_to_end("namenode format", self._namenode(1, "-format", "-nonInteractive"), self.folder)
-        self.namenodes[1].start()
-        self.datanode.start()
-        self._wait_for_state(1, "standby")
-        if not self._is_formatted(2):
-            run_to_end("bootstrap", self._namenode(2, "-bootstrapStandby", "-nonInteractive"), self.folder)
-        self.namenodes[2].start()
-        self._wait_for_state(2, "standby")
+            shutil.copytree(first, second)  # what -bootstrapStandby does, without its JVM
+        for service in (*self.namenodes.values(), self.datanode):
+            service.start()
+        for number in self.namenodes:
+            self._wait_for_state(number, "standby")
         self._haadmin("-transitionToActive", "nn1")
         self._wait_for(1, "active")
         self._wait_for(2, "standby")
         self.datanode.wait_until(lambda: self.datanode.said(DATANODE_REGISTERED))
 
-    def _is_formatted(self, number: int) -> bool:
-        return (self.folder / "data" / f"nn{number}" / "current").exists()
+    def _http_ports(self) -> dict[int, int]:
+        return dict(zip(self.namenodes, self._ports[2:4], strict=True))
 
     def _wait_for_state(self, number: int, state: str) -> None:
-        port = self._http_ports[number]
+        port = self._http_ports()[number]
         self.namenodes[number].wait_until(lambda: namenode_state.ha_state(port) == state, state)
 
     def _wait_for(self, number: int, state: str) -> None:
         """Wait for the state and, because a failover to a NameNode in safe mode is refused, the end of safe mode."""
         self._wait_for_state(number, state)
-        port = self._http_ports[number]
+        port = self._http_ports()[number]
         live = 1 if state == "active" else 0
         self.namenodes[number].wait_until(
             lambda: namenode_state.is_operational(port, live), "out of safe mode"
         )
 
     def _haadmin(self, *arguments: str) -> None:
-        command = [*self._java("-Ddfs.ha.namenode.id=nn1"), "org.apache.hadoop.hdfs.tools.DFSHAAdmin"]
+        command = [
+            *hadoop_command(self.folder, "-Ddfs.ha.namenode.id=nn1"),
+            "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
+        ]
         run_to_end(
             "haadmin", [*command, *arguments], self.folder, answer="Y\n"
         )  # it asks whether one is sure
 
-    def _java(self, *options: str) -> list[str]:
-        return java_command("hdfs", 256, f"-Dhadoop.home.dir={self.folder}", *options)
-
     def _namenode(self, number: int, *arguments: str) -> list[str]:
         # Both share host and configuration, so each must be told who it is: nn.id names its directory.
         me = f"nn{number}"
-        return [*self._java(f"-Dnn.id={me}"), _NAMENODE, f"-Ddfs.ha.namenode.id={me}", *arguments]
+        return [
+            *hadoop_command(self.folder, f"-Dnn.id={me}"),
+            NAMENODE,
+            f"-Ddfs.ha.namenode.id={me}",
+            *arguments,
+        ]
 
     def _nameservice_properties(self) -> dict[str, str]:
         addresses = {
             f"dfs.namenode.rpc-address.{_NAMESERVICE}.nn{number}": f"127.0.0.1:{port}"
-            for number, port in self._rpc_ports.items()
+            for number, port in zip(self.namenodes, self._ports, strict=False)
         }
         return {
             "dfs.nameservices": _NAMESERVICE,
@@ -194,43 +186,3 @@ class HdfsHa:
             f"dfs.client.failover.proxy.provider.{_NAMESERVICE}": _PROXY,
             **addresses,
         }
-
-    def _write_configuration(self) -> None:
-        rpc1, rpc2, http1, http2, journal, journal_http, data, ipc, datanode_http = free_ports(9)
-        self._rpc_ports = {1: rpc1, 2: rpc2}
-        self._http_ports = {1: http1, 2: http2}
-        self._journal_http_port = journal_http
-        conf = self.folder / "conf"
-        write_daemon_files(conf)
-        write_site(
-            conf / "core-site.xml",
-            {
-                "fs.defaultFS": self.namenode_url,
-                "hadoop.tmp.dir": f"{self.folder}/data",
-                "hadoop.http.filter.initializers": "",
-            },
-        )
-        write_site(
-            conf / "hdfs-site.xml",
-            {
-                **self._nameservice_properties(),
-                f"dfs.namenode.http-address.{_NAMESERVICE}.nn1": f"127.0.0.1:{http1}",
-                f"dfs.namenode.http-address.{_NAMESERVICE}.nn2": f"127.0.0.1:{http2}",
-                "dfs.namenode.name.dir": f"file://{self.folder}/data/${{nn.id}}",
-                "dfs.namenode.shared.edits.dir": f"qjournal://127.0.0.1:{journal}/{_NAMESERVICE}",
-                "dfs.journalnode.rpc-address": f"127.0.0.1:{journal}",
-                "dfs.journalnode.http-address": f"127.0.0.1:{journal_http}",
-                "dfs.journalnode.edits.dir": f"{self.folder}/data/journal",
-                "dfs.ha.automatic-failover.enabled": "false",
-                "dfs.ha.fencing.methods": "shell(/bin/true)",
-                "dfs.ha.tail-edits.period": "1s",
-                "dfs.ha.tail-edits.in-progress": "true",
-                "dfs.ha.log-roll.period": "10s",
-                "dfs.datanode.data.dir": f"file://{self.folder}/data/dn",
-                "dfs.datanode.address": f"127.0.0.1:{data}",
-                "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
-                "dfs.datanode.http.address": f"127.0.0.1:{datanode_http}",
-                "dfs.permissions.enabled": "false",
-                **DAEMON_PROPERTIES,
-            },
-        )

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pyhive import hive
 
 from tests.services.hadoop_files import write_site
-from tests.services.java_service import JavaService, start_on_free_ports
+from tests.services.java_service import JavaService
 from tests.services.jvm import java_command
-from tests.services.ports import accepts, free_ports
+from tests.services.ports import accepts
+from tests.services.service import Service
 
 _LOGGING = """status = ERROR
 appender.console.type = Console
@@ -36,42 +36,23 @@ _OPENED = [
 ]
 
 
-class HiveServer:
-    """HiveServer2 on 127.0.0.1 over an HDFS, given by its `site_properties`; metastore data lies in `folder`.
+class HiveServer(Service):
+    """HiveServer2 over an HDFS, given by its `site_properties`, with its metastore; `service` is its process."""
 
-    `stop` and `kill` keep the metastore's data and the port, `start` brings it back.
-    """
-
-    def __init__(self, folder: Path, site_properties: Mapping[str, str]):
-        self.folder = folder
-        self.port = 0
+    def __init__(self, folder: Path, site_properties: Mapping[str, str]) -> None:
+        self.service = JavaService("hiveserver", [], folder)
         self._site_properties = dict(site_properties)
-        self._service = JavaService("hiveserver", [], folder)
+        super().__init__(folder, [self.service], ports=1)
+
+    @property
+    def port(self) -> int:
+        """Where it serves."""
+        return self._ports[0]
 
     @property
     def address(self) -> str:
         """`127.0.0.1:port`."""
         return f"127.0.0.1:{self.port}"
-
-    @property
-    def service(self) -> JavaService:
-        """The process."""
-        return self._service
-
-    def start(self) -> None:
-        """Start and wait until it accepts connections."""
-        if self.port:
-            self._launch()
-        else:
-            start_on_free_ports(self._launch_somewhere)
-
-    def stop(self) -> None:
-        """End it cleanly."""
-        self._service.terminate()
-
-    def kill(self) -> None:
-        """End it with SIGKILL."""
-        self._service.kill()
 
     def connect(self) -> hive.Connection:
         """A new PyHive connection (authentication NONE: SASL PLAIN without a password)."""
@@ -88,21 +69,11 @@ class HiveServer:
         finally:
             connection.close()
 
-    def __enter__(self) -> "HiveServer":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _launch_somewhere(self) -> None:
-        (port,) = free_ports(1)
-        self._write_configuration(port)
+    def _configure(self) -> None:
+        self._write_configuration()
         opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
         data = self.folder / "data"
-        self._service.command = [
+        self.service.command = [
             *java_command(
                 "hive",
                 768,
@@ -114,22 +85,16 @@ class HiveServer:
             ),
             "org.apache.hive.service.server.HiveServer2",
         ]
-        self.port = port
-        try:
-            self._launch()
-        except Exception:
-            self.port = 0
-            raise
 
     def _launch(self) -> None:
         data = self.folder / "data"
         (data / "tmp").mkdir(parents=True, exist_ok=True)
         for lock in (data / "metastore_db").glob("*.lck"):
             lock.unlink()  # left by a SIGKILL
-        self._service.start()
-        self._service.wait_until(lambda: accepts(self.port))
+        self.service.start()
+        self.service.wait_until(lambda: accepts(self.port))
 
-    def _write_configuration(self, port: int) -> None:
+    def _write_configuration(self) -> None:
         conf, data = self.folder / "conf", self.folder / "data"
         file_system = self._site_properties["fs.defaultFS"]
         write_site(conf / "core-site.xml", {**self._site_properties, "hadoop.tmp.dir": f"{data}/hadoop"})
@@ -147,7 +112,7 @@ class HiveServer:
             conf / "hive-site.xml",
             {
                 "hive.server2.thrift.bind.host": "127.0.0.1",
-                "hive.server2.thrift.port": str(port),
+                "hive.server2.thrift.port": str(self.port),
                 "hive.log4j.file": f"{conf}/log4j2.properties",
                 "hive.server2.webui.port": "0",
                 "hive.server2.enable.doAs": "false",
@@ -155,6 +120,8 @@ class HiveServer:
                 "hive.server2.max.start.attempts": "1",
                 "hive.server2.logging.operation.enabled": "false",
                 "hive.server2.materializedviews.registry.impl": "DUMMY",
+                "hive.notification.event.poll.interval": "0s",
+                "hive.async.log.enabled": "false",
                 "hive.scheduled.queries.executor.enabled": "false",
                 "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={data}/metastore_db;create=true",
                 "datanucleus.schema.autoCreateAll": "true",

@@ -139,14 +139,3 @@ def run_to_end(
     if done.returncode != 0:
         raise ServiceFailed(f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout
-
-
-def start_on_free_ports(start: Callable[[], None], attempts: int = 4) -> None:
-    """Call `start`, which picks new ports each time, until none of them is taken. Raises the last `PortTaken`."""
-    for attempt in range(attempts):
-        try:
-            return start()
-        except PortTaken:
-            if attempt == attempts - 1:
-                raise
-    return None

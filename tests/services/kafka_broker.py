@@ -1,68 +1,105 @@
-"""A real Kafka broker: one KRaft node that is broker and controller at once."""
+"""Real Kafka: KRaft nodes that are broker and controller at once, and what tests ask of them. Here: one node."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
-from tests.services.java_service import JavaService, start_on_free_ports
-from tests.services.kafka_clients import KafkaClients
-from tests.services.kafka_node import KafkaNode, node_properties
-from tests.services.ports import free_ports
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from tests.services.java_service import JavaService
+from tests.services.kafka_node import READY, node_properties, prepare
+from tests.services.service import Service
 
 
-class KafkaBroker(KafkaClients):
-    """A broker on 127.0.0.1 with its data in `folder`; `properties` are added to server.properties.
+class KafkaNodes(Service):
+    """Nodes 1 to `count` with their data below `folder`; `properties` are added to each server.properties.
 
-    `stop` and `kill` keep data and port, `start` brings it back. Topics are never created by themselves.
+    Topics are never created by themselves.
     """
 
-    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None):
-        self.folder = folder
-        self.port = 0
-        self._properties = dict(properties or {})
-        self._node = KafkaNode("kafka", folder, heap_mb=512)
+    def __init__(self, folder: Path, count: int, properties: Mapping[str, str], heap_mb: int) -> None:
+        self._nodes = {n: JavaService(f"kafka-{n}", [], folder / str(n)) for n in range(1, count + 1)}
+        self._properties = dict(properties)
+        self._heap_mb = heap_mb
+        super().__init__(folder, list(self._nodes.values()), ports=2 * count)
 
     @property
     def bootstrap(self) -> str:
-        """The address clients are given."""
-        return f"127.0.0.1:{self.port}"
+        """The addresses clients are given."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports[: len(self._nodes)])
+
+    def start_nodes(self, numbers: Iterable[int]) -> None:
+        """Start these and wait until they serve, which takes a majority of all to run."""
+        started = [self._nodes[n] for n in numbers]
+        for node in started:
+            node.start()
+        for node in started:
+            node.wait_until(partial(node.said, READY))
+
+    def admin(self) -> AdminClient:
+        """A new admin client; it does not tell of brokers that are away."""
+        return AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.ms": 200, "log_level": 2})
+
+    def wait_for_group_coordinator(self) -> None:
+        """The first question about a consumer group creates the topic of all offsets, which takes a new cluster seconds."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "first", "log_level": 2})
+        try:
+            consumer.committed([TopicPartition("first", 0)], timeout=120)
+        finally:
+            consumer.close()
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
+    ) -> None:
+        """Create a topic and wait for it; the brokers choose who has the replicas."""
+        topic = NewTopic(
+            name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {})
+        )
+        admin = self.admin()  # must outlive the answer
+        admin.create_topics([topic])[name].result(120)
+        _wait_until_known(admin, name, partitions)
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Make a topic have `total` partitions, and wait for them."""
+        admin = self.admin()
+        admin.create_partitions([NewPartitions(name, total)])[name].result(120)
+        _wait_until_known(admin, name, total)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and wait for it."""
+        admin = self.admin()
+        admin.delete_topics([name])[name].result(30)
+
+    def _configure(self) -> None:
+        controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=True))
+        for (number, node), port in zip(self._nodes.items(), self._ports, strict=False):
+            properties = node_properties(number, port, controllers) | self._properties
+            prepare(node, self.folder / str(number), properties, self._heap_mb)
+
+    def _launch(self) -> None:
+        self.start_nodes([number for number, node in self._nodes.items() if not node.is_running])
+
+
+class KafkaBroker(KafkaNodes):
+    """A broker of one node."""
+
+    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, 1, properties or {}, heap_mb=512)
 
     @property
     def service(self) -> JavaService:
         """The broker's process."""
-        return self._node.service
+        return self._nodes[1]
 
-    def start(self) -> None:
-        """Start and wait until it serves; formats its storage the first time."""
-        if self.port:
-            self._node.start()
-        else:
-            start_on_free_ports(self._launch_somewhere)
 
-    def stop(self) -> None:
-        """End it cleanly."""
-        self.service.terminate()
-
-    def kill(self) -> None:
-        """End it with SIGKILL."""
-        self.service.kill()
-
-    def restart(self) -> None:
-        """Stop cleanly and start again, at the same port."""
-        self.stop()
-        self.start()
-
-    def __enter__(self) -> "KafkaBroker":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _launch_somewhere(self) -> None:
-        port, controller_port = free_ports(2)
-        self._node.prepare(node_properties(1, port, {1: controller_port}) | self._properties)
-        self._node.start()
-        self.port = port
+def _wait_until_known(admin: AdminClient, name: str, partitions: int) -> None:
+    """The controller has decided and answered; a broker hears of it a moment later, and would deny it until then."""
+    deadline = time.monotonic() + 120
+    while True:
+        topic = admin.list_topics(name, timeout=30).topics.get(name)
+        if topic is not None and topic.error is None and len(topic.partitions) == partitions:
+            return
+        assert time.monotonic() < deadline, f"{name} with {partitions} partitions is not known"
+        time.sleep(0.05)

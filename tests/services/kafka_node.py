@@ -1,10 +1,11 @@
-"""One KRaft node, broker and controller at once: its properties, its storage, its process."""
+"""One KRaft node, broker and controller at once: its properties, its storage, its command."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.services.java_service import JavaService, run_to_end
 from tests.services.jvm import java_command
+from tests.services.service import formatted
 
 _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 _LOGGING = """<Configuration status="ERROR">
@@ -15,42 +16,24 @@ _LOGGING = """<Configuration status="ERROR">
   </Loggers>
 </Configuration>
 """
-_READY = "Kafka Server started"
+# What a node says when it serves.
+READY = "Kafka Server started"
 
 
-class KafkaNode:
-    """`prepare` once, then `start` and its `service` as often as you like; data and ports stay."""
-
-    def __init__(self, name: str, folder: Path, heap_mb: int) -> None:
-        self.service = JavaService(name, [], folder)
-        self._folder = folder
-        self._heap_mb = heap_mb
-
-    def prepare(self, properties: Mapping[str, str]) -> None:
-        """Write its configuration, format its storage unless that was done, and know the command."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "log4j2.xml").write_text(_LOGGING)
-        text = "".join(f"{key}={value}\n" for key, value in properties.items())
-        (self._folder / "server.properties").write_text(text)
-        logging = f"-Dlog4j2.configurationFile=file:{self._folder}/log4j2.xml"
-        run = java_command("kafka", self._heap_mb, logging)
-        if not (self._folder / "data" / "meta.properties").exists():
-            arguments = ["format", "-t", _CLUSTER_ID, "-c", "server.properties"]
-            run_to_end("kafka format", [*run, "kafka.tools.StorageTool", *arguments], self._folder)
-        self.service.command = [*run, "kafka.Kafka", "server.properties"]
-
-    def launch(self) -> None:
-        """Start it; does not wait."""
-        self.service.start()
-
-    def wait_until_ready(self) -> None:
-        """Wait until it serves. Raises `PortTaken`, `ServiceFailed`."""
-        self.service.wait_until(lambda: self.service.said(_READY))
-
-    def start(self) -> None:
-        """Start it and wait until it serves."""
-        self.launch()
-        self.wait_until_ready()
+def prepare(node: JavaService, folder: Path, properties: Mapping[str, str], heap_mb: int) -> None:
+    """Write a node's configuration, format its storage unless that was done, and say what it runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "log4j2.xml").write_text(_LOGGING)
+    text = "".join(f"{key}={value}\n" for key, value in properties.items())
+    (folder / "server.properties").write_text(text)
+    run = java_command("kafka", heap_mb, f"-Dlog4j2.configurationFile=file:{folder}/log4j2.xml")
+    node.command = [*run, "kafka.Kafka", "server.properties"]
+    arguments = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", "server.properties"]
+    formatted(
+        f"kafka node {properties['node.id']}",
+        folder / "data",
+        lambda: run_to_end("kafka format", [*run, *arguments], folder),
+    )
 
 
 def node_properties(number: int, port: int, controllers: Mapping[int, int]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
@@ -15,67 +16,58 @@ class SharedServices:
     A start that failed raises its reason at every use, so that each test that wanted the service says why.
     """
 
-    def __init__(self, folder: Callable[[str], Path]):
+    def __init__(self, folder: Callable[[str], Path]) -> None:
         self._folder = folder
         self._pool = ThreadPoolExecutor(3, thread_name_prefix="service")  # hive's thread waits for hdfs
-        self._kafka: Future[KafkaBroker] | None = None
-        self._hdfs: Future[Hdfs] | None = None
-        self._hive: Future[HiveServer] | None = None
+        self._starts = {"hdfs": self._start_hdfs, "kafka": self._start_kafka, "hive": self._start_hive}
+        self._started: dict[str, Future[Any]] = {}
 
     def begin(self, needed: Collection[str]) -> None:
         """Start those of `kafka`, `hdfs` and `hive` that `needed` names and that are not started; does not wait."""
-        if "hdfs" in needed or "hive" in needed:
-            self._start_hdfs()
-        if "kafka" in needed:
-            self._start_kafka()
-        if "hive" in needed:
-            self._start_hive()
+        for name in self._starts:
+            if name in needed or (name == "hdfs" and "hive" in needed):
+                self._begin(name)
 
     def kafka(self) -> KafkaBroker:
         """The broker, running."""
-        return self._start_kafka().result()
+        broker: KafkaBroker = self._begin("kafka").result()
+        return broker
 
     def hdfs(self) -> Hdfs:
         """The HDFS, running."""
-        return self._start_hdfs().result()
+        hdfs: Hdfs = self._begin("hdfs").result()
+        return hdfs
 
     def hive(self) -> HiveServer:
         """The HiveServer2 over that HDFS, running."""
-        return self._start_hive().result()
+        self._begin("hdfs")
+        server: HiveServer = self._begin("hive").result()
+        return server
 
     def stop(self) -> None:
-        """End all that was started."""
+        """End all that was started, the last one first."""
         self._pool.shutdown()
-        for started in (self._hive, self._kafka, self._hdfs):
-            if started is not None and started.exception() is None:
+        for started in reversed(self._started.values()):
+            if started.exception() is None:
                 started.result().stop()
 
-    def _start_kafka(self) -> Future[KafkaBroker]:
-        def start() -> KafkaBroker:
-            broker = KafkaBroker(self._folder("kafka"))
-            broker.start()
-            broker.wait_for_group_coordinator()
-            return broker
+    def _begin(self, name: str) -> Future[Any]:
+        if name not in self._started:
+            self._started[name] = self._pool.submit(self._starts[name], self._folder(name))
+        return self._started[name]
 
-        self._kafka = self._kafka or self._pool.submit(start)
-        return self._kafka
+    def _start_kafka(self, folder: Path) -> KafkaBroker:
+        broker = KafkaBroker(folder)
+        broker.start()
+        broker.wait_for_group_coordinator()
+        return broker
 
-    def _start_hdfs(self) -> Future[Hdfs]:
-        def start() -> Hdfs:
-            hdfs = Hdfs(self._folder("hdfs"))
-            hdfs.start()
-            return hdfs
+    def _start_hdfs(self, folder: Path) -> Hdfs:
+        hdfs = Hdfs(folder)
+        hdfs.start()
+        return hdfs
 
-        self._hdfs = self._hdfs or self._pool.submit(start)
-        return self._hdfs
-
-    def _start_hive(self) -> Future[HiveServer]:
-        hdfs = self._start_hdfs()
-
-        def start() -> HiveServer:
-            server = HiveServer(self._folder("hive"), hdfs.result().site_properties)
-            server.start()
-            return server
-
-        self._hive = self._hive or self._pool.submit(start)
-        return self._hive
+    def _start_hive(self, folder: Path) -> HiveServer:
+        server = HiveServer(folder, self.hdfs().site_properties)
+        server.start()
+        return server

@@ -6,14 +6,13 @@ import sys
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
-from tests.services.java_service import JavaService, start_on_free_ports
+from tests.services.java_service import JavaService
 from tests.services.jvm import OPTIONS, SPARK_HOME, SPARK_JARS, shared_classes
-from tests.services.ports import free_ports
+from tests.services.service import Service
 
 
-class SparkStandalone:
+class SparkStandalone(Service):
     """Master and Workers on 127.0.0.1, `cores` cores and `memory_mb` of executors for each Worker.
 
     `hosts` are the names of this machine that Workers go by, in turn: Spark runs a task's second attempt beside the first
@@ -30,11 +29,9 @@ class SparkStandalone:
         env: Mapping[str, str] | None = None,
         hosts: Sequence[str] = ("127.0.0.1",),
     ):
-        self.folder = folder
         self._hosts = tuple(hosts)
         self._cores = cores
         self._memory_mb = memory_mb
-        self._port = self._web_port = 0
         environment = {
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -49,60 +46,42 @@ class SparkStandalone:
         self.workers = [
             JavaService(f"spark-worker{number}", [], folder, environment) for number in range(1, workers + 1)
         ]
+        super().__init__(folder, [*self.workers, self.master], ports=2 + 2 * workers)
 
     @property
     def url(self) -> str:
         """`spark://127.0.0.1:port`."""
-        return f"spark://127.0.0.1:{self._port}"
-
-    def start(self) -> None:
-        """Start all and wait until the Master counts every Worker as alive."""
-        start_on_free_ports(self._start_somewhere)
+        return f"spark://127.0.0.1:{self._ports[0]}"
 
     def stop(self) -> None:
-        """End Workers (and their executors), then the Master."""
-        for worker in self.workers:
-            worker.kill()
-        self.master.kill()
+        """End Workers (and their executors), then the Master; they keep nothing."""
+        self.kill()
 
     def alive_workers(self) -> int:
         """How many Workers the Master counts as alive; 0 while it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._web_port}/json/", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._ports[1]}/json/", timeout=2) as answer:
                 return int(json.load(answer)["aliveworkers"])
         except (OSError, ValueError, KeyError):
             return 0
 
-    def __enter__(self) -> "SparkStandalone":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _start_somewhere(self) -> None:
-        self._port, self._web_port, *worker_ports = free_ports(2 + 2 * len(self.workers))
+    def _configure(self) -> None:
         launch = [str(SPARK_HOME / "bin" / "spark-class")]
-        address = _address("127.0.0.1", self._port, self._web_port)
+        port, web_port, *worker_ports = self._ports
+        address = _address("127.0.0.1", port, web_port)
         self.master.command = [*launch, "org.apache.spark.deploy.master.Master", *address]
-        try:
-            self.master.start()
-            self.master.wait_until(lambda: self.master.said("New state: ALIVE"))
-            for number, worker in enumerate(self.workers):
-                host = self._hosts[number % len(self._hosts)]
-                worker.command = [
-                    *launch,
-                    "org.apache.spark.deploy.worker.Worker",
-                    *self._worker(_address(host, worker_ports.pop(), worker_ports.pop())),
-                ]
-                worker.start()
-            for worker in self.workers:
-                worker.wait_until(lambda: self.alive_workers() == len(self.workers))
-        except Exception:
-            self.stop()
-            raise
+        for number, worker in enumerate(self.workers):
+            host = self._hosts[number % len(self._hosts)]
+            address = _address(host, worker_ports.pop(), worker_ports.pop())
+            worker.command = [*launch, "org.apache.spark.deploy.worker.Worker", *self._worker(address)]
+
+    def _launch(self) -> None:
+        self.master.start()
+        self.master.wait_until(lambda: self.master.said("New state: ALIVE"))
+        for worker in self.workers:
+            worker.start()
+        for worker in self.workers:
+            worker.wait_until(lambda: self.alive_workers() == len(self.workers))
 
     def _worker(self, address: list[str]) -> list[str]:
         size = ["--cores", str(self._cores), "--memory", f"{self._memory_mb}m"]
