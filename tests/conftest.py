@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.services.jvm import spark_environment
 from tests.side_by_side import group, place
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
@@ -35,12 +34,6 @@ SAID = "said"
 """The name of the property (`record_property`) whose value the run prints at its end."""
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
 _said: list[str] = []
-
-
-def pytest_configure() -> None:
-    """Spark's JVMs, too, map the classes that they share (`tests/services/jvm.py`)."""
-    for name, value in spark_environment().items():
-        os.environ.setdefault(name, value)
 
 
 @pytest.fixture(scope="session")

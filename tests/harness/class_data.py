@@ -1,6 +1,7 @@
 """Makes the archives of class data that are missing: `python -m tests.harness.class_data`, the last step of `scripts/setup test`.
 
-Each service is started once, asked what tests ask, and writes at its end what it had loaded; Spark dumps a few records.
+Each service is started once, asked what tests ask, and writes at its end what it had loaded. (`kafka2hive warm` does it for
+Spark.)
 """
 
 import os
@@ -15,14 +16,11 @@ from pathlib import Path
 
 from hdfs_native import WriteOptions
 
-from kafka2hive.demo.kafka import TOPIC, MockKafka
-from tests.harness.program import Running
-from tests.harness.service_map import raw_table, write_map
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
-from tests.services.jars import jars, java
+from tests.services.jars import java
 from tests.services.java_service import JavaService, ServiceFailed
-from tests.services.jvm import SPARK_JARS, archive, recording
+from tests.services.jvm import QUIET, archive
 from tests.services.kafka_broker import KafkaBroker
 
 _WRITING_SECONDS = 600.0
@@ -38,31 +36,27 @@ _STATEMENTS = (
 
 def main() -> None:
     """Make what is missing; without it services start slowly, but they do."""
-    spark = archive(SPARK_JARS).exists()
-    services = all(archive(jars(name)).exists() for name in ("hdfs", "hive", "kafka"))
-    if spark and services:
+    if all(archive(name).exists() for name in ("hdfs", "hive", "kafka")):
         return
     if subprocess.run([java(), "-Xshare:on", "-version"], capture_output=True, check=False).returncode:
         _say("this Java has no class data of its own: services will start slowly")
         return
     began = time.monotonic()
-    _say("writing class data of Kafka, HDFS, Hive and Spark (with it they start in half the time)")
-    archive(SPARK_JARS).parent.mkdir(exist_ok=True)
+    _say("writing class data of Kafka, HDFS and Hive (with it they start in half the time)")
+    archive("kafka").parent.mkdir(exist_ok=True)
     try:
-        with tempfile.TemporaryDirectory(prefix="class-data-") as folder, ThreadPoolExecutor(2) as pool:
-            done = [pool.submit(_record_services, Path(folder))] if not services else []
-            if not spark:
-                _record_spark(Path(folder))
-            for each in done:
-                each.result()
+        with tempfile.TemporaryDirectory(prefix="class-data-") as folder, ThreadPoolExecutor(1) as pool:
+            hadoop = pool.submit(_record_hadoop, Path(folder))
+            _record_kafka(Path(folder))
+            hadoop.result()
     except ServiceFailed as error:
         _say(f"class data is not complete, services will start slowly: {error}")
     else:
         _say(f"class data written in {time.monotonic() - began:.0f} s")
 
 
-def _record_services(folder: Path) -> None:
-    for name in ("hdfs", "hive", "kafka"):
+def _record_hadoop(folder: Path) -> None:
+    for name in ("hdfs", "hive"):
         (folder / name).mkdir()
     hdfs = Hdfs(folder / "hdfs")
     with _recorded(hdfs.namenode, "hdfs"):
@@ -75,6 +69,9 @@ def _record_services(folder: Path) -> None:
             hive.start()
             hive.query(*_STATEMENTS)
     hdfs.stop()
+
+
+def _record_kafka(folder: Path) -> None:
     broker = KafkaBroker(folder / "kafka")
     with _recorded(broker.service, "kafka"):
         broker.start()
@@ -82,35 +79,21 @@ def _record_services(folder: Path) -> None:
         broker.wait_for_group_coordinator()
 
 
-def _record_spark(folder: Path) -> None:
-    kafka = MockKafka()
-    kafka.produce([b"{}"] * 100)
-    config = write_map(folder, "class-data", kafka.bootstrap, folder.as_uri(), [raw_table("d.t", TOPIC)])
-    partial = _partial(SPARK_JARS)
-    with Running(config, "--once", env={"SPARK_SUBMIT_OPTS": " ".join(recording(partial))}) as run:
-        if run.wait() != 0:
-            raise ServiceFailed(run.tail())
-        run.wait_for_orphans(_WRITING_SECONDS)  # its JVM writes
-    kafka.end()
-    partial.replace(archive(SPARK_JARS))
-
-
 @contextmanager
 def _recorded(service: JavaService, name: str) -> Iterator[None]:
     """Afterwards the service has ended, and what it wrote is visible as a whole; nothing is written where there is an archive."""
-    path, partial = archive(jars(name)), _partial(jars(name))
+    path = archive(name)
+    partial = path.with_suffix(f".{os.getpid()}")
     if not path.exists():
-        service.env["JAVA_TOOL_OPTIONS"] = " ".join(recording(partial))
+        service.env["JAVA_TOOL_OPTIONS"] = " ".join((f"-XX:ArchiveClassesAtExit={partial}", *QUIET))
     yield
     service.terminate(_WRITING_SECONDS)
     if service.wait(0) == -signal.SIGKILL:
         raise ServiceFailed(f"{service.name} did not end in order")
     if not path.exists():
+        for former in path.parent.glob(f"{name}-*.jsa"):
+            former.unlink()
         partial.replace(path)
-
-
-def _partial(class_path: str) -> Path:
-    return archive(class_path).with_suffix(f".{os.getpid()}")
 
 
 def _say(text: str) -> None:

@@ -7,9 +7,14 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyspark
+
+from kafka2hive.pipeline.warm.archive import archive_stem, find_archive, use_option
 from tests.services.java_service import JavaService
-from tests.services.jvm import OPTIONS, SPARK_HOME, SPARK_JARS, shared_classes
+from tests.services.jvm import OPTIONS
 from tests.services.service import Service
+
+SPARK_HOME = Path(pyspark.__file__).parent
 
 
 class SparkStandalone(Service):
@@ -36,8 +41,7 @@ class SparkStandalone(Service):
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            # of daemons and executors alike
-            "JDK_JAVA_OPTIONS": " ".join((*OPTIONS, *shared_classes(SPARK_JARS))),
+            "JDK_JAVA_OPTIONS": _java_options(),  # of daemons and executors alike
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **(env or {}),
@@ -90,3 +94,10 @@ class SparkStandalone(Service):
 
 def _address(host: str, port: int, web_port: int) -> list[str]:
     return ["--host", host, "--port", str(port), "--webui-port", str(web_port)]
+
+
+def _java_options() -> str:
+    """Few threads, and the classes of the driver's archive (`kafka2hive warm`), where there is one."""
+    stem = archive_stem(os.environ)
+    shared = find_archive(stem) if stem is not None else None
+    return " ".join((*OPTIONS, *([use_option(shared)] if shared is not None else [])))
