@@ -1,13 +1,24 @@
-"""librdkafka's clients, made from the map's properties, and what their failures mean."""
+"""librdkafka's clients, made from the map's properties, and what their failures mean; nothing secret gets into a message."""
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka.properties import admin_properties, brokers, reader_properties, without_secrets
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
+
+# Properties of consumers only: librdkafka warns about each one that an admin client is given (its CONFIGURATION.md,
+# column C/P).
+_CONSUMER_ONLY = re.compile(
+    r"(group\.|auto\.(offset|commit)|enable\.(auto|partition)|fetch\.|max\.poll|session\.timeout|heartbeat"
+    r"|isolation\.level|queued\.(min|max)|check\.crcs|consume\.|offset\.store|partition\.assignment|receive\.message\.max"
+    r"|max\.partition\.fetch|coordinator\.query)"
+)
+_SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbearer\.config", re.IGNORECASE)
+# librdkafka waits 30 s for a connection; a broker that takes 10 s is as good as away.
+_CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
 
 
 def admin_client(options: KafkaOptions, log: logging.Logger) -> Any:
@@ -15,8 +26,9 @@ def admin_client(options: KafkaOptions, log: logging.Logger) -> Any:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
+    given = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
     try:
-        return AdminClient(admin_properties(options), logger=log)
+        return AdminClient({**_CONNECT, **given}, logger=log)
     except KafkaException as error:
         raise _refused(options, error) from error
 
@@ -28,9 +40,27 @@ def reader(
     from confluent_kafka import Consumer, KafkaException
 
     try:
-        return Consumer({**reader_properties(options, timeout_seconds), **more}, logger=log)
+        return Consumer({**_reader_properties(options, timeout_seconds), **more}, logger=log)
     except KafkaException as error:
         raise _refused(options, error) from error
+
+
+def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[str, str]:
+    """What a consumer is given that asks one question within its time limit, and joins no group."""
+    limit = str(max(1000, int(timeout_seconds * 1000)))
+    return {
+        **_CONNECT,
+        **dict(options.properties),
+        "group.id": options.group,
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": "error",
+        "enable.partition.eof": "true",
+        # closing a reader waits for the answer to what it has sent, and a commit for its coordinator for this long
+        "socket.timeout.ms": limit,
+        "session.timeout.ms": limit,
+        "heartbeat.interval.ms": "500",
+    }
 
 
 def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
@@ -41,16 +71,21 @@ def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
 
 
 def reason(options: KafkaOptions, error: Exception) -> str:
-    """librdkafka's words, without secrets."""
+    """librdkafka's words, with the value of every property that looks secret redacted."""
     said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
-    return without_secrets(said or str(error) or "no answer in time", options)
+    text = said or str(error) or "no answer in time"
+    for key, value in options.properties:
+        if value and _SECRET.search(key):
+            text = text.replace(value, "***")
+    return text
 
 
 def unavailable(options: KafkaOptions, what: str, why: str) -> ServiceUnavailable:
     """`what` was asked of the map's brokers and not answered."""
+    brokers = dict(options.properties).get("bootstrap.servers", "(no bootstrap.servers)")
     return ServiceUnavailable(
         "kafka.unavailable",
-        f"Kafka at {brokers(options)} did not answer ({what}): {why}",
+        f"Kafka at {brokers} did not answer ({what}): {why}",
         "check the addresses, the network and the credentials in the map's kafka section, then start again",
     )
 

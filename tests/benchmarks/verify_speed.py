@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verified import VerifyOrder
 from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.shared.tables import MapTables
 from tests.harness.epochs import begin, dump, wiring_of

@@ -16,7 +16,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verified import VerifyOrder
 from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover_service

@@ -15,8 +15,7 @@ from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit.order import VerifyOrder
-from kafka2hive.service.audit.verified import VerifyResult
+from kafka2hive.service.audit.verified import VerifyOrder, VerifyResult
 from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.recover import recover

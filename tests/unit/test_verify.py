@@ -12,7 +12,7 @@ from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.codec import checksum_of, encode
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
-from kafka2hive.service.audit.order import VerifyOrder
+from kafka2hive.service.audit.verified import VerifyOrder
 from kafka2hive.service.audit.verify import verify
 from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
 

@@ -39,7 +39,7 @@ def verify(
     from kafka2hive.cli.render.progress_bar import shown_progress
     from kafka2hive.cli.render.verify import render_verify, verify_document
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.audit.order import VerifyOrder
+    from kafka2hive.service.audit.verified import VerifyOrder
     from kafka2hive.service.audit.verify import verify as audit
     from kafka2hive.service.shared.tables import MapTables
     from kafka2hive.service.shared.wiring import wire

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from kafka2hive.cli.screen import screen_of
-from kafka2hive.service.audit.order import Progress
+from kafka2hive.service.audit.verified import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

@@ -16,9 +16,8 @@ from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit.history import History, read_history
 from kafka2hive.service.audit.ledger import audit_place
-from kafka2hive.service.audit.order import Progress, VerifyOrder
 from kafka2hive.service.audit.registrations import accepted, unregistered
-from kafka2hive.service.audit.verified import Audited, VerifiedTable
+from kafka2hive.service.audit.verified import Audited, Progress, VerifiedTable, VerifyOrder
 from kafka2hive.service.shared.wiring import Wiring
 
 

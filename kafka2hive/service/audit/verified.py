@@ -1,4 +1,4 @@
-"""What `verify` answers."""
+"""What `verify` is asked, who is told how far it is, and what it answers."""
 
 from dataclasses import dataclass, field
 
@@ -59,3 +59,27 @@ class VerifyResult:
         if self.errors:
             return self.errors[0][1].exit_code
         return ExitCode.UNAVAILABLE if any(table.no_answer for table in self.tables) else ExitCode.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOrder:
+    """What to audit; `tables` empty: all of the service.
+
+    `contents` reads every file back (checksum and footer). `deep` also compares its rows with Kafka's records, `against`
+    with those of another table below the same ledger root.
+    """
+
+    tables: tuple[str, ...] = ()
+    contents: bool = False
+    deep: bool = False
+    against: str | None = None
+
+
+class Progress:
+    """Who is told how far an audit is, from any thread; this one tells nobody."""
+
+    def table(self, name: str, files: int, rows: int) -> None:
+        """A table is begun, with so many files and rows to look at."""
+
+    def advance(self, files: int, rows: int) -> None:
+        """So many more of them are done."""
