@@ -215,5 +215,4 @@ class HdfsFileSystem:
 
     @staticmethod
     def _status(path: str, status: Any) -> FileStatus:
-        length = 0 if status.isdir else status.length
-        return FileStatus(path, length, status.isdir, status.modification_time)
+        return FileStatus(path, 0 if status.isdir else status.length, status.isdir)

@@ -201,9 +201,7 @@ def _parent(name: str) -> str:
 
 def _status(path: str, found: os.stat_result) -> FileStatus:
     is_directory = stat.S_ISDIR(found.st_mode)
-    return FileStatus(
-        path.rstrip("/"), 0 if is_directory else found.st_size, is_directory, found.st_mtime_ns // 1_000_000
-    )
+    return FileStatus(path.rstrip("/"), 0 if is_directory else found.st_size, is_directory)
 
 
 def _remove(name: str) -> None:

@@ -50,12 +50,11 @@ class NoRoom(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """`path` full, `length` in bytes (0 for directories), `modified` in milliseconds of the server's clock."""
+    """`path` full, `length` in bytes (0 for directories)."""
 
     path: str
     length: int
     is_directory: bool
-    modified: int = 0
 
     @property
     def name(self) -> str:

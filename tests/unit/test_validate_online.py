@@ -171,7 +171,7 @@ class FreshHdfs:
     def stat(self, path: str) -> FileStatus:
         if self._known(path) != self.ROOT + "/":
             raise NotFound(path)
-        return FileStatus(path, 0, True, 0)
+        return FileStatus(path, 0, True)
 
     def mkdirs(self, path: str) -> None:
         self.made.append(self._known(path))

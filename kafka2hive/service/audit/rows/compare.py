@@ -28,10 +28,6 @@ class PlaceDifferences:
     expected_buckets: Numbers
     files: Numbers
 
-    @property
-    def none(self) -> bool:
-        return not any(map(len, (self.lost, self.extra, self.doubled, self.different, self.misplaced)))
-
 
 def by_place(length: int, expected: WholeRows, actual: WholeRows, buckets: bool = True) -> PlaceDifferences:
     """Compare rows at places 0 to `length`; rows OUTSIDE are left out. `buckets` False: any bucket is right."""
