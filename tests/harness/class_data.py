@@ -35,7 +35,7 @@ _STATEMENTS = (
 
 
 def main() -> None:
-    """Make what is missing; without it services start slowly, but they do."""
+    """Make what is missing."""
     if all(archive(name).exists() for name in ("hdfs", "hive", "kafka")):
         return
     if subprocess.run([java(), "-Xshare:on", "-version"], capture_output=True, check=False).returncode:
@@ -44,15 +44,11 @@ def main() -> None:
     began = time.monotonic()
     _say("writing class data of Kafka, HDFS and Hive (with it they start in half the time)")
     archive("kafka").parent.mkdir(exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix="class-data-") as folder, ThreadPoolExecutor(1) as pool:
-            hadoop = pool.submit(_record_hadoop, Path(folder))
-            _record_kafka(Path(folder))
-            hadoop.result()
-    except ServiceFailed as error:
-        _say(f"class data is not complete, services will start slowly: {error}")
-    else:
-        _say(f"class data written in {time.monotonic() - began:.0f} s")
+    with tempfile.TemporaryDirectory(prefix="class-data-") as folder, ThreadPoolExecutor(1) as pool:
+        hadoop = pool.submit(_record_hadoop, Path(folder))
+        _record_kafka(Path(folder))
+        hadoop.result()
+    _say(f"class data written in {time.monotonic() - began:.0f} s")
 
 
 def _record_hadoop(folder: Path) -> None:

@@ -85,7 +85,7 @@ class Hdfs(Service):
             self.dfsadmin("-setSpaceQuota", str(space_bytes), path)
 
     def clear_quota(self, path: str) -> None:
-        """Take a directory's limit of names away."""
+        """Take the limit of names of a directory away."""
         self.dfsadmin("-clrQuota", path)
 
     def dfsadmin(self, *arguments: str) -> str:
