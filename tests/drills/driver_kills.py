@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tests.drills.failpoint import Failpoint
 from tests.drills.failpoint_program import FAILPOINT, JOURNAL
-from tests.harness.program import Running, command_as_process
+from tests.drills.warm_program import WarmProgram
+from tests.harness.program import Running
 from tests.oracle.ledger_text import LedgerText
 
 PROGRAM = [sys.executable, "-m", "tests.drills.failpoint_program"]
@@ -58,16 +59,15 @@ class Killer:
         self._ledgers = ledgers
         self._chance = chance
         self._processes = processes
+        self._commands = processes.enter_context(WarmProgram(config.with_suffix(".commands.log")))
         self._last: Running | None = None
         self.kills: list[Kill] = []
 
     def command_at(self, name: str, point: Failpoint) -> None:
         """Kill `recover` or `init` at a failpoint."""
         point = self._marked(point)
-        done = command_as_process(
-            name, self.config, seconds=PATIENCE, program=PROGRAM, env=environment(point)
-        )
-        assert done.code == -signal.SIGKILL, f"{name} {point.name}: {done.code}\n{done.log[-3000:]}"
+        code = self._commands.command_at(name, self.config, point, PATIENCE)
+        assert code == -signal.SIGKILL, f"{name} {point.name}: {code}, {self._commands.tail()}"
         assert point.was_hit(), f"{name} {point.name}: killed by somebody else"
         self._note(f"{name} {point.name}")
 

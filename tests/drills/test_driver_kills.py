@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
 
-SHORT_FLIGHTS = 100_000
+SHORT_FLIGHTS = 20_000
 # what a run dumps before it is killed, by experience
 EPOCHS_OF_A_RUN = 5
 
