@@ -46,11 +46,12 @@ def integer(dtype: pa.DataType) -> Take:
 
 
 def floating(dtype: pa.DataType) -> Take:
+    double = pa.types.is_float64(dtype)
+
     def take(value: Any, path: str) -> float:
         if type(value) not in (Whole, Fraction):
             raise wrong_kind(dtype, value, path)
-        # Arrow parses text straight to the nearest float32; by way of a double it would be rounded twice
-        number: float = pa.array([str(value)]).cast(dtype)[0].as_py()
+        number = float(value) if double else _nearest_float32(value)
         if number in (float("inf"), float("-inf")):
             raise out_of_range(dtype, value, path)
         if type(value) is Whole and int(number) != int(value):
@@ -58,6 +59,12 @@ def floating(dtype: pa.DataType) -> Take:
         return number
 
     return take
+
+
+def _nearest_float32(text: str) -> float:
+    """Arrow parses text straight to the nearest float32; by way of a double it would be rounded twice."""
+    number: float = pa.array([str(text)]).cast(pa.float32())[0].as_py()
+    return number
 
 
 def decimal(dtype: pa.DataType) -> Take:
