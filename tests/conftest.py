@@ -69,7 +69,7 @@ def hdfs(shared_services: "SharedServices") -> "Hdfs":
 
 @pytest.fixture(scope="session")
 def hive(shared_services: "SharedServices") -> "HiveServer":
-    """A real HiveServer2 over `hdfs`, shared: do not stop it, work in a database of your own (`hive_database`)."""
+    """A real HiveServer2 over `hdfs`, shared: stopped only as `hive_to_kill`; work in your own database (`hive_database`)."""
     return shared_services.hive()
 
 
