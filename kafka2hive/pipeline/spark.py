@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
+from py4j.protocol import INPUT_CONVERTER, Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -29,6 +29,7 @@ from kafka2hive.pipeline.warm.archive import archive_options
 
 log = logging.getLogger(__name__)
 
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: Imported by Spark's Python alone: it must not be in memory here.
 WORKERS_DAEMON = "kafka2hive.pipeline.warm.daemon"
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
@@ -55,7 +56,7 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.worker.reuse": "true",
         # no record passes through the driver's JVM: the second compiler would cost more than it saves
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": QUICK_JVM,
         **archive_options(),
     }
     if is_local(options.master):
@@ -80,6 +81,8 @@ def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSe
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # of the JVM that only puts the command line of the driver's JVM together
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_JVM)
     conf = SparkConf(loadDefaults=False).setAll(list(session_conf(options, service, scratch).items()))
     try:
         start_context(conf)
@@ -102,10 +105,18 @@ def start_context(conf: SparkConf) -> None:
     """
     if SparkContext._active_spark_context is not None:
         return
+    _without_numpy()
     on_interrupt = signal.getsignal(signal.SIGINT)
     SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launch_jvm(conf))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _without_numpy() -> None:
+    """Take pyspark's converters of numpy values out of py4j: asked for any argument, they import its tests' tools, and numpy,
+    pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
+    """
+    INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
 
 
 def _launch_jvm(conf: SparkConf) -> JavaGateway:
@@ -131,7 +142,7 @@ def warm_workers(spark: SparkSession) -> None:
 
 
 def _import_task(_: Iterable[int]) -> None:
-    import kafka2hive.pipeline.task  # noqa: F401  # for its side effect: it is in memory then
+    import kafka2hive.pipeline.task.run  # noqa: F401  # for its side effect: it is in memory then
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -25,6 +25,7 @@ from kafka2hive.pipeline.spark import end_jvm, start_session, stop_session
 options = SparkOptions("local[1]", (("spark.driver.extraJavaOptions", "-Xlog:class+load:file=" + sys.argv[2]),))
 spark = start_session(options, "archive", Path(sys.argv[1]))
 print(spark.sparkContext.parallelize([6, 7], 1).map(lambda x: x + 1).collect())
+print([name for name in ("numpy", "pandas", "pyarrow") if name in sys.modules])
 stop_session(spark)
 end_jvm(120)
 """
@@ -51,7 +52,7 @@ def test_a_session_takes_its_classes_from_the_archive_and_heeds_the_options_of_t
         timeout=600,
         env={**os.environ, "XDG_CACHE_HOME": str(cache.parent)},
     ).stdout
-    assert printed == "[7, 8]\n"
+    assert printed == "[7, 8]\n[]\n", "the driver needs neither numpy nor Arrow"
     assert (tmp_path / "classes").read_text().count(SHARED) > 5_000
 
 

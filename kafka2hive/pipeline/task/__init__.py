@@ -1,5 +1,12 @@
 """The task: planned offset ranges in, files under their tables' staging directories and manifests out."""
 
-from kafka2hive.pipeline.task.run import run_task
+from collections.abc import Iterator
 
-__all__ = ["run_task"]
+from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
+
+
+def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
+    """See `task/run.py`, which is imported where it runs: the driver sends this function alone, and needs no Arrow."""
+    from kafka2hive.pipeline.task import run
+
+    return run.run_task(plan, settings)

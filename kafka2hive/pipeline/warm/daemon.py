@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pyspark.worker  # noqa: F401  # for its side effect: it is in memory then
 from pyspark.daemon import manager
 
-import kafka2hive.pipeline.task  # noqa: F401  # the same
+import kafka2hive.pipeline.task.run  # noqa: F401  # the same
 
 if __name__ == "__main__":
     manager()
