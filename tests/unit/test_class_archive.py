@@ -98,6 +98,13 @@ def test_it_lies_in_the_cache_directory_of_the_user(tmp_path: Path, monkeypatch:
     assert cache_directory({"XDG_CACHE_HOME": "/var/cache"}) == Path("/var/cache/kafka2hive")
 
 
+def test_a_user_without_a_home_directory_has_no_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "nowhere")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert archive_stem({}) is None
+    assert archive_options() == {}
+
+
 def test_the_driver_is_told_of_the_archive_and_the_map_wins(tmp_path: Path) -> None:
     assert JAVA_OPTIONS not in session_conf(SparkOptions(), "flights", tmp_path)
     file = make()

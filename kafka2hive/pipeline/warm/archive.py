@@ -45,13 +45,14 @@ def make_option(file: Path) -> str:
 
 
 def archive_stem(environment: Mapping[str, str]) -> Path | None:
-    """How the archives of this Java, this Spark and this class path begin; None where no Java tells its version.
+    """How the archives of this Java, this Spark and this class path begin; None where no Java tells its version, or
+    for a user without a home directory.
 
     `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows: `installation` is a digest of
     the places of Spark, Java and what else is on the class path, `state` one of their contents.
     """
-    launcher = java_launcher()
-    if launcher is None:
+    launcher, cache = java_launcher(), cache_directory(environment)
+    if launcher is None or cache is None:
         return None
     java = launcher.resolve().parent.parent
     spark = Path(_find_spark_home())
@@ -64,9 +65,7 @@ def archive_stem(environment: Mapping[str, str]) -> Path | None:
     places = [str(java), str(spark), *(environment.get(name, "") for name in _ON_THE_CLASS_PATH)]
     name = f"spark-{pyspark.__version__}-java-{field.get('JAVA_VERSION', '')}-{field.get('IMPLEMENTOR', '')}"
     plain = re.sub(r"[^A-Za-z0-9.-]", "_", name)
-    return (
-        cache_directory(environment) / f"{_digest(places)}-{plain}-{_digest([__version__, release, *jars])}"
-    )
+    return cache / f"{_digest(places)}-{plain}-{_digest([__version__, release, *jars])}"
 
 
 def finished_name(stem: Path, length: int) -> Path:
@@ -79,10 +78,10 @@ def find_archive(stem: Path) -> Path | None:
     return next((file for file in stem.parent.glob(f"{stem.name}-*.jsa") if _is_sound(stem, file)), None)
 
 
-def cache_directory(environment: Mapping[str, str]) -> Path:
-    """Of this user, by the XDG base directory specification."""
-    named = Path(environment.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "kafka2hive"
+def cache_directory(environment: Mapping[str, str]) -> Path | None:
+    """Of this user, by the XDG base directory specification; None for one without a home directory."""
+    places = (Path(environment.get("XDG_CACHE_HOME", "")), Path(os.path.expanduser("~"), ".cache"))  # noqa: PTH111 (never raises)
+    return next((place / "kafka2hive" for place in places if place.is_absolute()), None)
 
 
 def of_same_installation(file: Path) -> list[Path]:

@@ -37,7 +37,7 @@ def make_archive() -> tuple[Path, bool]:
     require_java()
     stem = archive_stem(os.environ)
     if stem is None:
-        raise _failed("Java has no file `release` that tells its version")
+        raise _failed("Java has no file `release` that tells its version, or there is no home directory")
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
         with _only_one(stem.parent / "lock"):
