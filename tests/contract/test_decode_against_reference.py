@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES
 from tests.contract.decode_reference import reference
+from tests.contract.decode_ways import WAYS
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
 INTERESTING = sorted({text for cases in CASES_OF_TYPE.values() for text, _ in cases if len(text) < 200})
@@ -23,8 +23,8 @@ INTERESTING = sorted({text for cases in CASES_OF_TYPE.values() for text, _ in ca
 
 def assert_agrees(messages: list[bytes], schema: pa.Schema, zone: str) -> None:
     expected = [reference(message, schema, zone) for message in messages]
-    for tile_from in (1, 10**9):  # with the way for messages that follow a template, and without
-        decoded = JsonDecoder(schema, zone, tile_from).decode(pa.array(messages, pa.binary()))
+    for make in WAYS.values():
+        decoded = make(schema, zone).decode(pa.array(messages, pa.binary()))
         decoded.rows.validate(full=True)
         assert decoded.rows.schema.equals(schema)
         assert_is(decoded, expected, messages)
@@ -263,19 +263,21 @@ def test_an_empty_batch_is_an_empty_answer() -> None:
 
 def test_a_sliced_input_is_read_from_where_it_begins() -> None:
     messages = [good(i) for i in range(50)] + [b"junk"]
-    decoder = make_decoder("json", SCHEMA)
-    part = decoder.decode(pa.array(messages, pa.binary()).slice(7, 40))
-    assert part.rows.column(0).to_pylist() == list(range(7, 47))
-    assert decoder.decode(pa.array(messages, pa.binary()).slice(45)).rejected.to_pylist() == [5]
+    for make in WAYS.values():
+        decoder = make(SCHEMA, "UTC")
+        part = decoder.decode(pa.array(messages, pa.binary()).slice(7, 40))
+        assert part.rows.column(0).to_pylist() == list(range(7, 47))
+        assert decoder.decode(pa.array(messages, pa.binary()).slice(45)).rejected.to_pylist() == [5]
 
 
 def test_a_record_of_twenty_megabytes_is_decoded() -> None:
     text = random.Random(0).choices(string.ascii_letters + "{}[],:\n", k=1000)
     long = "".join(text) * 20_000
     messages = [good(0), json.dumps({"id": 7, "s": long, "other": [long[:100]] * 50}).encode(), good(1), b"{"]
-    decoded = make_decoder("json", SCHEMA).decode(pa.array(messages, pa.binary()))
-    assert decoded.accepted.to_pylist() == [0, 1, 2]
-    assert decoded.rows.column("s")[1].as_py() == long
+    for make in WAYS.values():
+        decoded = make(SCHEMA, "UTC").decode(pa.array(messages, pa.binary()))
+        assert decoded.accepted.to_pylist() == [0, 1, 2]
+        assert decoded.rows.column("s")[1].as_py() == long
 
 
 def test_raw_takes_everything_as_binary_and_only_utf8_as_string() -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
+from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source, in_small_letters
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
+from tests.contract.decode_ways import WAYS
 from tests.contract.test_decode_against_reference import INTERESTING, assert_is, mutated
 
 ZONE = "Europe/Berlin"
@@ -94,7 +95,7 @@ CASES: list[tuple[str, str, Any]] = [
 ]
 
 
-def one(decoder: JsonDecoder, message: str) -> Any:
+def one(decoder: Decoder, message: str) -> Any:
     """The outcome of the message alone; among others, which come out as null, it is the same."""
     quiet = b'{"nothing":null}'
     alone = outcomes(decoder, [message.encode()])
@@ -102,7 +103,7 @@ def one(decoder: JsonDecoder, message: str) -> Any:
     return alone[0]
 
 
-def outcomes(decoder: JsonDecoder, messages: list[bytes]) -> list[Any]:
+def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
     decoded = decoder.decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
@@ -111,41 +112,43 @@ def outcomes(decoder: JsonDecoder, messages: list[bytes]) -> list[Any]:
     return [found[place] for place in range(len(messages))]
 
 
-@pytest.mark.parametrize("tile_from", [1, 10**9])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("kind", "keys", "unit", "message", "expected"), PATHS)
 def test_a_path_and_a_unit_come_out_as_the_table_says(
-    kind: str, keys: tuple[str, ...], unit: str | None, message: str, expected: Any, tile_from: int
+    kind: str, keys: tuple[str, ...], unit: str | None, message: str, expected: Any, way: str
 ) -> None:
     schema = pa.schema([("c", parse_hive_type(kind))])
-    found = one(JsonDecoder(schema, ZONE, tile_from, [Source(keys, unit)]), message)
+    found = one(WAYS[way](schema, ZONE, sources=[Source(keys, unit)]), message)
     assert found == expected and type(found) is type(expected)
 
 
-@pytest.mark.parametrize("tile_from", [1, 10**9])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("kind", "message", "expected"), CASES)
-def test_keys_are_found_whatever_their_case(kind: str, message: str, expected: Any, tile_from: int) -> None:
+def test_keys_are_found_whatever_their_case(kind: str, message: str, expected: Any, way: str) -> None:
     schema = pa.schema([("title", parse_hive_type(kind))])
-    assert one(JsonDecoder(schema, ZONE, tile_from, any_case=True), message) == expected
+    assert one(WAYS[way](schema, ZONE, any_case=True), message) == expected
     verdict = ExactDecoder(schema, ZONE, spelling=in_small_letters).decode(message.encode())
     assert isinstance(verdict, str) == isinstance(expected, Dead)
 
 
-@pytest.mark.parametrize("tile_from", [1, 10**9])
-def test_a_name_with_other_letters_than_asciis_is_found_whatever_its_case(tile_from: int) -> None:
-    decoder = JsonDecoder(pa.schema([("день", pa.int64())]), "UTC", tile_from, any_case=True)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_name_with_other_letters_than_asciis_is_found_whatever_its_case(way: str) -> None:
+    decoder = WAYS[way](pa.schema([("день", pa.int64())]), "UTC", any_case=True)
     assert one(decoder, '{"День":1}') == 1
-    kelvin = JsonDecoder(pa.schema([("k", pa.int64())]), "UTC", tile_from, any_case=True)
+    kelvin = WAYS[way](pa.schema([("k", pa.int64())]), "UTC", any_case=True)
     assert one(kelvin, '{"\u212a":1}') is None
     assert one(kelvin, '{"K":1}') == 1
 
 
-def test_without_being_told_the_case_matters() -> None:
-    assert one(JsonDecoder(pa.schema([("title", pa.string())]), "UTC"), '{"Title":"x"}') is None
+@pytest.mark.parametrize("way", WAYS)
+def test_without_being_told_the_case_matters(way: str) -> None:
+    assert one(WAYS[way](pa.schema([("title", pa.string())]), "UTC"), '{"Title":"x"}') is None
 
 
-def test_reasons_name_column_path_and_both_keys() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_reasons_name_column_path_and_both_keys(way: str) -> None:
     schema = pa.schema([("us_gross", pa.int64()), ("t", pa.timestamp("us"))])
-    decoder = JsonDecoder(schema, "UTC", sources=[Source(("p", "US Gross")), Source(("p", "t"), "ms")])
+    decoder = WAYS[way](schema, "UTC", sources=[Source(("p", "US Gross")), Source(("p", "t"), "ms")])
     bad = ['{"p":{"US Gross":"1"}}', '{"p":3}', '{"p":{},"p":{}}', '{"p":{"t":"x"}}']
     assert decoder.decode(pa.array([m.encode() for m in bad], pa.binary())).reasons.to_pylist() == [
         "json.type: column us_gross (from $.p['US Gross']) expects bigint, got string",
@@ -153,7 +156,7 @@ def test_reasons_name_column_path_and_both_keys() -> None:
         "json.duplicate: the key $.p stands twice in its object",
         "json.type: column t (from $.p.t) expects a whole number of ms since 1970, got string",
     ]
-    any_case = JsonDecoder(pa.schema([("title", pa.string())]), "UTC", any_case=True)
+    any_case = WAYS[way](pa.schema([("title", pa.string())]), "UTC", any_case=True)
     reasons = any_case.decode(pa.array([b'{"Title":"a","TITLE":"b"}'], pa.binary())).reasons.to_pylist()
     assert reasons == ["json.ambiguous: column title could take Title and TITLE of its object"]
 
@@ -163,10 +166,9 @@ def check(
 ) -> None:
     expected = [reference(message, schema, zone, sources, any_case) for message in messages]
     given = [Source(*sources[name]) for name in schema.names] if sources else []
-    for tile_from in (1, 10**9):
-        decoded = JsonDecoder(schema, zone, tile_from, given, any_case).decode(
-            pa.array(messages, pa.binary())
-        )
+    for make in WAYS.values():
+        decoder = make(schema, zone, sources=given, any_case=any_case)
+        decoded = decoder.decode(pa.array(messages, pa.binary()))
         decoded.rows.validate(full=True)
         assert decoded.rows.schema.equals(schema)
         assert_is(decoded, expected, messages)

@@ -7,9 +7,9 @@ import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead
+from tests.contract.decode_ways import WAYS
 
 ZONE = "Europe/Berlin"
 CASES = [("bigint", message, expected) for message, expected in MESSAGE_CASES] + [
@@ -18,9 +18,9 @@ CASES = [("bigint", message, expected) for message, expected in MESSAGE_CASES] +
 IDS = [f"{dtype} {message[:40]!r}" for dtype, message, _ in CASES]
 
 
-def decode(dtype: str, messages: list[bytes], tile_from: int = 1) -> Decoded:
+def decode(dtype: str, messages: list[bytes], way: str) -> Decoded:
     schema = pa.schema([("a", parse_hive_type(dtype))])
-    decoded = JsonDecoder(schema, ZONE, tile_from).decode(pa.array(messages, pa.binary()))
+    decoded = WAYS[way](schema, ZONE).decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     assert decoded.rows.schema.equals(schema)
     return decoded
@@ -39,16 +39,16 @@ def same(found: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
 def test_a_message_alone_comes_out_as_the_table_says(dtype: str, message: bytes, expected: Any) -> None:
-    for tile_from in (1, 10**9):
-        found = outcome(decode(dtype, [message], tile_from), 0)
+    for way in WAYS:
+        found = outcome(decode(dtype, [message], way), 0)
         assert same(found, expected), found
 
 
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
 def test_a_message_among_others_changes_none_of_them(dtype: str, message: bytes, expected: Any) -> None:
-    for tile_from in (1, 10**9):
+    for way in WAYS:
         messages = [b'{"a":null}', b"{}", message, b'{"a":null, "z": 1}', b"[", b'{"a":null}', b'{"a":null}']
-        decoded = decode(dtype, messages, tile_from)
+        decoded = decode(dtype, messages, way)
         assert [outcome(decoded, i) for i in (0, 1, 3, 5, 6)] == [None] * 5
         assert outcome(decoded, 4) == Dead("json.syntax")
         found = outcome(decoded, 2)
@@ -68,15 +68,16 @@ def test_the_exact_way_alone_says_the_same(dtype: str, message: bytes, expected:
 @pytest.mark.parametrize("dtype", sorted({dtype for dtype, _, _ in CASES}))
 def test_all_cases_of_a_type_in_one_batch_come_out_as_each_alone(dtype: str) -> None:
     cases = [(message, expected) for of_type, message, expected in CASES if of_type == dtype]
-    for tile_from in (1, 10**9):
-        decoded = decode(dtype, [b'{"a":null}'] * len(cases) + [message for message, _ in cases], tile_from)
+    for way in WAYS:
+        decoded = decode(dtype, [b'{"a":null}'] * len(cases) + [message for message, _ in cases], way)
         for position, (message, expected) in enumerate(cases, len(cases)):
             assert same(outcome(decoded, position), expected), message
 
 
 def test_a_reason_names_column_and_path_and_what_was_found() -> None:
-    decoded = decode("array<struct<x:int>>", [b'{"a":[{"x":1},{"x":"2"}]}', b'{"a":[{"x":1.5}]}'])
-    assert decoded.reasons.to_pylist() == [
-        "json.type: column a[1].x expects int, got string",
-        "json.type: column a[0].x expects int, got number 1.5",
-    ]
+    for way in WAYS:
+        decoded = decode("array<struct<x:int>>", [b'{"a":[{"x":1},{"x":"2"}]}', b'{"a":[{"x":1.5}]}'], way)
+        assert decoded.reasons.to_pylist() == [
+            "json.type: column a[1].x expects int, got string",
+            "json.type: column a[0].x expects int, got number 1.5",
+        ]

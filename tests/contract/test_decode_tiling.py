@@ -4,11 +4,11 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.tiled.template import template_of
 from kafka2hive.pipeline.decode.tiled.tiling import TilingReader
 from tests.contract.decode_reference import reference
+from tests.contract.decode_ways import WAYS
 
 SHAPES = [
     ({"i": "bigint", "s": "string"}, b'{"i": 1234567890, "s": "a,b"}'),
@@ -39,12 +39,13 @@ def test_every_neighbour_of_a_message_comes_out_as_the_reference_says(
     messages = [message]
     for one in changed:
         messages += [one, message]
-    decoded = JsonDecoder(schema, "UTC").decode(pa.array(messages, pa.binary()))
     expected = [reference(one, schema, "UTC") for one in messages]
-    assert decoded.accepted.to_pylist() == [i for i, row in enumerate(expected) if row is not None]
-    assert [repr(row) for row in decoded.rows.to_pylist()] == [
-        repr(row) for row in expected if row is not None
-    ]
+    for make in WAYS.values():
+        decoded = make(schema, "UTC").decode(pa.array(messages, pa.binary()))
+        assert decoded.accepted.to_pylist() == [i for i, row in enumerate(expected) if row is not None]
+        assert [repr(row) for row in decoded.rows.to_pylist()] == [
+            repr(row) for row in expected if row is not None
+        ]
 
 
 def tiled(types: dict[str, str], messages: list[bytes]) -> list[bool] | None:

@@ -19,6 +19,7 @@ from kafka2hive.pipeline.decode import Source, make_decoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from tests.contract.decode_reference import Sources, reference
+from tests.contract.decode_ways import WAYS
 from tests.contract.test_decode_paths import (
     SHARED,
     SHARED_SOURCES,
@@ -162,14 +163,25 @@ def _batch(
     sample = {i: reference(messages[i], schema, zone, paths, any_case) for i in looked_at}
     clean = _clean(sources, schema, zone, paths, any_case)
     given = [Source(*paths[name]) for name in schema.names] if paths else []
-    for tile_from in (1, 10**9):  # with the way for messages that follow a template, and without
-        decoded = _checked(JsonDecoder(schema, zone, tile_from, given, any_case), messages)
+    first: Decoded | None = None
+    for way, make in WAYS.items():
+        decoded = _checked(make(schema, zone, sources=given, any_case=any_case), messages)
         _same_as_alone(decoded, picked, hurt, clean)
         _as_reference(decoded, sample, messages)
+        first = decoded if first is None else first
+        _same(first, decoded, way, messages)
     count["damaged messages"] += len(hurt)
     count["good messages"] += MESSAGES - len(hurt)
     count["rejected"] += len(decoded.rejected)
     count["checked by the reference"] += len(sample)
+
+
+def _same(one: Decoded, other: Decoded, way: str, messages: Sequence[bytes]) -> None:
+    """Two ways decode all messages alike, with the same reasons."""
+    for at in set(one.accepted.to_pylist()) ^ set(other.accepted.to_pylist()):
+        raise Finding(f"{way}: {messages[at]!r} is accepted one way and refused the other")
+    if not (one.rows.equals(other.rows) and one.reasons.equals(other.reasons)):
+        raise Finding(f"{way}: other rows or reasons than the first way")
 
 
 _CLEAN: dict[tuple[int, str], pa.RecordBatch] = {}

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.arrow_reader import ArrowReader
 from kafka2hive.pipeline.decode.columns import convert, either, holds, structs_in
+from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.protocol import Decoded
@@ -41,8 +42,12 @@ class JsonDecoder:
         tile_from: int = TILE_FROM,
         sources: Sequence[Source] = (),
         any_case: bool = False,
+        compiled: bool = INSTALLED,
     ) -> None:
-        """`sources`: where the columns' values stand; none given: each at its own name. `any_case`: of keys."""
+        """`sources`: where the columns' values stand; none given: each at its own name. `any_case`: of keys.
+
+        `compiled`: the compiled decoder takes the place of steps 1 and 2.
+        """
         if len(schema) == 0 or len(set(schema.names)) != len(schema):
             raise ValueError(
                 f"format json needs columns with names of their own, the table has: {schema.names}"
@@ -56,6 +61,7 @@ class JsonDecoder:
         self._sources = sources or own_names(schema.names)
         spelling = in_small_letters if any_case else as_it_stands
         self._any_case = any_case
+        self._compiled = CompiledReader(schema, zone, self._sources, spelling, any_case) if compiled else None
         self._tiling = TilingReader(schema, zone, self._sources, spelling)
         self._exact = ExactDecoder(schema, zone, self._sources, spelling)
         wire = wire_of(schema, self._sources, source_tree(self._sources, spelling), spelling)
@@ -68,6 +74,22 @@ class JsonDecoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder. Steps: 1 what tiles, 2 what pyarrow.json may read, 3 the exact way for the rest, 4 put together."""
+        if self._compiled is not None:
+            rows, accepted = self._compiled.read(values)
+            parts, left = [(np.flatnonzero(accepted), rows)], np.flatnonzero(~accepted)
+        else:
+            parts, left = self._without_compiled(values)
+        part, rejected, reasons = self._decode_exactly(values, left)  # 3
+        places, batch = _merge([part, *parts])  # 4
+        return Decoded(
+            rows=batch,
+            accepted=pa.array(places, pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=pa.array(reasons, pa.string()),
+        )
+
+    def _without_compiled(self, values: pa.BinaryArray) -> tuple[list[Part], Places]:
+        """Steps 1 and 2, and the positions of the messages that they leave."""
         sound = ~cast_or_null(values, pa.string())[1]
         parts = self._tile(values, sound)  # 1
         left = np.delete(np.arange(len(values)), np.concatenate([_NONE, *(places for places, _ in parts)]))
@@ -75,14 +97,7 @@ class JsonDecoder:
             part = self._read(values, left[sound[left]], *self._fast)  # 2
             parts.append(part)
             left = np.setdiff1d(left, part[0], assume_unique=True)
-        part, rejected, reasons = self._decode_exactly(values, left)  # 3
-        accepted, batch = _merge([part, *parts])  # 4
-        return Decoded(
-            rows=batch,
-            accepted=pa.array(accepted, pa.int32()),
-            rejected=pa.array(rejected, pa.int32()),
-            reasons=pa.array(reasons, pa.string()),
-        )
+        return parts, left
 
     def _tile(self, values: pa.BinaryArray, sound: Mask) -> list[Part]:
         """In chunks that stay in the cache; by a chunk's first message, or its middle one if that is not like the others."""

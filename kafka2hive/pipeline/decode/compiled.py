@@ -1,0 +1,93 @@
+"""The compiled decoder (native/), where it is installed: accepts what the acceptance table accepts, in one walk.
+
+It is optional: a shared library cannot travel in the zip that Spark sends, and not everyone has a Rust compiler. It
+only accepts; what it leaves goes the exact way, as with every fast way.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.pipeline.decode.epochs import UNITS
+from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.pipeline.decode.tolerant_cast import Mask
+from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
+
+try:
+    import kafka2hive_native
+except ImportError:
+    kafka2hive_native = None
+
+INTERFACE = 1
+"""What this module expects of the library's functions."""
+INSTALLED = kafka2hive_native is not None and kafka2hive_native.INTERFACE == INTERFACE
+
+_log = logging.getLogger(__name__)
+
+
+class CompiledReader:
+    """Reads what the compiled decoder accepts into the table's columns."""
+
+    def __init__(
+        self, schema: pa.Schema, zone: str, sources: Sequence[Source], spelling: Spelling, any_case: bool
+    ) -> None:
+        """Only where INSTALLED."""
+        self._schema = schema
+        self._zone = zone
+        types = [_plan(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
+        tree = _tree(source_tree(sources, spelling))
+        self._native: Any = kafka2hive_native.Decoder(types, tree, any_case, zone == "UTC")
+
+    def read(self, values: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
+        """Rows of the accepted messages, and their mask. After a panic in the library nothing is accepted any more."""
+        if self._native is not None:
+            if values.null_count:
+                raise ValueError("messages are not null")
+            try:
+                accepted = np.frombuffer(self._native.read(values), dtype=np.bool_)
+                return pa.record_batch(_Rows(self._schema, self._native.rows(self._walls()))), accepted
+            except RuntimeError as error:
+                _log.error("decoder.broken %s: the exact decoder takes over, right but slow", error)
+                self._native = None
+        return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
+
+    def _walls(self) -> bytes:
+        instants = np.frombuffer(self._native.instants(), dtype=np.int64)
+        if not len(instants):
+            return b""
+        walls = wall_clock(pa.array(instants).cast(pa.timestamp("us", tz="UTC")), self._zone)
+        return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
+
+
+class _Rows:
+    """An Arrow array of the C data interface with the schema that Arrow itself makes for it."""
+
+    def __init__(self, schema: pa.Schema, array: object) -> None:
+        self._schema = schema
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._schema.__arrow_c_schema__(), self._array
+
+
+def _plan(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
+    """A type in the library's words (native/src/plan.rs)."""
+    if unit is not None:
+        return ("epoch", *UNITS[unit], dtype != NAIVE)
+    if pa.types.is_decimal128(dtype):
+        return ("decimal", dtype.precision, dtype.scale)
+    if pa.types.is_list(dtype):
+        return ("array", _plan(dtype.value_type, spelling))
+    if pa.types.is_map(dtype):
+        return ("map", _plan(dtype.item_type, spelling))
+    if pa.types.is_struct(dtype):
+        return ("struct", [(spelling(field.name), _plan(field.type, spelling)) for field in dtype])
+    return hive_type_of(dtype)
+
+
+def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:
+    return node.columns, [(key, _tree(inner)) for key, inner in node.inner.items()]

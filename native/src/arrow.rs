@@ -1,0 +1,180 @@
+//! Arrow's C data interface: messages come in and columns go out without a copy. The only unsafe code there is.
+//!
+//! <https://arrow.apache.org/docs/format/CDataInterface.html>, handed over in capsules as its PyCapsule interface says.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::ffi::{c_char, c_void, CStr, CString};
+use std::ptr::null_mut;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+#[repr(C)]
+struct SchemaHead {
+    format: *const c_char,
+}
+
+/// `ArrowArray` of the interface.
+#[repr(C)]
+struct CArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut CArray,
+    dictionary: *mut CArray,
+    release: Option<unsafe extern "C" fn(*mut CArray)>,
+    private_data: *mut c_void,
+}
+
+// SAFETY: what it points to is owned by private_data, which is Send.
+unsafe impl Send for CArray {}
+
+impl Drop for CArray {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: the interface asks whoever owns an array that is not released to release it once.
+            unsafe { release(self) }
+        }
+    }
+}
+
+fn name(text: &'static [u8]) -> &'static CStr {
+    CStr::from_bytes_with_nul(text).expect("ends with NUL")
+}
+
+/// Calls `read` with the offsets and the bytes of a binary Arrow array without nulls.
+pub fn with_messages<R>(values: &Bound<'_, PyAny>, read: impl FnOnce(&[i32], &[u8]) -> R) -> PyResult<R> {
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = values.call_method0("__arrow_c_array__")?.extract()?;
+    let schema = schema.pointer_checked(Some(name(b"arrow_schema\0")))?;
+    let array_pointer = array.pointer_checked(Some(name(b"arrow_array\0")))?;
+    // SAFETY: capsules of these names hold such structures, which live as long as the capsules, until this returns.
+    let (format, array) =
+        unsafe { (CStr::from_ptr(schema.cast::<SchemaHead>().as_ref().format), array_pointer.cast::<CArray>().as_ref()) };
+    if format.to_bytes() != b"z" || array.n_buffers != 3 {
+        return Err(PyTypeError::new_err("messages are an Arrow array of type binary"));
+    }
+    if array.null_count != 0 {
+        return Err(PyValueError::new_err("messages are not null"));
+    }
+    let (Ok(length), Ok(offset)) = (usize::try_from(array.length), usize::try_from(array.offset)) else {
+        return Err(PyValueError::new_err("an Arrow array of negative length"));
+    };
+    if length == 0 {
+        return Ok(read(&[0], &[]));
+    }
+    // SAFETY: n_buffers is 3: validity, offsets, data.
+    let (offsets, data) = unsafe { (*array.buffers.add(1), *array.buffers.add(2)) };
+    let offsets = offsets.cast::<i32>();
+    if offsets.is_null() || offsets as usize % std::mem::align_of::<i32>() != 0 {
+        return Err(PyValueError::new_err("offsets of an Arrow array that are not aligned"));
+    }
+    // SAFETY: a binary array has offset + length + 1 offsets.
+    let offsets = unsafe { std::slice::from_raw_parts(offsets.add(offset), length + 1) };
+    if offsets[0] < 0 || offsets.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err(PyValueError::new_err("offsets of an Arrow array that do not ascend"));
+    }
+    let end = usize::try_from(offsets[length]).unwrap_or(0);
+    if end == 0 {
+        return Ok(read(offsets, &[]));
+    }
+    if data.is_null() {
+        return Err(PyValueError::new_err("a binary Arrow array without data"));
+    }
+    // SAFETY: the data reach to the last offset.
+    Ok(read(offsets, unsafe { std::slice::from_raw_parts(data.cast::<u8>(), end) }))
+}
+
+/// A column, or the struct of all of them, that Arrow can take over.
+pub struct Array {
+    length: usize,
+    null_count: usize,
+    buffers: Vec<Option<Buffer>>,
+    children: Vec<Array>,
+}
+
+/// Memory that Arrow reads and gives back.
+pub struct Buffer {
+    pointer: *const c_void,
+    memory: Box<dyn Any + Send>,
+}
+
+impl Buffer {
+    /// The elements of a vector, which stay where they are.
+    pub fn of<T: Send + 'static>(elements: Vec<T>) -> Self {
+        Buffer { pointer: elements.as_ptr().cast(), memory: Box::new(elements) }
+    }
+}
+
+impl Array {
+    /// `nulls`: the ascending places without a value; `buffers` are those that follow the validity bitmap.
+    pub fn new(length: usize, nulls: &[u32], buffers: Vec<Buffer>, children: Vec<Array>) -> Self {
+        let mut all = vec![bitmap(length, nulls)];
+        all.extend(buffers.into_iter().map(Some));
+        Array { length, null_count: nulls.len(), buffers: all, children }
+    }
+
+    /// In a capsule that owns it.
+    pub fn into_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        PyCapsule::new(py, self.into_c(), Some(CString::from(name(b"arrow_array\0"))))
+    }
+
+    fn into_c(self) -> CArray {
+        let mut pointers: Vec<*const c_void> =
+            self.buffers.iter().map(|buffer| buffer.as_ref().map_or(null_mut(), |b| b.pointer.cast_mut()).cast_const()).collect();
+        let memory = self.buffers.into_iter().flatten().map(|buffer| buffer.memory).collect();
+        let mut children: Vec<*mut CArray> =
+            self.children.into_iter().map(|child| Box::into_raw(Box::new(child.into_c()))).collect();
+        let (n_buffers, n_children) = (pointers.len() as i64, children.len() as i64);
+        // vectors stay where they are when they are moved
+        let (buffers, first_child) = (pointers.as_mut_ptr(), children.as_mut_ptr());
+        let owned = Box::new(Owned { _memory: memory, _pointers: pointers, children });
+        CArray {
+            length: self.length as i64,
+            null_count: self.null_count as i64,
+            offset: 0,
+            n_buffers,
+            n_children,
+            buffers,
+            children: first_child,
+            dictionary: null_mut(),
+            release: Some(release),
+            private_data: Box::into_raw(owned).cast(),
+        }
+    }
+}
+
+/// What `private_data` points to.
+struct Owned {
+    _memory: Vec<Box<dyn Any + Send>>,
+    _pointers: Vec<*const c_void>,
+    children: Vec<*mut CArray>,
+}
+
+unsafe extern "C" fn release(array: *mut CArray) {
+    // SAFETY: called once for an array that `into_c` made; both boxes come from there. A child that was moved away by
+    // its consumer has no `release` any more, so that dropping it does nothing.
+    unsafe {
+        let owned = Box::from_raw((*array).private_data.cast::<Owned>());
+        for child in &owned.children {
+            drop(Box::from_raw(*child));
+        }
+        (*array).release = None;
+    }
+}
+
+/// A validity bitmap, none where nothing is null.
+fn bitmap(length: usize, nulls: &[u32]) -> Option<Buffer> {
+    if nulls.is_empty() {
+        return None;
+    }
+    let mut bits = vec![0xff_u8; length.div_ceil(8)];
+    for place in nulls {
+        bits[(place / 8) as usize] &= !(1 << (place % 8));
+    }
+    Some(Buffer::of(bits))
+}

@@ -1,0 +1,254 @@
+//! Columns that grow by one JSON value at a time, by the acceptance table.
+
+use crate::arrow::{Array, Buffer};
+use crate::base64;
+use crate::cursor::{Cursor, Parsed};
+use crate::moments::Moments;
+use crate::nested::{List, Map, Struct};
+use crate::numbers::decimal_of;
+use crate::times;
+
+/// What all columns of a decoder share.
+pub struct Context {
+    /// For strings with escapes.
+    pub scratch: Vec<u8>,
+    /// Instants become wall clocks of UTC; else the caller converts them.
+    pub utc: bool,
+}
+
+/// Values of a fixed width; what stands at the place of a null does not matter.
+#[derive(Default)]
+pub struct Fixed<T> {
+    pub(crate) values: Vec<T>,
+    nulls: Vec<u32>,
+}
+
+impl<T: Default + Send + 'static> Fixed<T> {
+    #[inline(always)]
+    pub(crate) fn push(&mut self, value: T) {
+        self.values.push(value);
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.nulls.push(self.values.len() as u32);
+        self.values.push(T::default());
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.values.truncate(length);
+        without_those_from(&mut self.nulls, length);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        self.finish_as(|value| value)
+    }
+
+    pub(crate) fn finish_as<U: Send + 'static>(&mut self, convert: impl FnMut(T) -> U) -> Array {
+        let values: Vec<U> = taken(&mut self.values).into_iter().map(convert).collect();
+        Array::new(values.len(), &taken(&mut self.nulls), vec![Buffer::of(values)], vec![])
+    }
+}
+
+/// Texts or bytes.
+pub struct Texts {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+    nulls: Vec<u32>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Texts { offsets: vec![0], data: vec![], nulls: vec![] }
+    }
+}
+
+impl Texts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// One of them.
+    pub fn get(&self, at: usize) -> &[u8] {
+        &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.data.extend_from_slice(text);
+        self.offsets.push(self.data.len() as i32);
+    }
+
+    fn push_base64(&mut self, text: &[u8]) -> Parsed<()> {
+        base64::decode(text, &mut self.data)?;
+        self.offsets.push(self.data.len() as i32);
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        self.nulls.push(self.len() as u32);
+        self.offsets.push(self.data.len() as i32);
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.offsets.truncate(length + 1);
+        self.data.truncate(self.offsets[length] as usize);
+        without_those_from(&mut self.nulls, length);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let length = self.len();
+        let offsets = taken(&mut self.offsets);
+        self.offsets.push(0);
+        let data = taken(&mut self.data);
+        Array::new(length, &taken(&mut self.nulls), vec![Buffer::of(offsets), Buffer::of(data)], vec![])
+    }
+}
+
+/// What was collected; room for as much again is left in its place.
+pub(crate) fn taken<T>(elements: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(elements.len());
+    std::mem::replace(elements, room)
+}
+
+/// Ascending places below `length`.
+pub(crate) fn without_those_from(places: &mut Vec<u32>, length: usize) {
+    while places.last().is_some_and(|place| *place as usize >= length) {
+        places.pop();
+    }
+}
+
+/// A column of the table, an element, an item or a field.
+pub enum Column {
+    /// boolean
+    Boolean(Fixed<bool>),
+    /// tinyint
+    Int8(Fixed<i8>),
+    /// smallint
+    Int16(Fixed<i16>),
+    /// int
+    Int32(Fixed<i32>),
+    /// bigint
+    Int64(Fixed<i64>),
+    /// float
+    Float32(Fixed<f32>),
+    /// double
+    Float64(Fixed<f64>),
+    /// decimal: precision and scale
+    Decimal(Fixed<i128>, u32, u32),
+    /// string
+    Text(Texts),
+    /// binary
+    Binary(Texts),
+    /// date
+    Date(Fixed<i32>),
+    /// timestamp, and epoch numbers
+    Moment(Moments),
+    /// array
+    List(Box<List>),
+    /// map
+    Map(Box<Map>),
+    /// struct
+    Struct(Box<Struct>),
+}
+
+/// The same expression for the content of every variant.
+macro_rules! each {
+    ($column:expr, $inner:ident => $do:expr) => {
+        match $column {
+            Column::Boolean($inner) => $do,
+            Column::Int8($inner) => $do,
+            Column::Int16($inner) => $do,
+            Column::Int32($inner) => $do,
+            Column::Int64($inner) => $do,
+            Column::Float32($inner) => $do,
+            Column::Float64($inner) => $do,
+            Column::Decimal($inner, _, _) => $do,
+            Column::Text($inner) => $do,
+            Column::Binary($inner) => $do,
+            Column::Date($inner) => $do,
+            Column::Moment($inner) => $do,
+            Column::List($inner) => $do,
+            Column::Map($inner) => $do,
+            Column::Struct($inner) => $do,
+        }
+    };
+}
+
+impl Column {
+    /// Appends the value that begins here, and past it. `depth` objects and arrays are open around it.
+    ///
+    /// After `Doubt` there may be a part of it at the end of the column; `truncate` takes it away.
+    #[inline]
+    pub fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        if cursor.peek() == b'n' {
+            cursor.literal(b"null")?;
+            self.push_null();
+            return Ok(());
+        }
+        match self {
+            Column::Int32(column) => column.push(cursor.integer(1 << 31)? as i32),
+            Column::Int64(column) => column.push(cursor.integer(1 << 63)?),
+            Column::Text(column) => column.push(cursor.string(&mut context.scratch)?),
+            Column::Float64(column) => column.push(cursor.double()?),
+            Column::Moment(column) => column.take(cursor, context)?,
+            Column::Int16(column) => column.push(cursor.integer(1 << 15)? as i16),
+            Column::Int8(column) => column.push(cursor.integer(1 << 7)? as i8),
+            Column::Float32(column) => column.push(cursor.float()?),
+            Column::Boolean(column) => {
+                let value = cursor.peek() == b't';
+                cursor.literal(if value { b"true" } else { b"false" })?;
+                column.push(value);
+            }
+            Column::Decimal(column, precision, scale) => column.push(if cursor.peek() == b'"' {
+                decimal_of(cursor.string(&mut context.scratch)?, *precision, *scale)?
+            } else {
+                cursor.decimal(*precision, *scale)?
+            }),
+            Column::Date(column) => column.push(times::date(cursor.string(&mut context.scratch)?)?),
+            Column::Binary(column) => column.push_base64(cursor.string(&mut context.scratch)?)?,
+            Column::List(column) => column.take(cursor, context, depth)?,
+            Column::Map(column) => column.take(cursor, context, depth)?,
+            Column::Struct(column) => column.take(cursor, context, depth)?,
+        }
+        Ok(())
+    }
+
+    /// Appends a null.
+    pub fn push_null(&mut self) {
+        each!(self, inner => inner.push_null());
+    }
+
+    /// Keeps the first `length` values.
+    pub fn truncate(&mut self, length: usize) {
+        each!(self, inner => inner.truncate(length));
+    }
+
+    /// All values, which leave the column empty.
+    pub fn finish(&mut self) -> Array {
+        match self {
+            Column::Boolean(column) => finish_bits(column),
+            other => each!(other, inner => inner.finish()),
+        }
+    }
+
+    /// Every column of moments below this one, always in the same order.
+    pub fn each_moments(&mut self, visit: &mut dyn FnMut(&mut Moments)) {
+        match self {
+            Column::Moment(column) => visit(column),
+            Column::List(column) => column.element.each_moments(visit),
+            Column::Map(column) => column.item.each_moments(visit),
+            Column::Struct(column) => column.fields.iter_mut().for_each(|field| field.each_moments(visit)),
+            _ => {}
+        }
+    }
+}
+
+fn finish_bits(column: &mut Fixed<bool>) -> Array {
+    let values = taken(&mut column.values);
+    let mut bits = vec![0_u8; values.len().div_ceil(8)];
+    for (place, value) in values.iter().enumerate() {
+        bits[place / 8] |= u8::from(*value) << (place % 8);
+    }
+    Array::new(values.len(), &taken(&mut column.nulls), vec![Buffer::of(bits)], vec![])
+}

@@ -1,0 +1,374 @@
+//! A place in one message, and the steps over JSON's grammar (RFC 8259) that every column shares.
+//!
+//! The text is UTF-8 (the batch was checked before). A step that meets anything else than what it wants is `Doubt`:
+//! where it then stands does not matter, because the message goes the exact way from its beginning.
+
+/// Whatever this decoder does not accept for certain; the exact decoder finds out what it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Doubt;
+
+/// A value, or doubt about the whole message.
+pub type Parsed<T> = Result<T, Doubt>;
+
+/// Objects and arrays that may be open at once, the message's own object counted.
+pub const MAX_DEPTH: u32 = 64;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// See the module.
+pub struct Cursor<'a> {
+    /// The message.
+    pub text: &'a [u8],
+    /// The next byte.
+    pub at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of a message.
+    pub fn new(text: &'a [u8]) -> Self {
+        Cursor { text, at: 0 }
+    }
+
+    /// The next byte; NUL, which stands nowhere in JSON, at the end.
+    #[inline(always)]
+    pub fn peek(&self) -> u8 {
+        match self.text.get(self.at) {
+            Some(byte) => *byte,
+            None => 0,
+        }
+    }
+
+    /// The next byte, and past it.
+    #[inline(always)]
+    pub fn next(&mut self) -> u8 {
+        let byte = self.peek();
+        self.at += 1;
+        byte
+    }
+
+    /// Past JSON's white space.
+    #[inline(always)]
+    pub fn blanks(&mut self) {
+        while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// Past this byte.
+    #[inline(always)]
+    pub fn expect(&mut self, wanted: u8) -> Parsed<()> {
+        if self.next() == wanted {
+            Ok(())
+        } else {
+            Err(Doubt)
+        }
+    }
+
+    /// Past this byte where it is the next one.
+    #[inline(always)]
+    pub fn eat(&mut self, wanted: u8) -> bool {
+        let found = self.peek() == wanted;
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Past these bytes.
+    #[inline]
+    pub fn literal(&mut self, word: &[u8]) -> Parsed<()> {
+        let end = self.at + word.len();
+        if self.text.get(self.at..end) != Some(word) {
+            return Err(Doubt);
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// Past the colon of a member and the white space around it.
+    #[inline(always)]
+    pub fn colon(&mut self) -> Parsed<()> {
+        self.blanks();
+        self.expect(b':')?;
+        self.blanks();
+        Ok(())
+    }
+
+    /// Eight bytes from here, where the message has so many.
+    #[inline(always)]
+    pub fn word(&self, at: usize) -> Option<u64> {
+        let eight = self.text.get(at..at + 8)?;
+        Some(u64::from_le_bytes(eight.try_into().ok()?))
+    }
+
+    /// Within a string: to its next quote, backslash or control character, which is returned (NUL at the end).
+    #[inline(always)]
+    fn seek_special(&mut self) -> u8 {
+        while let Some(word) = self.word(self.at) {
+            let found = specials(word);
+            if found != 0 {
+                self.at += (found.trailing_zeros() / 8) as usize;
+                return self.peek();
+            }
+            self.at += 8;
+        }
+        loop {
+            let byte = self.peek();
+            if byte < 0x20 || byte == b'"' || byte == b'\\' {
+                return byte;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// The string that begins here with its quote, unescaped, and past it. `scratch` is for strings with escapes.
+    #[inline(always)]
+    pub fn string<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Parsed<&'s [u8]>
+    where
+        'a: 's,
+    {
+        self.expect(b'"')?;
+        let start = self.at;
+        match self.seek_special() {
+            b'"' => {
+                let text = self.text;
+                let end = self.at;
+                self.at += 1;
+                text.get(start..end).ok_or(Doubt)
+            }
+            b'\\' => {
+                self.unescape(start, scratch)?;
+                Ok(scratch)
+            }
+            _ => Err(Doubt),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unescape(&mut self, start: usize, scratch: &mut Vec<u8>) -> Parsed<()> {
+        scratch.clear();
+        let mut from = start;
+        loop {
+            let special = self.seek_special();
+            scratch.extend_from_slice(self.text.get(from..self.at).ok_or(Doubt)?);
+            self.at += 1;
+            match special {
+                b'"' => return Ok(()),
+                b'\\' => {
+                    let letter = self.escape()?;
+                    scratch.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                _ => return Err(Doubt),
+            }
+            from = self.at;
+        }
+    }
+
+    /// What stands behind a backslash. Half of a surrogate pair is doubt.
+    fn escape(&mut self) -> Parsed<char> {
+        Ok(match self.next() {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let first = self.four_hex_digits()?;
+                if !(0xd800..0xdc00).contains(&first) {
+                    return char::from_u32(first).ok_or(Doubt);
+                }
+                self.literal(b"\\u")?;
+                let second = self.four_hex_digits()?;
+                if !(0xdc00..0xe000).contains(&second) {
+                    return Err(Doubt);
+                }
+                let both = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return char::from_u32(both).ok_or(Doubt);
+            }
+            _ => return Err(Doubt),
+        })
+    }
+
+    fn four_hex_digits(&mut self) -> Parsed<u32> {
+        let mut number = 0;
+        for _ in 0..4 {
+            let digit = char::from(self.next()).to_digit(16).ok_or(Doubt)?;
+            number = number * 16 + digit;
+        }
+        Ok(number)
+    }
+
+    /// Past the rest of a string whose quote was passed.
+    #[inline]
+    pub fn skip_string(&mut self) -> Parsed<()> {
+        loop {
+            let special = self.seek_special();
+            self.at += 1;
+            match special {
+                b'"' => return Ok(()),
+                b'\\' => {
+                    self.escape()?;
+                }
+                _ => return Err(Doubt),
+            }
+        }
+    }
+
+    /// Past a value that no column takes. `depth` objects and arrays are open around it.
+    pub fn skip(&mut self, depth: u32) -> Parsed<()> {
+        let mut open = depth;
+        let mut objects: u64 = 0; // a bit for each that is open here, the innermost lowest: is it an object?
+        loop {
+            match self.peek() {
+                b'"' => {
+                    self.at += 1;
+                    self.skip_string()?;
+                }
+                bracket @ (b'{' | b'[') => {
+                    let object = bracket == b'{';
+                    if open == MAX_DEPTH {
+                        return Err(Doubt);
+                    }
+                    self.at += 1;
+                    self.blanks();
+                    if !self.eat(if object { b'}' } else { b']' }) {
+                        open += 1;
+                        objects = objects << 1 | u64::from(object);
+                        if object {
+                            self.skip_key()?;
+                        }
+                        continue;
+                    }
+                }
+                b't' => self.literal(b"true")?,
+                b'f' => self.literal(b"false")?,
+                b'n' => self.literal(b"null")?,
+                _ => {
+                    self.number()?;
+                }
+            }
+            loop {
+                if open == depth {
+                    return Ok(());
+                }
+                self.blanks();
+                let object = objects & 1 == 1;
+                match self.next() {
+                    b',' => {
+                        self.blanks();
+                        if object {
+                            self.skip_key()?;
+                        }
+                        break;
+                    }
+                    b'}' if object => {}
+                    b']' if !object => {}
+                    _ => return Err(Doubt),
+                }
+                open -= 1;
+                objects >>= 1;
+            }
+        }
+    }
+
+    fn skip_key(&mut self) -> Parsed<()> {
+        self.expect(b'"')?;
+        self.skip_string()?;
+        self.colon()
+    }
+}
+
+/// The high bit of each byte that is a quote, a backslash or a control character; the lowest one is always right.
+#[inline(always)]
+fn specials(word: u64) -> u64 {
+    let quote = word ^ (ONES * b'"' as u64);
+    let backslash = word ^ (ONES * b'\\' as u64);
+    let below = |value: u64, limit: u64| value.wrapping_sub(ONES * limit) & !value;
+    (below(quote, 1) | below(backslash, 1) | below(word, 0x20)) & HIGHS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skipped(text: &str) -> Parsed<usize> {
+        let mut cursor = Cursor::new(text.as_bytes());
+        cursor.skip(1)?;
+        Ok(cursor.at)
+    }
+
+    fn string(text: &str) -> Option<String> {
+        let mut scratch = Vec::new();
+        let found = Cursor::new(text.as_bytes()).string(&mut scratch).ok()?;
+        Some(String::from_utf8(found.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn specials_are_found_at_every_place_of_a_word() {
+        for at in 0..8 {
+            for byte in 0..=255u8 {
+                let mut word = [b'~'; 8];
+                word[at] = byte;
+                let found = specials(u64::from_le_bytes(word));
+                let special = byte < 0x20 || byte == b'"' || byte == b'\\';
+                assert_eq!(found != 0, special);
+                assert!(!special || found.trailing_zeros() as usize / 8 == at);
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_unescaped_and_half_surrogates_are_doubt() {
+        assert_eq!(string(r#""a long text, plain""#).as_deref(), Some("a long text, plain"));
+        assert_eq!(string(r#""\u0041\n\"\\\/é""#).as_deref(), Some("A\n\"\\/é"));
+        assert_eq!(string(r#""\ud83d\ude00""#).as_deref(), Some("\u{1f600}"));
+        for bad in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83dx\ude00""#, r#""\x""#, r#""\u00g0""#] {
+            assert_eq!(string(bad), None, "{bad}");
+        }
+        for bad in ["\"a\nb\"", "\"a", "\"0123456789", "a"] {
+            assert_eq!(string(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn skipped_values_must_be_json() {
+        for good in ["1", "-0.5e+3", "true", "null", "[]", "{}", "[1,[2],{}]", r#"{"a":{"b":[{}]},"c":"]"}"#, "[ 1 , 2 ]"] {
+            assert_eq!(skipped(good), Ok(good.len()), "{good}");
+        }
+        for bad in [
+            "[1,]",
+            "[,1]",
+            "{,}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            "[1}",
+            r#"{"a":1]"#,
+            "[",
+            "nul",
+            "tru",
+            "NaN",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "+1",
+            r#"{a:1}"#,
+            "['a']",
+            r#"["\u12"]"#,
+        ] {
+            assert_eq!(skipped(bad), Err(Doubt), "{bad}");
+        }
+        assert_eq!(skipped("01"), Ok(1)); // whoever called finds the 1
+    }
+
+    #[test]
+    fn values_nest_as_deep_as_the_contract_says() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert_eq!(skipped(&nested(63)), Ok(126));
+        assert_eq!(skipped(&nested(64)), Err(Doubt));
+    }
+}

@@ -1,0 +1,272 @@
+//! The members of an object: which key fills what, and a guess at the next key from the objects before.
+//!
+//! Whoever writes records writes their keys in the same order nearly always, so behind each key the one that followed
+//! it is remembered, ignored ones too. A guess costs one comparison, and is only a guess: what does not match is looked up.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::cursor::{Cursor, Doubt, Parsed};
+
+/// Most keys that are remembered for an object, and the longest.
+const MOST_KNOWN: usize = 512;
+const LONGEST_KNOWN: usize = 128;
+
+/// Before the first key, and after one that is not remembered.
+pub const START: usize = 0;
+const UNKNOWN: usize = usize::MAX;
+
+type Table = HashMap<Box<[u8]>, usize, BuildHasherDefault<Quick>>;
+
+/// See the module.
+pub struct Keys {
+    wanted: Table,
+    any_case: bool,
+    /// A wanted key has letters other than ASCII's, whose case is Python's to know.
+    foreign: bool,
+    known: Vec<Known>,
+    index: Table,
+    seen: Vec<u64>,
+    object: u64,
+    /// Wanted keys found in this object.
+    pub found: usize,
+}
+
+/// A key as it stands in messages, without escapes, and its closing quote.
+struct Known {
+    raw: Box<[u8]>,
+    first: u64,
+    mask: u64,
+    last: u64,
+    slot: Option<usize>,
+    next: usize,
+}
+
+impl Known {
+    fn new(key: &[u8], slot: Option<usize>) -> Self {
+        let raw: Box<[u8]> = [key, b"\""].concat().into();
+        let word = |at: usize| Cursor::new(&raw).word(at);
+        let mut begin = [0; 8];
+        for (to, from) in begin.iter_mut().zip(raw.iter()) {
+            *to = *from;
+        }
+        let mask = if raw.len() >= 8 { u64::MAX } else { (1 << (8 * raw.len())) - 1 };
+        let last = word(raw.len().saturating_sub(8)).unwrap_or(0);
+        Known { first: u64::from_le_bytes(begin), mask, last, raw, slot, next: UNKNOWN }
+    }
+
+    #[inline(always)]
+    fn is_at(&self, cursor: &Cursor) -> bool {
+        let size = self.raw.len();
+        match cursor.word(cursor.at) {
+            Some(word) if size <= 8 => word & self.mask == self.first,
+            Some(word) if size <= 16 => word == self.first && cursor.word(cursor.at + size - 8) == Some(self.last),
+            _ => cursor.text.get(cursor.at..cursor.at + size) == Some(&self.raw),
+        }
+    }
+}
+
+impl Keys {
+    /// `wanted`: distinct keys, as they are compared; each fills the slot of its number.
+    pub fn new(wanted: &[String], any_case: bool) -> Self {
+        let mut keys = Keys {
+            wanted: Table::default(),
+            any_case,
+            foreign: !wanted.iter().all(|key| key.is_ascii()),
+            known: vec![Known::new(b"", None)], // START; no key, because nothing finds it
+            index: Table::default(),
+            seen: vec![0; wanted.len()],
+            object: 0,
+            found: 0,
+        };
+        let mut before = START;
+        for (slot, key) in wanted.iter().enumerate() {
+            keys.wanted.insert(key.as_bytes().into(), slot);
+            before = keys.remember(key.as_bytes(), Some(slot), before);
+        }
+        keys
+    }
+
+    /// A new object begins.
+    #[inline(always)]
+    pub fn begin(&mut self) {
+        self.object += 1;
+        self.found = 0;
+    }
+
+    /// Past the key whose quote was passed, and its closing quote: the key's number, for the next call, and its slot.
+    #[inline(always)]
+    pub fn find(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
+        let mut guess = self.known.get(before).map_or(UNKNOWN, |known| known.next);
+        for _ in 0..2 {
+            let Some(known) = self.known.get(guess) else { break };
+            if known.is_at(cursor) {
+                cursor.at += known.raw.len();
+                return Ok((guess, known.slot));
+            }
+            guess = known.next;
+        }
+        self.look_up(cursor, before, scratch)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
+        cursor.at -= 1;
+        let start = cursor.at;
+        let key = cursor.string(scratch)?;
+        let plain = cursor.at - start == key.len() + 2;
+        if plain {
+            if let Some(found) = self.index.get(key).copied() {
+                self.follow(before, found);
+                return Ok((found, self.known[found].slot));
+            }
+        }
+        let slot = self.slot_of(key)?;
+        if plain && self.known.len() < MOST_KNOWN && key.len() <= LONGEST_KNOWN {
+            return Ok((self.remember(key, slot, before), slot));
+        }
+        Ok((UNKNOWN, slot))
+    }
+
+    fn slot_of(&self, key: &[u8]) -> Parsed<Option<usize>> {
+        if !self.any_case {
+            return Ok(self.wanted.get(key).copied());
+        }
+        if key.is_ascii() {
+            return Ok(self.wanted.get(key.to_ascii_lowercase().as_slice()).copied());
+        }
+        if self.foreign {
+            return Err(Doubt);
+        }
+        Ok(None) // a key with other letters than ASCII's is never one without
+    }
+
+    /// A key without escapes; one that JSON has to escape never stands in a message as it is.
+    fn remember(&mut self, key: &[u8], slot: Option<usize>, before: usize) -> usize {
+        if key.iter().any(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
+            return UNKNOWN;
+        }
+        let number = self.known.len();
+        self.known.push(Known::new(key, slot));
+        self.index.insert(key.into(), number);
+        self.follow(before, number);
+        number
+    }
+
+    fn follow(&mut self, before: usize, next: usize) {
+        if let Some(known) = self.known.get_mut(before) {
+            known.next = next;
+        }
+    }
+
+    /// Doubt where a slot is filled twice in one object.
+    #[inline(always)]
+    pub fn once(&mut self, slot: usize) -> Parsed<()> {
+        if self.has(slot) {
+            return Err(Doubt);
+        }
+        self.seen[slot] = self.object;
+        self.found += 1;
+        Ok(())
+    }
+
+    /// Whether this object had a key for the slot.
+    #[inline(always)]
+    pub fn has(&self, slot: usize) -> bool {
+        self.seen[slot] == self.object
+    }
+}
+
+/// A hash for short keys in small tables.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 29
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(keys: &mut Keys, names: &[&str]) -> Vec<Option<usize>> {
+        let mut before = START;
+        keys.begin();
+        let mut slots = Vec::new();
+        for name in names {
+            let text = format!("\"{name}\":1}}          ");
+            let mut cursor = Cursor { text: text.as_bytes(), at: 1 };
+            let (number, slot) = keys.find(&mut cursor, before, &mut Vec::new()).unwrap();
+            assert_eq!(cursor.peek(), b':');
+            before = number;
+            slots.push(slot);
+        }
+        slots
+    }
+
+    #[test]
+    fn keys_in_any_order_fill_their_slots() {
+        let names = ["a", "b", "a key longer than sixteen", "sixteen letters", "seven77"].map(String::from);
+        let mut keys = Keys::new(&names, false);
+        for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 4, 1, 3], [0, 1, 2, 3, 4]] {
+            let given: Vec<&str> = order.iter().map(|at: &usize| names[*at].as_str()).collect();
+            assert_eq!(found(&mut keys, &given), order.map(Some).to_vec());
+        }
+        assert_eq!(found(&mut keys, &["A", "a", "x", "b", "aa", ""]), [None, Some(0), None, Some(1), None, None]);
+        assert_eq!(found(&mut keys, &["\\u0061", "a\\u0020key longer than sixteen"]), [Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn any_case_is_asciis_and_other_letters_are_doubt_where_they_matter() {
+        let mut ascii = Keys::new(&["title".into()], true);
+        assert_eq!(found(&mut ascii, &["TITLE", "Title", "\u{212a}", "t\u{130}tle"]), [Some(0), Some(0), None, None]);
+        let foreign = Keys::new(&["день".into()], true);
+        assert_eq!(foreign.slot_of("День".as_bytes()), Err(Doubt));
+        assert_eq!(foreign.slot_of(b"den"), Ok(None));
+    }
+
+    #[test]
+    fn a_key_that_json_must_escape_is_never_guessed() {
+        let mut keys = Keys::new(&["a\"b".into(), "c".into()], false);
+        assert_eq!(found(&mut keys, &["a\\\"b", "c"]), [Some(0), Some(1)]);
+        let mut cursor = Cursor { text: b"\"a\"b\":1        ", at: 1 };
+        assert_eq!(keys.find(&mut cursor, START, &mut Vec::new()).unwrap().1, None);
+        assert_eq!(cursor.at, 3);
+    }
+
+    #[test]
+    fn very_many_keys_are_still_found() {
+        let mut keys = Keys::new(&["wanted".into()], false);
+        for i in 0..2000 {
+            assert_eq!(found(&mut keys, &[&format!("key {i}"), "wanted"]), [None, Some(0)]);
+        }
+        assert!(keys.known.len() <= MOST_KNOWN);
+    }
+
+    #[test]
+    fn a_slot_is_filled_once_in_an_object() {
+        let mut keys = Keys::new(&["a".into()], false);
+        for _ in 0..2 {
+            keys.begin();
+            assert_eq!((keys.has(0), keys.once(0), keys.once(0)), (false, Ok(()), Err(Doubt)));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Timestamps and epoch numbers: microseconds, of which the caller still converts the instants to the table's zone.
+
+use crate::arrow::Array;
+use crate::columns::{taken, without_those_from, Context, Fixed};
+use crate::cursor::{Cursor, Doubt, Parsed};
+use crate::times::{timestamp, DAY, EARLIEST, LATEST};
+
+/// How the values are spelled.
+pub enum Form {
+    /// As the acceptance table says.
+    Text,
+    /// Numbers: microseconds are number * factor / divisor. `days`: a column of dates.
+    Epoch {
+        /// Microseconds of a unit that has at least one
+        factor: i64,
+        /// Units of a microsecond
+        divisor: i64,
+        /// A column of dates
+        days: bool,
+    },
+}
+
+/// See the module.
+pub struct Moments {
+    form: Form,
+    values: Fixed<i64>,
+    /// Places of instants that no one has converted yet.
+    instants: Vec<u32>,
+}
+
+impl Moments {
+    /// An empty column.
+    pub fn new(form: Form) -> Self {
+        Moments { form, values: Fixed::default(), instants: vec![] }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context) -> Parsed<()> {
+        let (micros, instant) = match self.form {
+            Form::Text => timestamp(cursor.string(&mut context.scratch)?)?,
+            Form::Epoch { factor, divisor, days } => {
+                let scaled = i128::from(cursor.integer(1 << 63)?) * i128::from(factor);
+                let divisor = i128::from(divisor);
+                if !days && scaled % divisor != 0 {
+                    return Err(Doubt);
+                }
+                (i64::try_from(scaled.div_euclid(divisor)).map_err(|_| Doubt)?, true)
+            }
+        };
+        if instant {
+            // a zone is less than two days away from UTC, so that the wall clock is in range, too
+            let margin = if context.utc { 0 } else { 2 * DAY };
+            if micros < EARLIEST + margin || micros > LATEST - margin {
+                return Err(Doubt);
+            }
+            if !context.utc {
+                self.instants.push(self.values.values.len() as u32);
+            }
+        }
+        self.values.push(micros);
+        Ok(())
+    }
+
+    /// Appends the instants, in microseconds from 1970 UTC.
+    pub fn instants(&self, to: &mut Vec<i64>) {
+        to.extend(self.instants.iter().map(|place| self.values.values[*place as usize]));
+    }
+
+    /// Replaces the instants by wall clocks; `walls` begins with theirs.
+    pub fn set_walls(&mut self, walls: &mut dyn Iterator<Item = i64>) {
+        for (place, wall) in taken(&mut self.instants).into_iter().zip(walls) {
+            self.values.values[place as usize] = wall;
+        }
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.values.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.values.truncate(length);
+        without_those_from(&mut self.instants, length);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        self.instants.clear();
+        match self.form {
+            Form::Epoch { days: true, .. } => self.values.finish_as(|micros| micros.div_euclid(DAY) as i32),
+            _ => self.values.finish(),
+        }
+    }
+}

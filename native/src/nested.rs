@@ -1,0 +1,255 @@
+//! Arrays, maps and structs, and the members of any object.
+
+use crate::arrow::{Array, Buffer};
+use crate::columns::{taken, without_those_from, Column, Context, Texts};
+use crate::cursor::{Cursor, Doubt, Parsed, MAX_DEPTH};
+use crate::keys::{Keys, START};
+
+/// Up to here the keys of a map are compared with each other, beyond they are sorted.
+const FEW: usize = 16;
+
+/// Past an object's opening brace, which begins here. `depth` objects and arrays are open around it.
+fn open(cursor: &mut Cursor, bracket: u8, depth: u32) -> Parsed<()> {
+    if depth >= MAX_DEPTH {
+        return Err(Doubt);
+    }
+    cursor.expect(bracket)?;
+    cursor.blanks();
+    Ok(())
+}
+
+/// What follows an element or a member: true where there is another one, which begins here.
+#[inline(always)]
+fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
+    cursor.blanks();
+    match cursor.next() {
+        b',' => {
+            cursor.blanks();
+            Ok(true)
+        }
+        found if found == close => Ok(false),
+        _ => Err(Doubt),
+    }
+}
+
+/// Past an object: `take` goes past the values of the members that fill a slot, at most one for each; others are skipped.
+#[inline(always)]
+pub fn members(
+    cursor: &mut Cursor,
+    keys: &mut Keys,
+    context: &mut Context,
+    depth: u32,
+    mut take: impl FnMut(&mut Cursor, &mut Context, usize) -> Parsed<()>,
+) -> Parsed<()> {
+    open(cursor, b'{', depth)?;
+    keys.begin();
+    if cursor.eat(b'}') {
+        return Ok(());
+    }
+    let mut before = START;
+    loop {
+        cursor.expect(b'"')?;
+        let (key, slot) = keys.find(cursor, before, &mut context.scratch)?;
+        before = key;
+        cursor.colon()?;
+        match slot {
+            Some(slot) => {
+                keys.once(slot)?;
+                take(cursor, context, slot)?;
+            }
+            None => cursor.skip(depth + 1)?,
+        }
+        if !another(cursor, b'}')? {
+            return Ok(());
+        }
+    }
+}
+
+/// Where the children of each list begin and end, and which lists are null.
+struct Ends {
+    offsets: Vec<i32>,
+    nulls: Vec<u32>,
+}
+
+impl Ends {
+    fn new() -> Self {
+        Ends { offsets: vec![0], nulls: vec![] }
+    }
+
+    fn last(&self) -> usize {
+        self.offsets[self.offsets.len() - 1] as usize
+    }
+
+    fn push_null(&mut self) {
+        self.nulls.push(self.offsets.len() as u32 - 1);
+        self.offsets.push(self.last() as i32);
+    }
+
+    /// Returns how many children are left.
+    fn truncate(&mut self, length: usize) -> usize {
+        self.offsets.truncate(length + 1);
+        without_those_from(&mut self.nulls, length);
+        self.last()
+    }
+
+    fn finish(&mut self, children: Array) -> Array {
+        let offsets = taken(&mut self.offsets);
+        self.offsets.push(0);
+        Array::new(offsets.len() - 1, &taken(&mut self.nulls), vec![Buffer::of(offsets)], vec![children])
+    }
+}
+
+/// array<element>
+pub struct List {
+    ends: Ends,
+    /// All arrays' elements
+    pub element: Column,
+}
+
+impl List {
+    /// An empty column.
+    pub fn new(element: Column) -> Self {
+        List { ends: Ends::new(), element }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        open(cursor, b'[', depth)?;
+        let mut end = self.ends.last() as i32;
+        if !cursor.eat(b']') {
+            loop {
+                self.element.take(cursor, context, depth + 1)?;
+                end += 1;
+                if !another(cursor, b']')? {
+                    break;
+                }
+            }
+        }
+        self.ends.offsets.push(end);
+        Ok(())
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.ends.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.element.truncate(self.ends.truncate(length));
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let elements = self.element.finish();
+        self.ends.finish(elements)
+    }
+}
+
+/// map<string,item>
+pub struct Map {
+    ends: Ends,
+    keys: Texts,
+    /// All maps' items
+    pub item: Column,
+}
+
+impl Map {
+    /// An empty column.
+    pub fn new(item: Column) -> Self {
+        Map { ends: Ends::new(), keys: Texts::default(), item }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        open(cursor, b'{', depth)?;
+        if !cursor.eat(b'}') {
+            loop {
+                self.keys.push(cursor.string(&mut context.scratch)?);
+                cursor.colon()?;
+                self.item.take(cursor, context, depth + 1)?;
+                if !another(cursor, b'}')? {
+                    break;
+                }
+            }
+        }
+        self.distinct()?;
+        self.ends.offsets.push(self.keys.len() as i32);
+        Ok(())
+    }
+
+    /// Doubt where a key stands twice in the last map.
+    fn distinct(&self) -> Parsed<()> {
+        let new = self.ends.last()..self.keys.len();
+        let twice = if new.len() <= FEW {
+            new.clone().any(|one| (new.start..one).any(|other| self.keys.get(one) == self.keys.get(other)))
+        } else {
+            let mut sorted: Vec<&[u8]> = new.map(|at| self.keys.get(at)).collect();
+            sorted.sort_unstable();
+            sorted.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if twice {
+            return Err(Doubt);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.ends.push_null();
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        let left = self.ends.truncate(length);
+        self.keys.truncate(left);
+        self.item.truncate(left);
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let length = self.keys.len();
+        let entries = Array::new(length, &[], vec![], vec![self.keys.finish(), self.item.finish()]);
+        self.ends.finish(entries)
+    }
+}
+
+/// struct<fields>
+pub struct Struct {
+    length: usize,
+    nulls: Vec<u32>,
+    keys: Keys,
+    /// In the type's order
+    pub fields: Vec<Column>,
+}
+
+impl Struct {
+    /// An empty column; `keys` has a slot for each field.
+    pub fn new(keys: Keys, fields: Vec<Column>) -> Self {
+        Struct { length: 0, nulls: vec![], keys, fields }
+    }
+
+    pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        let fields = &mut self.fields;
+        members(cursor, &mut self.keys, context, depth, |cursor, context, slot| fields[slot].take(cursor, context, depth + 1))?;
+        if self.keys.found < self.fields.len() {
+            for (slot, field) in self.fields.iter_mut().enumerate() {
+                if !self.keys.has(slot) {
+                    field.push_null();
+                }
+            }
+        }
+        self.length += 1;
+        Ok(())
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.nulls.push(self.length as u32);
+        self.length += 1;
+        self.fields.iter_mut().for_each(Column::push_null);
+    }
+
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = length;
+        without_those_from(&mut self.nulls, length);
+        self.fields.iter_mut().for_each(|field| field.truncate(length));
+    }
+
+    pub(crate) fn finish(&mut self) -> Array {
+        let fields = self.fields.iter_mut().map(Column::finish).collect();
+        let length = std::mem::take(&mut self.length);
+        Array::new(length, &taken(&mut self.nulls), vec![], fields)
+    }
+}

@@ -1,0 +1,347 @@
+//! Numbers: whole ones, the nearest float of any text, and decimals that are never rounded.
+
+use crate::cursor::{Cursor, Doubt, Parsed};
+
+/// The digits that always fit a u64.
+const MOST_DIGITS: u32 = 19;
+/// Beyond this an exponent is as good as infinite.
+const FAR: i32 = 100_000;
+
+/// A number that matches JSON's grammar: `mantissa * 10^exponent` where `complete`, else only its text counts.
+pub struct Number {
+    negative: bool,
+    /// No fraction and no exponent.
+    whole: bool,
+    complete: bool,
+    mantissa: u64,
+    exponent: i32,
+    start: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// Digits from here, at most MOST_DIGITS; how many, and their number.
+    #[inline(always)]
+    fn digits(&mut self, mut number: u64, most: u32) -> (u32, u64) {
+        let mut count = 0;
+        while count < most {
+            let digit = self.peek().wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            number = number * 10 + u64::from(digit);
+            count += 1;
+            self.at += 1;
+        }
+        (count, number)
+    }
+
+    /// A number without fraction and exponent between `-limit` and `limit - 1`.
+    ///
+    /// What follows it is the caller's business: another digit, a point or an exponent is nothing that may follow a value.
+    #[inline(always)]
+    pub fn integer(&mut self, limit: u64) -> Parsed<i64> {
+        let negative = self.eat(b'-');
+        if self.eat(b'0') {
+            return Ok(0);
+        }
+        let (count, number) = self.digits(0, MOST_DIGITS);
+        if count == 0 || number > limit || (number == limit && !negative) {
+            return Err(Doubt);
+        }
+        Ok(if negative { (number as i64).wrapping_neg() } else { number as i64 })
+    }
+
+    /// Any number, and past it.
+    #[inline]
+    pub fn number(&mut self) -> Parsed<Number> {
+        let start = self.at;
+        let negative = self.eat(b'-');
+        let mut mantissa = 0;
+        let mut room = MOST_DIGITS;
+        let mut complete = true;
+        if !self.eat(b'0') {
+            let (count, number) = self.digits(0, MOST_DIGITS);
+            if count == 0 {
+                return Err(Doubt);
+            }
+            mantissa = number;
+            room -= count;
+            complete = self.past_digits() == 0;
+        }
+        let mut whole = true;
+        let mut exponent = 0;
+        if self.eat(b'.') {
+            whole = false;
+            let before = self.at;
+            if mantissa == 0 {
+                while self.eat(b'0') {}
+            }
+            let zeros = self.at - before;
+            let (count, number) = self.digits(mantissa, room);
+            mantissa = number;
+            complete &= self.past_digits() == 0;
+            if self.at == before {
+                return Err(Doubt);
+            }
+            exponent = -(i32::try_from(zeros).unwrap_or(FAR).min(FAR) + count as i32);
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            whole = false;
+            let down = self.eat(b'-');
+            if !down {
+                self.eat(b'+');
+            }
+            let (count, number) = self.digits(0, MOST_DIGITS);
+            if count == 0 {
+                return Err(Doubt);
+            }
+            let far = self.past_digits() > 0 || number > FAR as u64;
+            let size = if far { FAR } else { number as i32 };
+            exponent += if down { -size } else { size };
+            complete &= !far;
+        }
+        Ok(Number { negative, whole, complete, mantissa, exponent, start })
+    }
+
+    #[inline(always)]
+    fn past_digits(&mut self) -> usize {
+        let before = self.at;
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        self.at - before
+    }
+
+    fn text_since(&self, start: usize) -> Parsed<&'a str> {
+        let bytes = self.text.get(start..self.at).ok_or(Doubt)?;
+        std::str::from_utf8(bytes).map_err(|_| Doubt)
+    }
+
+    /// A number as decimal(precision, scale), times 10^scale.
+    #[inline]
+    pub fn decimal(&mut self, precision: u32, scale: u32) -> Parsed<i128> {
+        let number = self.number()?;
+        if number.complete {
+            return scaled(number.negative, number.mantissa.into(), number.exponent, precision, scale);
+        }
+        decimal_of(self.text_since(number.start)?.as_bytes(), precision, scale)
+    }
+}
+
+/// Powers of ten up to the greatest that the type holds exactly, and whole numbers up to there:
+/// of two such operands IEEE 754's product and quotient is the nearest number (Clinger 1990).
+macro_rules! nearest {
+    ($name:ident, $float:ty, $exact:expr, $powers:expr) => {
+        impl<'a> Cursor<'a> {
+            /// The nearest number of this type; a whole number only where it is exact.
+            #[inline]
+            pub fn $name(&mut self) -> Parsed<$float> {
+                const POWERS: &[$float] = $powers;
+                let number = self.number()?;
+                let size = number.mantissa as $float;
+                let small = number.complete && number.mantissa <= $exact;
+                let power = number.exponent.unsigned_abs() as usize;
+                let size = if number.whole {
+                    if !number.complete || size as u64 != number.mantissa {
+                        return Err(Doubt);
+                    }
+                    size
+                } else if small && power < POWERS.len() {
+                    if number.exponent < 0 {
+                        size / POWERS[power]
+                    } else {
+                        size * POWERS[power]
+                    }
+                } else {
+                    let parsed: $float = self.text_since(number.start)?.parse().map_err(|_| Doubt)?;
+                    if !parsed.is_finite() {
+                        return Err(Doubt);
+                    }
+                    return Ok(parsed);
+                };
+                Ok(if number.negative { -size } else { size })
+            }
+        }
+    };
+}
+
+nearest!(
+    double,
+    f64,
+    1 << 53,
+    &[
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21,
+        1e22,
+    ]
+);
+nearest!(float, f32, 1 << 24, &[1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10]);
+
+/// A decimal's text as strings may hold it: `+1.5`, `007`, `.5`, `5.`, `1e2` too.
+pub fn decimal_of(text: &[u8], precision: u32, scale: u32) -> Parsed<i128> {
+    let mut cursor = Cursor::new(text);
+    let negative = cursor.eat(b'-');
+    if !negative {
+        cursor.eat(b'+');
+    }
+    let mut mantissa: u128 = 0;
+    let mut digits = 0;
+    let mut point = None;
+    loop {
+        match cursor.peek() {
+            digit @ b'0'..=b'9' => {
+                mantissa = mantissa.checked_mul(10).ok_or(Doubt)?;
+                mantissa = mantissa.checked_add(u128::from(digit - b'0')).ok_or(Doubt)?;
+                digits += 1;
+            }
+            b'.' if point.is_none() => point = Some(digits),
+            _ => break,
+        }
+        cursor.at += 1;
+    }
+    if digits == 0 || digits > FAR {
+        return Err(Doubt);
+    }
+    let mut exponent = point.map_or(0, |before| before - digits);
+    if matches!(cursor.peek(), b'e' | b'E') {
+        cursor.at += 1;
+        let down = cursor.eat(b'-');
+        if !down {
+            cursor.eat(b'+');
+        }
+        let (count, number) = cursor.digits(0, 6);
+        if count == 0 {
+            return Err(Doubt);
+        }
+        exponent += if down { -(number as i32) } else { number as i32 };
+    }
+    if cursor.at != text.len() {
+        return Err(Doubt);
+    }
+    scaled(negative, mantissa, exponent, precision, scale)
+}
+
+/// The number times 10^scale, where that is whole and has at most `precision` digits (38 at most).
+#[inline]
+fn scaled(negative: bool, mantissa: u128, exponent: i32, precision: u32, scale: u32) -> Parsed<i128> {
+    if mantissa == 0 {
+        return Ok(0);
+    }
+    let shift = exponent + scale as i32;
+    let power = power_of_ten(shift.unsigned_abs())?;
+    let size = if shift >= 0 {
+        mantissa.checked_mul(power).ok_or(Doubt)?
+    } else if mantissa % power == 0 {
+        mantissa / power
+    } else {
+        return Err(Doubt);
+    };
+    if size >= power_of_ten(precision)? {
+        return Err(Doubt);
+    }
+    let size = size as i128; // below 10^38
+    Ok(if negative { -size } else { size })
+}
+
+#[inline(always)]
+fn power_of_ten(exponent: u32) -> Parsed<u128> {
+    const POWERS: [u128; 39] = {
+        let mut powers = [1; 39];
+        let mut i = 1;
+        while i < 39 {
+            powers[i] = powers[i - 1] * 10;
+            i += 1;
+        }
+        powers
+    };
+    POWERS.get(exponent as usize).copied().ok_or(Doubt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole<T>(text: &str, parse: impl Fn(&mut Cursor) -> Parsed<T>) -> Option<T> {
+        let mut cursor = Cursor::new(text.as_bytes());
+        let found = parse(&mut cursor).ok()?;
+        (cursor.at == text.len()).then_some(found)
+    }
+
+    #[test]
+    fn integers_keep_to_their_range_and_grammar() {
+        let byte = |text: &str| whole(text, |cursor| cursor.integer(1 << 7));
+        let long = |text: &str| whole(text, |cursor| cursor.integer(1 << 63));
+        assert_eq!((byte("-128"), byte("127"), byte("-0")), (Some(-128), Some(127), Some(0)));
+        assert_eq!((byte("128"), byte("-129")), (None, None));
+        assert_eq!(long("9223372036854775807"), Some(i64::MAX));
+        assert_eq!(long("-9223372036854775808"), Some(i64::MIN));
+        for bad in ["9223372036854775808", "-9223372036854775809", "18446744073709551616", "01", "-", "", "1.0", "1e3"] {
+            assert_eq!(long(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn floats_are_the_nearest_of_the_text() {
+        let texts = [
+            "0.1",
+            "-0.0",
+            "1e22",
+            "1e23",
+            "123456789.125",
+            "5e-324",
+            "1.7976931348623157e308",
+            "0.30000000000000004",
+            "9007199254740993.0",
+            "2.2250738585072011e-308",
+            "1.00000005960464477540",
+            "16777217.0",
+            "3.4028235e38",
+            "1e-400",
+            "123456789012345678901234567890.5",
+            "0.00000000000000000000000000000000000001234567890123456789",
+        ];
+        for text in texts {
+            let double: f64 = text.parse().unwrap();
+            assert_eq!(whole(text, |cursor| cursor.double()).map(f64::to_bits), Some(double.to_bits()), "{text}");
+            let float: f32 = text.parse().unwrap();
+            let expected = float.is_finite().then_some(float.to_bits());
+            assert_eq!(whole(text, |cursor| cursor.float()).map(f32::to_bits), expected, "{text}");
+        }
+        assert_eq!(whole("9007199254740992", |cursor| cursor.double()), Some(9007199254740992.0));
+        assert_eq!(whole("9007199254740993", |cursor| cursor.double()), None);
+        assert_eq!(whole("16777217", |cursor| cursor.float()), None);
+        for bad in ["1e400", "1.", ".5", "-", "1e", "NaN", "01.5", "0x1", "1_0", ""] {
+            assert_eq!(whole(bad, |cursor| cursor.double()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_exact_or_doubt() {
+        let number = |text: &str| whole(text, |cursor| cursor.decimal(5, 2));
+        let text = |text: &str| decimal_of(text.as_bytes(), 5, 2).ok();
+        for (spelled, expected) in [
+            ("999.99", Some(99999)),
+            ("1000", None),
+            ("1e2", Some(10000)),
+            ("1e3", None),
+            ("15e-1", Some(150)),
+            ("1.005", None),
+            ("1.500", Some(150)),
+            ("-0.0", Some(0)),
+            ("-1.5", Some(-150)),
+            ("1.00000000000000000000000", Some(100)),
+        ] {
+            assert_eq!(number(spelled), expected, "{spelled}");
+            assert_eq!(text(spelled), expected, "{spelled}");
+        }
+        for (spelled, expected) in [("+1.5", 150), ("007", 700), (".5", 50), ("5.", 500)] {
+            assert_eq!((number(spelled), text(spelled)), (None, Some(expected)), "{spelled}");
+        }
+        for bad in ["", ".", "+", " 1", "1 ", "NaN", "1_0", "1..2", "e5", "1e", "1e1000000", "--1"] {
+            assert_eq!(text(bad), None, "{bad}");
+        }
+        let nines = "9".repeat(38);
+        assert_eq!(decimal_of(nines.as_bytes(), 38, 0), Ok(10i128.pow(38) - 1));
+        assert_eq!(decimal_of("9".repeat(39).as_bytes(), 38, 0), Err(Doubt));
+    }
+}

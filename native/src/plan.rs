@@ -1,0 +1,94 @@
+//! What Python says about a table: each column's type, and where its value stands.
+//!
+//! A type is a word (`bigint`), or a tuple of a word and what it needs: `("decimal", 5, 2)`, `("array", element)`,
+//! `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days)`. A tree is a pair: the numbers of
+//! the columns that take the value, and `[(key, tree), ..]` of what is looked for within it. Keys are as they are compared.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::columns::{Column, Fixed, Texts};
+use crate::decoder::{Node, Target};
+use crate::keys::Keys;
+use crate::moments::{Form, Moments};
+use crate::nested::{List, Map, Struct};
+
+/// An empty column of this type.
+pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
+    let Ok(parts) = plan.cast::<PyTuple>() else {
+        return simple(&plan.extract::<String>()?);
+    };
+    match parts.get_item(0)?.extract::<String>()?.as_str() {
+        "decimal" => {
+            let (_, precision, scale): (String, u32, u32) = plan.extract()?;
+            if !(1..=38).contains(&precision) || scale > precision {
+                return Err(PyValueError::new_err(format!("no such decimal: ({precision},{scale})")));
+            }
+            Ok(Column::Decimal(Fixed::default(), precision, scale))
+        }
+        "epoch" => {
+            let (_, factor, divisor, days): (String, i64, i64, bool) = plan.extract()?;
+            if factor < 1 || divisor < 1 {
+                return Err(PyValueError::new_err("an epoch number's factor and divisor are positive"));
+            }
+            Ok(Column::Moment(Moments::new(Form::Epoch { factor, divisor, days })))
+        }
+        "array" => Ok(Column::List(Box::new(List::new(column(&parts.get_item(1)?, any_case)?)))),
+        "map" => Ok(Column::Map(Box::new(Map::new(column(&parts.get_item(1)?, any_case)?)))),
+        "struct" => {
+            let fields: Vec<(String, Bound<'_, PyAny>)> = parts.get_item(1)?.extract()?;
+            let keys: Vec<String> = fields.iter().map(|(key, _)| key.clone()).collect();
+            let fields = fields.iter().map(|(_, field)| column(field, any_case)).collect::<PyResult<_>>()?;
+            Ok(Column::Struct(Box::new(Struct::new(distinct(keys, any_case)?, fields))))
+        }
+        other => Err(unknown(other)),
+    }
+}
+
+fn simple(word: &str) -> PyResult<Column> {
+    Ok(match word {
+        "boolean" => Column::Boolean(Fixed::default()),
+        "tinyint" => Column::Int8(Fixed::default()),
+        "smallint" => Column::Int16(Fixed::default()),
+        "int" => Column::Int32(Fixed::default()),
+        "bigint" => Column::Int64(Fixed::default()),
+        "float" => Column::Float32(Fixed::default()),
+        "double" => Column::Float64(Fixed::default()),
+        "string" => Column::Text(Texts::default()),
+        "binary" => Column::Binary(Texts::default()),
+        "date" => Column::Date(Fixed::default()),
+        "timestamp" => Column::Moment(Moments::new(Form::Text)),
+        other => return Err(unknown(other)),
+    })
+}
+
+fn unknown(word: &str) -> PyErr {
+    PyValueError::new_err(format!("unknown type {word}"))
+}
+
+/// The tree of a message; `columns` is their number.
+pub fn node(tree: &Bound<'_, PyAny>, any_case: bool, columns: usize) -> PyResult<Node> {
+    let (_, inner): (Vec<usize>, Vec<(String, Bound<'_, PyAny>)>) = tree.extract()?;
+    let keys = inner.iter().map(|(key, _)| key.clone()).collect();
+    let targets = inner.iter().map(|(_, value)| target(value, any_case, columns)).collect::<PyResult<_>>()?;
+    Ok(Node::new(distinct(keys, any_case)?, targets))
+}
+
+fn target(tree: &Bound<'_, PyAny>, any_case: bool, all: usize) -> PyResult<Target> {
+    let (columns, inner): (Vec<usize>, Vec<Bound<'_, PyAny>>) = tree.extract()?;
+    if columns.iter().any(|number| *number >= all) || (columns.is_empty() && inner.is_empty()) {
+        return Err(PyValueError::new_err("a value that no column takes"));
+    }
+    let inner = if inner.is_empty() { None } else { Some(node(tree, any_case, all)?) };
+    Ok(Target { columns, inner })
+}
+
+fn distinct(keys: Vec<String>, any_case: bool) -> PyResult<Keys> {
+    let mut sorted: Vec<&String> = keys.iter().collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(PyValueError::new_err("a key that stands for two values"));
+    }
+    Ok(Keys::new(&keys, any_case))
+}

@@ -1,0 +1,181 @@
+//! Dates and timestamps of the acceptance table, as text.
+
+use crate::cursor::{Cursor, Doubt, Parsed};
+
+/// Microseconds.
+pub const DAY: i64 = 86_400_000_000;
+/// 0001-01-01T00:00:00 in microseconds from 1970.
+pub const EARLIEST: i64 = -62_135_596_800_000_000;
+/// 9999-12-31T23:59:59.999999 in microseconds from 1970.
+pub const LATEST: i64 = 253_402_300_799_999_999;
+
+/// `YYYY-MM-DD`, years 1 to 9999: days from 1970.
+pub fn date(text: &[u8]) -> Parsed<i32> {
+    if text.len() != 10 {
+        return Err(Doubt);
+    }
+    day(text)
+}
+
+/// Microseconds from 1970, and whether they are an instant (the text had a zone) or a wall clock already.
+///
+/// An instant may lie a day outside the years 1 to 9999.
+pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
+    let day = i64::from(day(text.get(..10).ok_or(Doubt)?)?);
+    let mut rest = Cursor { text, at: 10 };
+    if !matches!(rest.next(), b'T' | b' ') {
+        return Err(Doubt);
+    }
+    let hour = rest.up_to(23)?;
+    rest.expect(b':')?;
+    let mut seconds = hour * 3600 + rest.up_to(59)? * 60;
+    let mut micros = 0;
+    if rest.eat(b':') {
+        seconds += rest.up_to(59)?;
+        if rest.eat(b'.') {
+            micros = rest.fraction()?;
+        }
+    }
+    let zoned = match rest.next() {
+        0 if rest.at == text.len() + 1 => return Ok((day * DAY + seconds * 1_000_000 + micros, false)),
+        b'Z' => 0,
+        sign @ (b'+' | b'-') => {
+            let mut offset = rest.up_to(23)? * 3600;
+            if rest.at < text.len() {
+                rest.eat(b':');
+                offset += rest.up_to(59)? * 60;
+            }
+            if sign == b'-' {
+                offset
+            } else {
+                -offset
+            }
+        }
+        _ => return Err(Doubt),
+    };
+    if rest.at != text.len() {
+        return Err(Doubt);
+    }
+    Ok((day * DAY + (seconds + zoned) * 1_000_000 + micros, true))
+}
+
+impl Cursor<'_> {
+    /// Two digits.
+    #[inline(always)]
+    fn up_to(&mut self, most: i64) -> Parsed<i64> {
+        let tens = self.next().wrapping_sub(b'0');
+        let ones = self.next().wrapping_sub(b'0');
+        let number = i64::from(tens) * 10 + i64::from(ones);
+        if tens > 9 || ones > 9 || number > most {
+            return Err(Doubt);
+        }
+        Ok(number)
+    }
+
+    /// One or more digits behind a point, in microseconds; those behind the sixth must be zeros.
+    fn fraction(&mut self) -> Parsed<i64> {
+        let before = self.at;
+        let mut micros = 0;
+        let mut unit = 100_000;
+        while self.peek().is_ascii_digit() {
+            let digit = i64::from(self.next() - b'0');
+            if unit == 0 && digit != 0 {
+                return Err(Doubt);
+            }
+            micros += digit * unit;
+            unit /= 10;
+        }
+        if self.at == before {
+            return Err(Doubt);
+        }
+        Ok(micros)
+    }
+}
+
+/// Ten bytes `YYYY-MM-DD` to days from 1970.
+#[inline]
+fn day(text: &[u8]) -> Parsed<i32> {
+    let mut cursor = Cursor::new(text);
+    let year = cursor.up_to(99)? * 100 + cursor.up_to(99)?;
+    cursor.expect(b'-')?;
+    let month = cursor.up_to(12)?;
+    cursor.expect(b'-')?;
+    let day = cursor.up_to(31)?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        0 => return Err(Doubt),
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if year == 0 || day == 0 || day > days {
+        return Err(Doubt);
+    }
+    // days of the proleptic Gregorian calendar, counted in years that begin with March
+    let year = if month <= 2 { year - 1 } else { year };
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Ok((365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468) as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_follows_the_one_before() {
+        let mut expected = -719_162;
+        for year in 1..=9999 {
+            for month in 1..=12 {
+                for day in 1..=31 {
+                    let found = date(format!("{year:04}-{month:02}-{day:02}").as_bytes());
+                    if found.is_ok() {
+                        assert_eq!(found, Ok(expected));
+                        expected += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(expected, 2_932_897);
+        for bad in ["0000-12-31", "2013-02-29", "2013-2-3", "20130228", "2013-02-28Z", "2013-13-01", "2013-00-01", "2013-01-00"] {
+            assert_eq!(date(bad.as_bytes()), Err(Doubt), "{bad}");
+        }
+    }
+
+    #[test]
+    fn timestamps_are_wall_clocks_or_instants() {
+        let at = |text: &str| timestamp(text.as_bytes()).ok();
+        assert_eq!(at("1970-01-01T00:00"), Some((0, false)));
+        assert_eq!(at("1970-01-01 00:00:01.5"), Some((1_500_000, false)));
+        assert_eq!(at("1970-01-01T00:00:00.000001000Z"), Some((1, true)));
+        assert_eq!(at("1970-01-01T01:00:00+01:00"), Some((0, true)));
+        assert_eq!(at("1970-01-01T01:30+0130"), Some((0, true)));
+        assert_eq!(at("1969-12-31T23:00-01"), Some((0, true)));
+        assert_eq!(at("9999-12-31T23:59:59.999999"), Some((LATEST, false)));
+        assert_eq!(at("0001-01-01T00:00:00"), Some((EARLIEST, false)));
+        for bad in [
+            "",
+            "1970-01-01",
+            "1970-01-01T00",
+            "1970-01-01T0000",
+            "1970-01-01T24:00:00",
+            "1970-01-01T00:60",
+            "1970-01-01T00:00:60",
+            "1970-01-01T00:00:00.",
+            "1970-01-01T00:00:00.0000001",
+            "1970-01-01T00:00:00,5",
+            "1970-01-01t00:00:00",
+            "1970-01-01T00:00z",
+            "1970-01-01T00:00 Z",
+            "1970-01-01T00:00+24",
+            "1970-01-01T00:00+0",
+            "1970-01-01T00:00+01:",
+            "1970-01-01T00:00+01:60",
+            "1970-01-01T00:00ZZ",
+            "1970-01-01T00:00\0",
+            "1970-01-01T00:00+01:000",
+            "12013-01-01T00:00:00",
+        ] {
+            assert_eq!(at(bad), None, "{bad}");
+        }
+    }
+}

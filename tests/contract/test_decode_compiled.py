@@ -1,0 +1,139 @@
+"""The compiled decoder beside the exact one: whatever it accepts, the exact decoder accepts with the same values."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import compiled
+from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
+from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
+from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
+from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, own_names
+from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
+from tests.fuzz.mutate import SPECIAL, damaged
+
+ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
+
+
+def seeds(dtype: str) -> list[bytes]:
+    """A message for each value that a column of this type takes."""
+    taken = [text for text, expected in CASES_OF_TYPE[dtype] if not isinstance(expected, Dead)]
+    return [b'{"a":%s}' % text.encode() for text in ["null", *taken] if len(text) < 60]
+
+
+def neighbours(message: bytes) -> Iterator[bytes]:
+    """Messages one byte away from it, the byte one that JSON or a type's grammar knows."""
+    for at in range(len(message) + 1):
+        yield message[:at]
+        yield message[:at] + message[at + 1 :]
+        for byte in SPECIAL:
+            yield message[:at] + bytes([byte]) + message[at:]
+            yield message[:at] + bytes([byte]) + message[at + 1 :]
+
+
+def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool = False) -> int:
+    """How many the compiled decoder accepts; fails where the exact one does not agree."""
+    spelling = in_small_letters if any_case else as_it_stands
+    reader = CompiledReader(schema, zone, own_names(schema.names), spelling, any_case)
+    rows, mask = reader.read(pa.array(messages, pa.binary()))
+    rows.validate(full=True)
+    assert rows.schema.equals(schema) and len(mask) == len(messages) and mask.sum() == len(rows)
+    exact = ExactDecoder(schema, zone, spelling=spelling)
+    certain = [message for message, is_row in zip(messages, mask.tolist(), strict=True) if is_row]
+    judged = [exact.decode(message) for message in certain]
+    for message, verdict in zip(certain, judged, strict=True):
+        assert not isinstance(verdict, str), (message, verdict)
+    for number, field in enumerate(schema):
+        expected = pa.array([verdict[number] for verdict in judged], field.type).to_pylist()
+        for found, wanted, message in zip(rows.column(number).to_pylist(), expected, certain, strict=True):
+            assert repr(found) == repr(wanted), message  # repr: -0.0 is not 0.0
+    return len(certain)
+
+
+def test_the_library_that_is_installed_is_the_one_that_is_expected() -> None:
+    assert compiled.kafka2hive_native is None or INSTALLED
+
+
+if INSTALLED:
+
+    @pytest.mark.parametrize("dtype", sorted(CASES_OF_TYPE))
+    def test_every_neighbour_of_a_value_is_in_doubt_or_comes_out_exactly(dtype: str) -> None:
+        schema = pa.schema([("a", parse_hive_type(dtype))])
+        messages = sorted({near for seed in seeds(dtype) for near in (seed, *neighbours(seed))})
+        assert accepted(schema, "Europe/Berlin", messages) >= len(seeds(dtype)) / 2
+
+    @pytest.mark.parametrize("zone", ZONES)
+    @pytest.mark.parametrize("any_case", [False, True])
+    def test_random_edits_of_all_types_at_once_are_in_doubt_or_come_out_exactly(
+        zone: str, any_case: bool
+    ) -> None:
+        dice = random.Random(f"{zone} {any_case}")
+        kinds = sorted(CASES_OF_TYPE)
+        schema = pa.schema([(f"c{i}", parse_hive_type(kind)) for i, kind in enumerate(kinds)])
+        values = [[seed[5:-1] for seed in seeds(kind)] for kind in kinds]
+        whole = []
+        for _ in range(300):
+            members = [b'"c%d":%s' % (i, dice.choice(texts)) for i, texts in enumerate(values)]
+            kept = [member for member in members if dice.random() < 0.3]
+            dice.shuffle(kept)
+            whole.append(b"{%s}" % b",".join(kept))
+        edited = [damaged(dice, message, whole) for message in whole for _ in range(8)]
+        assert accepted(schema, zone, whole, any_case) > 250
+        assert accepted(schema, zone, edited, any_case) > 50
+
+    def test_nothing_but_what_the_table_says_is_accepted_of_whole_messages() -> None:
+        schema = pa.schema([("a", pa.int64())])
+        good = [message for message, expected in MESSAGE_CASES if not isinstance(expected, Dead)]
+        assert accepted(schema, "UTC", [message for message, _ in MESSAGE_CASES]) == len(good)
+
+    def test_a_map_of_very_many_keys_is_taken_and_a_repeated_one_is_in_doubt() -> None:
+        schema = pa.schema([("a", pa.map_(pa.string(), pa.int32()))])
+        for keys, rows in [(range(5000), 1), ([*range(5000), 7], 0), (range(17), 1), ([*range(17), 16], 0)]:
+            message = b'{"a":{%s}}' % b",".join(b'"%d":1' % key for key in keys)
+            assert accepted(schema, "UTC", [message]) == rows
+
+    def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
+        reader = CompiledReader(pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False)
+        with pytest.raises(ValueError, match="null"):
+            reader.read(pa.array([b"{}", None], pa.binary()))
+        with pytest.raises(TypeError, match="binary"):
+            reader.read(pa.array(["{}"]))
+
+    def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
+        schema = pa.schema([("a", pa.list_(pa.string())), ("t", pa.timestamp("us"))])
+        reader = CompiledReader(schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
+        good = b'{"t":"2013-01-01T00:00:00Z","a":["x","y"]}'
+        for batch in ([good] * 3, [good[:-1]] * 3, [], [good, b"{", good]):
+            rows, mask = reader.read(pa.array(batch, pa.binary()))
+            assert mask.tolist() == [message == good for message in batch]
+            assert rows.column("a").to_pylist() == [["x", "y"]] * batch.count(good)
+            assert {str(t) for t in rows.column("t").to_pylist()} <= {"2013-01-01 01:00:00"}
+
+
+class Broken:
+    """A library that panics at its first batch."""
+
+    INTERFACE = compiled.INTERFACE
+    batches = 0
+
+    def Decoder(self, *_: Any) -> "Broken":  # noqa: N802 - the library's name
+        return self
+
+    def read(self, values: pa.BinaryArray) -> bytes:
+        self.batches += 1
+        raise RuntimeError("the compiled decoder panicked")
+
+
+def test_after_a_panic_every_batch_goes_the_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Broken()
+    monkeypatch.setattr(compiled, "kafka2hive_native", library)
+    decoder = JsonDecoder(pa.schema([("a", pa.int64())]), "UTC", compiled=True)
+    for _ in range(2):
+        decoded = decoder.decode(pa.array([b'{"a":1}', b'{"a":"x"}', b'{"a":2}'], pa.binary()))
+        assert decoded.rows.to_pylist() == [{"a": 1}, {"a": 2}]
+        assert decoded.rejected.to_pylist() == [1]
+    assert library.batches == 1
