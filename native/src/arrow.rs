@@ -11,6 +11,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::array::Array;
+
 #[repr(C)]
 struct SchemaHead {
     format: *const c_char,
@@ -89,62 +91,30 @@ pub fn with_messages<R>(values: &Bound<'_, PyAny>, read: impl FnOnce(&[i32], &[u
     Ok(read(offsets, unsafe { std::slice::from_raw_parts(data.cast::<u8>(), end) }))
 }
 
-/// A column, or the struct of all of them, that Arrow can take over.
-pub struct Array {
-    length: usize,
-    null_count: usize,
-    buffers: Vec<Option<Buffer>>,
-    children: Vec<Array>,
+/// In a capsule that owns it.
+pub fn capsule(array: Array, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new(py, c_array(array), Some(CString::from(name(b"arrow_array\0"))))
 }
 
-/// Memory that Arrow reads and gives back.
-pub struct Buffer {
-    pointer: *const c_void,
-    memory: Box<dyn Any + Send>,
-}
-
-impl Buffer {
-    /// The elements of a vector, which stay where they are.
-    pub fn of<T: Send + 'static>(elements: Vec<T>) -> Self {
-        Buffer { pointer: elements.as_ptr().cast(), memory: Box::new(elements) }
-    }
-}
-
-impl Array {
-    /// `nulls`: the ascending places without a value; `buffers` are those that follow the validity bitmap.
-    pub fn new(length: usize, nulls: &[u32], buffers: Vec<Buffer>, children: Vec<Array>) -> Self {
-        let mut all = vec![bitmap(length, nulls)];
-        all.extend(buffers.into_iter().map(Some));
-        Array { length, null_count: nulls.len(), buffers: all, children }
-    }
-
-    /// In a capsule that owns it.
-    pub fn into_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        PyCapsule::new(py, self.into_c(), Some(CString::from(name(b"arrow_array\0"))))
-    }
-
-    fn into_c(self) -> CArray {
-        let mut pointers: Vec<*const c_void> =
-            self.buffers.iter().map(|buffer| buffer.as_ref().map_or(null_mut(), |b| b.pointer.cast_mut()).cast_const()).collect();
-        let memory = self.buffers.into_iter().flatten().map(|buffer| buffer.memory).collect();
-        let mut children: Vec<*mut CArray> =
-            self.children.into_iter().map(|child| Box::into_raw(Box::new(child.into_c()))).collect();
-        let (n_buffers, n_children) = (pointers.len() as i64, children.len() as i64);
-        // vectors stay where they are when they are moved
-        let (buffers, first_child) = (pointers.as_mut_ptr(), children.as_mut_ptr());
-        let owned = Box::new(Owned { _memory: memory, _pointers: pointers, children });
-        CArray {
-            length: self.length as i64,
-            null_count: self.null_count as i64,
-            offset: 0,
-            n_buffers,
-            n_children,
-            buffers,
-            children: first_child,
-            dictionary: null_mut(),
-            release: Some(release),
-            private_data: Box::into_raw(owned).cast(),
-        }
+fn c_array(mut array: Array) -> CArray {
+    let (length, null_count) = (array.length as i64, array.null_count as i64);
+    let mut children: Vec<*mut CArray> = array.children.drain(..).map(|child| Box::into_raw(Box::new(c_array(child)))).collect();
+    let mut pointers = array.pointers();
+    let (n_buffers, n_children) = (pointers.len() as i64, children.len() as i64);
+    // vectors stay where they are when they are moved
+    let (buffers, first_child) = (pointers.as_mut_ptr(), children.as_mut_ptr());
+    let owned = Box::new(Owned { _memory: array.into_memory(), _pointers: pointers, children });
+    CArray {
+        length,
+        null_count,
+        offset: 0,
+        n_buffers,
+        n_children,
+        buffers,
+        children: first_child,
+        dictionary: null_mut(),
+        release: Some(release),
+        private_data: Box::into_raw(owned).cast(),
     }
 }
 
@@ -156,7 +126,7 @@ struct Owned {
 }
 
 unsafe extern "C" fn release(array: *mut CArray) {
-    // SAFETY: called once for an array that `into_c` made; both boxes come from there. A child that was moved away by
+    // SAFETY: called once for an array that `c_array` made; both boxes come from there. A child that was moved away by
     // its consumer has no `release` any more, so that dropping it does nothing.
     unsafe {
         let owned = Box::from_raw((*array).private_data.cast::<Owned>());
@@ -165,16 +135,4 @@ unsafe extern "C" fn release(array: *mut CArray) {
         }
         (*array).release = None;
     }
-}
-
-/// A validity bitmap, none where nothing is null.
-fn bitmap(length: usize, nulls: &[u32]) -> Option<Buffer> {
-    if nulls.is_empty() {
-        return None;
-    }
-    let mut bits = vec![0xff_u8; length.div_ceil(8)];
-    for place in nulls {
-        bits[(place / 8) as usize] &= !(1 << (place % 8));
-    }
-    Some(Buffer::of(bits))
 }

@@ -1,6 +1,6 @@
 //! Columns that grow by one JSON value at a time, by the acceptance table.
 
-use crate::arrow::{Array, Buffer};
+use crate::array::{Array, Buffer};
 use crate::base64;
 use crate::cursor::{Cursor, Parsed};
 use crate::moments::Moments;
@@ -64,7 +64,7 @@ impl Default for Texts {
 
 impl Texts {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
@@ -86,7 +86,7 @@ impl Texts {
     }
 
     fn push_null(&mut self) {
-        self.nulls.push(self.len() as u32);
+        self.nulls.push(self.count() as u32);
         self.offsets.push(self.data.len() as i32);
     }
 
@@ -97,7 +97,7 @@ impl Texts {
     }
 
     pub(crate) fn finish(&mut self) -> Array {
-        let length = self.len();
+        let length = self.count();
         let offsets = taken(&mut self.offsets);
         self.offsets.push(0);
         let data = taken(&mut self.data);

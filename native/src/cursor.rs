@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
 
     /// The next byte, and past it.
     #[inline(always)]
-    pub fn next(&mut self) -> u8 {
+    pub fn bump(&mut self) -> u8 {
         let byte = self.peek();
         self.at += 1;
         byte
@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
     /// Past this byte.
     #[inline(always)]
     pub fn expect(&mut self, wanted: u8) -> Parsed<()> {
-        if self.next() == wanted {
+        if self.bump() == wanted {
             Ok(())
         } else {
             Err(Doubt)
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
 
     /// What stands behind a backslash. Half of a surrogate pair is doubt.
     fn escape(&mut self) -> Parsed<char> {
-        Ok(match self.next() {
+        Ok(match self.bump() {
             b'"' => '"',
             b'\\' => '\\',
             b'/' => '/',
@@ -195,7 +195,7 @@ impl<'a> Cursor<'a> {
     fn four_hex_digits(&mut self) -> Parsed<u32> {
         let mut number = 0;
         for _ in 0..4 {
-            let digit = char::from(self.next()).to_digit(16).ok_or(Doubt)?;
+            let digit = char::from(self.bump()).to_digit(16).ok_or(Doubt)?;
             number = number * 16 + digit;
         }
         Ok(number)
@@ -256,7 +256,7 @@ impl<'a> Cursor<'a> {
                 }
                 self.blanks();
                 let object = objects & 1 == 1;
-                match self.next() {
+                match self.bump() {
                     b',' => {
                         self.blanks();
                         if object {

@@ -1,6 +1,6 @@
 //! A batch of messages to the columns of a table, and which of them are in doubt.
 
-use crate::arrow::Array;
+use crate::array::Array;
 use crate::columns::{Column, Context};
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::keys::Keys;
@@ -158,4 +158,96 @@ fn fill(
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Fixed, Texts};
+    use crate::moments::{Form, Moments};
+    use crate::nested::{List, Map, Struct};
+
+    const NAMES: [&str; 9] = ["i", "s", "x", "m", "t", "b", "l", "o", "k"];
+
+    fn all_kinds() -> Decoder {
+        let inner = Struct::new(Keys::new(&["y".into()], false), vec![Column::Decimal(Fixed::default(), 9, 2)]);
+        let columns = vec![
+            Column::Int64(Fixed::default()),
+            Column::Text(Texts::default()),
+            Column::Float64(Fixed::default()),
+            Column::Float32(Fixed::default()),
+            Column::Moment(Moments::new(Form::Text)),
+            Column::Binary(Texts::default()),
+            Column::List(Box::new(List::new(Column::Struct(Box::new(inner))))),
+            Column::Map(Box::new(Map::new(Column::List(Box::new(List::new(Column::Boolean(Fixed::default()))))))),
+            Column::Date(Fixed::default()),
+        ];
+        let targets = (0..columns.len()).map(|number| Target { columns: vec![number], inner: None }).collect();
+        Decoder::new(columns, Node::new(Keys::new(&NAMES.map(String::from), false), targets), true)
+    }
+
+    fn read(decoder: &mut Decoder, messages: &[Vec<u8>]) -> Vec<u8> {
+        let mut offsets = vec![0];
+        for message in messages {
+            offsets.push(offsets[offsets.len() - 1] + message.len() as i32);
+        }
+        decoder.read(&offsets, &messages.concat())
+    }
+
+    const SEED: &str = r#"{"i":-12,"s":"a \"text\" é","x":1.25e3,"m":0.1,"t":"2013-01-01T05:00:00.5Z","b":"aGFsbG8=","l":[{"y":1.5},null,{}],"o":{"a":[true,null],"b":null},"k":"2013-02-28","z":{"q":[1,{}]}}"#;
+
+    #[test]
+    fn damaged_messages_neither_panic_nor_leave_anything_behind() {
+        let mut decoder = all_kinds();
+        let mut state: u64 = 7;
+        let mut dice = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut undamaged = 0;
+        for _ in 0..200 {
+            let mut messages = vec![];
+            for _ in 0..20 {
+                let mut message = SEED.as_bytes().to_vec();
+                for _ in 0..dice(3) {
+                    let at = dice(message.len());
+                    match dice(4) {
+                        0 => message[at] = dice(256) as u8,
+                        1 => message.insert(at, b"{}[]\",:\\0-.eEu"[dice(14)]),
+                        2 => message.truncate(at + 1),
+                        _ => drop(message.remove(at)),
+                    }
+                }
+                messages.push(message);
+            }
+            let accepted = read(&mut decoder, &messages);
+            let rows: usize = accepted.iter().map(|row| usize::from(*row)).sum();
+            let array = decoder.rows(vec![]);
+            assert_eq!(array.length, rows);
+            assert!(array.children.iter().all(|column| column.length == rows));
+            let whole = messages.iter().zip(&accepted).filter(|(message, _)| *message == SEED.as_bytes());
+            for (_, row) in whole {
+                assert_eq!(*row, 1);
+                undamaged += 1;
+            }
+        }
+        assert!(undamaged > 1000);
+    }
+
+    #[test]
+    fn parts_of_letters_are_in_doubt_though_all_messages_together_are_text() {
+        let mut decoder = all_kinds();
+        let (one, other) = (br#"{"s":""#.as_slice(), br#""}"#.as_slice());
+        let messages = [[one, &"é".as_bytes()[..1]].concat(), [&"é".as_bytes()[1..], other].concat(), [one, other].concat()];
+        assert_eq!(read(&mut decoder, &messages), [0, 0, 1]);
+    }
+
+    #[test]
+    fn one_value_for_two_columns_is_taken_by_both_or_none() {
+        let columns = vec![Column::Int64(Fixed::default()), Column::Decimal(Fixed::default(), 9, 2)];
+        let target = Target { columns: vec![0, 1], inner: None };
+        let mut decoder = Decoder::new(columns, Node::new(Keys::new(&["v".into()], false), vec![target]), true);
+        let messages = [r#"{"v":1}"#, r#"{"v":1.5}"#, r#"{"v":null}"#, "{}"].map(|text| text.as_bytes().to_vec());
+        assert_eq!(read(&mut decoder, &messages), [1, 0, 1, 1]);
+    }
 }

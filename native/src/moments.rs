@@ -1,6 +1,6 @@
 //! Timestamps and epoch numbers: microseconds, of which the caller still converts the instants to the table's zone.
 
-use crate::arrow::Array;
+use crate::array::Array;
 use crate::columns::{taken, without_those_from, Context, Fixed};
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::times::{timestamp, DAY, EARLIEST, LATEST};

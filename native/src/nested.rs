@@ -1,6 +1,6 @@
 //! Arrays, maps and structs, and the members of any object.
 
-use crate::arrow::{Array, Buffer};
+use crate::array::{Array, Buffer};
 use crate::columns::{taken, without_those_from, Column, Context, Texts};
 use crate::cursor::{Cursor, Doubt, Parsed, MAX_DEPTH};
 use crate::keys::{Keys, START};
@@ -22,7 +22,7 @@ fn open(cursor: &mut Cursor, bracket: u8, depth: u32) -> Parsed<()> {
 #[inline(always)]
 fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
     cursor.blanks();
-    match cursor.next() {
+    match cursor.bump() {
         b',' => {
             cursor.blanks();
             Ok(true)
@@ -169,13 +169,13 @@ impl Map {
             }
         }
         self.distinct()?;
-        self.ends.offsets.push(self.keys.len() as i32);
+        self.ends.offsets.push(self.keys.count() as i32);
         Ok(())
     }
 
     /// Doubt where a key stands twice in the last map.
     fn distinct(&self) -> Parsed<()> {
-        let new = self.ends.last()..self.keys.len();
+        let new = self.ends.last()..self.keys.count();
         let twice = if new.len() <= FEW {
             new.clone().any(|one| (new.start..one).any(|other| self.keys.get(one) == self.keys.get(other)))
         } else {
@@ -200,7 +200,7 @@ impl Map {
     }
 
     pub(crate) fn finish(&mut self) -> Array {
-        let length = self.keys.len();
+        let length = self.keys.count();
         let entries = Array::new(length, &[], vec![], vec![self.keys.finish(), self.item.finish()]);
         self.ends.finish(entries)
     }

@@ -23,7 +23,7 @@ pub fn date(text: &[u8]) -> Parsed<i32> {
 pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
     let day = i64::from(day(text.get(..10).ok_or(Doubt)?)?);
     let mut rest = Cursor { text, at: 10 };
-    if !matches!(rest.next(), b'T' | b' ') {
+    if !matches!(rest.bump(), b'T' | b' ') {
         return Err(Doubt);
     }
     let hour = rest.up_to(23)?;
@@ -36,7 +36,7 @@ pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
             micros = rest.fraction()?;
         }
     }
-    let zoned = match rest.next() {
+    let zoned = match rest.bump() {
         0 if rest.at == text.len() + 1 => return Ok((day * DAY + seconds * 1_000_000 + micros, false)),
         b'Z' => 0,
         sign @ (b'+' | b'-') => {
@@ -63,8 +63,8 @@ impl Cursor<'_> {
     /// Two digits.
     #[inline(always)]
     fn up_to(&mut self, most: i64) -> Parsed<i64> {
-        let tens = self.next().wrapping_sub(b'0');
-        let ones = self.next().wrapping_sub(b'0');
+        let tens = self.bump().wrapping_sub(b'0');
+        let ones = self.bump().wrapping_sub(b'0');
         let number = i64::from(tens) * 10 + i64::from(ones);
         if tens > 9 || ones > 9 || number > most {
             return Err(Doubt);
@@ -78,7 +78,7 @@ impl Cursor<'_> {
         let mut micros = 0;
         let mut unit = 100_000;
         while self.peek().is_ascii_digit() {
-            let digit = i64::from(self.next() - b'0');
+            let digit = i64::from(self.bump() - b'0');
             if unit == 0 && digit != 0 {
                 return Err(Doubt);
             }
