@@ -6,6 +6,16 @@
 # Python: the minor version that the tests run with. Java 17: what Spark needs. Packages: requirements.lock, nothing else.
 # The base is pinned by minor version and Debian release, so that security updates arrive with a rebuild; pin its digest
 # in your own registry when builds must be the same to the byte.
+FROM rust:1-slim-bookworm AS decoder
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends python3 python3-pip \
+    && rm -rf /var/lib/apt/lists/*
+RUN pip install --no-cache-dir --no-deps --break-system-packages "maturin>=1.7,<2"
+WORKDIR /build
+COPY native ./
+RUN maturin build --release --locked --out /wheels
+
 FROM python:3.11-slim-bookworm
 
 RUN apt-get update \
@@ -19,6 +29,10 @@ RUN pip install --no-cache-dir --no-deps --use-pep517 -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY kafka2hive ./kafka2hive
 RUN pip install --no-cache-dir --no-deps .
+
+# The compiled decoder; without it kafka2hive works, only slower.
+COPY --from=decoder /wheels /wheels
+RUN pip install --no-cache-dir --no-deps /wheels/*.whl && rm -r /wheels
 
 # The class archive of Spark's Java (160 MB) halves what a start costs.
 ENV XDG_CACHE_HOME=/opt/kafka2hive/cache

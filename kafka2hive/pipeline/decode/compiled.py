@@ -51,7 +51,7 @@ class CompiledReader:
                 accepted = np.frombuffer(self._native.read(values), dtype=np.bool_)
                 return pa.record_batch(_Rows(self._schema, self._native.rows(self._walls()))), accepted
             except RuntimeError as error:
-                _log.error("decoder.broken %s: the exact decoder takes over, right but slow", error)
+                _log.error("%s: the exact decoder takes over, right but slow; please report this", error)
                 self._native = None
         return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
 
