@@ -22,6 +22,15 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ARROW_KNOWS = 2_114_380_800_000_000  # 2037-01-01T00:00:00Z, microseconds
 
 
+def check_zone(zone: str) -> None:
+    """Raises ValueError where Python or Arrow does not know the zone."""
+    try:
+        ZoneInfo(zone)
+        pc.local_timestamp(pa.array([0], pa.timestamp("us", tz=zone)))
+    except (pa.ArrowInvalid, ValueError, OSError, KeyError) as error:
+        raise ValueError(f"time zone {zone!r} is not known here: {error}") from error
+
+
 def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     """Instants (timestamp us, of any zone or none: then UTC) to naive microseconds that hold the wall clock of `zone`.
 

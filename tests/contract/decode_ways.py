@@ -8,8 +8,7 @@ from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 
 WAYS: dict[str, Callable[..., Any]] = {
-    "tiled": partial(JsonDecoder, compiled=False, tile_from=1),
-    "parsed": partial(JsonDecoder, compiled=False, tile_from=10**9),
+    "parsed": partial(JsonDecoder, compiled=False),
 }
 if INSTALLED:  # scripts/setup says so when it is not
     WAYS["compiled"] = partial(JsonDecoder, compiled=True)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
+from kafka2hive.pipeline.decode.exact.depth import MAX_DEPTH, deeper_than
 from kafka2hive.pipeline.decode.exact.json_values import (
     Fraction,
     Members,
@@ -18,7 +19,6 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     once_each,
 )
 from kafka2hive.pipeline.decode.exact.takers import taker
-from kafka2hive.pipeline.decode.screens import MAX_DEPTH, deeper_than
 from kafka2hive.pipeline.decode.sources import (
     Source,
     SourceTree,

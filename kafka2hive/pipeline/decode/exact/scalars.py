@@ -1,12 +1,13 @@
 """One JSON value into one column of numbers, text, bytes or booleans: cells of the acceptance table, each a few lines."""
 
+import base64
+import binascii
 import re
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.columns import standard_base64
 from kafka2hive.pipeline.decode.exact.json_values import (
     Fraction,
     Refused,
@@ -100,3 +101,12 @@ def binary(dtype: pa.DataType) -> Take:
         return found
 
     return take
+
+
+def standard_base64(text: str) -> bytes | None:
+    """The bytes of canonical RFC 4648 section 4 base64 (padded, no line breaks), None for anything else."""
+    try:
+        value = binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
+        return None
+    return value if base64.b64encode(value).decode() == text else None

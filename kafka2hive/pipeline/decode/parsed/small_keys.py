@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 
 _QUOTE, _BACKSLASH, _COLON = ord('"'), ord("\\"), ord(":")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.columns import wire_type
+from kafka2hive.pipeline.decode.parsed.columns import wire_type
 from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, as_it_stands
 
 

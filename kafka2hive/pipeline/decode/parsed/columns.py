@@ -4,8 +4,6 @@ pyarrow.json is strict about kinds but has holes (docs/decoding.md, "What the li
 timestamps and binary are read as text and decimals as decimal256, and converted here by kernels that do not round.
 """
 
-import base64
-import binascii
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
+from kafka2hive.pipeline.decode.exact.scalars import standard_base64
+from kafka2hive.pipeline.decode.parsed.timestamps import parse_timestamps
 from kafka2hive.pipeline.decode.sources import Spelling, as_it_stands
-from kafka2hive.pipeline.decode.timestamps import parse_timestamps
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 from kafka2hive.pipeline.wall_clock import NAIVE
 
@@ -114,15 +113,6 @@ def _binary(texts: pa.Array) -> Converted:
         bad[row] = text is not None and value is None
         values.append(value)
     return Converted(pa.array(values, pa.binary()), bad)
-
-
-def standard_base64(text: str) -> bytes | None:
-    """The bytes of canonical RFC 4648 section 4 base64 (padded, no line breaks), None for anything else."""
-    try:
-        value = binascii.a2b_base64(text, strict_mode=True)
-    except ValueError:
-        return None
-    return value if base64.b64encode(value).decode() == text else None
 
 
 def _lists(column: pa.Array, dtype: pa.DataType, zone: str) -> Converted:

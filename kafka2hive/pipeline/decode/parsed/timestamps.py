@@ -4,23 +4,12 @@ Arrow's kernels do the work for whole columns; they are a little laxer than the 
 only) and a little stricter (zeros beyond the microsecond), so what they must not decide is given back as suspect.
 """
 
-from zoneinfo import ZoneInfo
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 from kafka2hive.pipeline.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
-
-
-def check_zone(zone: str) -> None:
-    """Raises ValueError where Python or Arrow does not know the zone."""
-    try:
-        ZoneInfo(zone)
-        pc.local_timestamp(pa.array([0], pa.timestamp("us", tz=zone)))
-    except (pa.ArrowInvalid, ValueError, OSError, KeyError) as error:
-        raise ValueError(f"time zone {zone!r} is not known here: {error}") from error
 
 
 def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:

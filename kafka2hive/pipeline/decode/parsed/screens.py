@@ -3,22 +3,17 @@
 Marking a message costs only time, for the exact path decides; leaving a wrong one unmarked could change a value.
 """
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.exact.depth import MAX_DEPTH, deeper_than
+from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 
 Numbers = npt.NDArray[np.integer]
-MAX_DEPTH = 64
 _BLANKS = " \t\n\r"  # JSON's white space, nothing more
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
-_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
 def doubtful(values: pa.BinaryArray, has_decimals: bool) -> Mask:
@@ -68,24 +63,3 @@ def _too_deep(values: pa.BinaryArray, raw: Numbers, offsets: Numbers) -> Mask:
     for row in np.flatnonzero(np.diff(opening) > MAX_DEPTH):
         marked[row] = deeper_than(values[int(row)].as_py(), MAX_DEPTH)
     return marked
-
-
-def deeper_than(message: bytes, limit: int) -> bool:
-    """Whether more than `limit` objects and arrays are open at once, as far as the message is JSON."""
-    if b"\\" in message:
-        message = _ESCAPE.sub(b"", message)
-    outside_strings = message.translate(None, _NOT_STRUCTURE).split(b'"')[::2]
-    brackets = b"".join(outside_strings).translate(_ONE_BRACKET)
-    left = brackets
-    for _ in range(limit):  # each round takes the innermost level away
-        left = left.replace(b"{}", b"")
-        if not left:
-            return False
-    depth = 0  # too deep, or not closed: count
-    for bracket in brackets:
-        depth += 1 if bracket == ord("{") else -1
-        if depth < 0:
-            return False  # closes what was never opened: a syntax error, and the parser stops here
-        if depth > limit:
-            return True
-    return False
