@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,7 @@ from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, own_names
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
+from tests.contract.decode_ways import WAYS
 from tests.fuzz.mutate import SPECIAL, damaged
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
@@ -114,22 +116,31 @@ if INSTALLED:
             assert {str(t) for t in rows.column("t").to_pylist()} <= {"2013-01-01 01:00:00"}
 
 
-class Broken:
-    """A library that panics at its first batch."""
+class Library:
+    """One that reads its first message, an instant, and panics when it is asked for the row."""
 
-    INTERFACE = compiled.INTERFACE
-    batches = 0
+    def __init__(self, interface: int = compiled.INTERFACE) -> None:
+        self.INTERFACE = interface
+        self.batches = 0
+        self.walls = b""
 
-    def Decoder(self, *_: Any) -> "Broken":  # noqa: N802 - the library's name
+    def Decoder(self, *_: Any) -> "Library":  # noqa: N802 - the library's name
         return self
 
     def read(self, values: pa.BinaryArray) -> bytes:
         self.batches += 1
+        return bytes([1, *[0] * (len(values) - 1)])
+
+    def instants(self) -> bytes:
+        return np.array([1356998400_000000], dtype=np.int64).tobytes()
+
+    def rows(self, walls: bytes) -> object:
+        self.walls = walls
         raise RuntimeError("the compiled decoder panicked")
 
 
 def test_after_a_panic_every_batch_goes_the_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = Broken()
+    library = Library()
     monkeypatch.setattr(compiled, "kafka2hive_native", library)
     decoder = JsonDecoder(pa.schema([("a", pa.int64())]), "UTC", compiled=True)
     for _ in range(2):
@@ -137,3 +148,27 @@ def test_after_a_panic_every_batch_goes_the_exact_way(monkeypatch: pytest.Monkey
         assert decoded.rows.to_pylist() == [{"a": 1}, {"a": 2}]
         assert decoded.rejected.to_pylist() == [1]
     assert library.batches == 1
+
+
+def test_instants_become_wall_clocks_of_the_tables_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(compiled, "kafka2hive_native", library)
+    schema = pa.schema([("t", pa.timestamp("us"))])
+    JsonDecoder(schema, "Europe/Berlin", compiled=True).decode(pa.array([b"{}"], pa.binary()))
+    assert np.frombuffer(library.walls, dtype=np.int64).tolist() == [1357002000_000000]
+
+
+def test_a_library_of_another_interface_is_not_used() -> None:
+    assert compiled.fits(Library())
+    assert not compiled.fits(Library(compiled.INTERFACE + 1))
+    assert not compiled.fits(None)
+
+
+def test_rows_of_messages_in_doubt_stand_in_their_place() -> None:
+    schema = pa.schema([("a", pa.decimal128(2, 1))])
+    in_doubt = b'{"a":2.%s}' % (b"0" * 50)
+    messages = [b'{"a":1}', in_doubt, b'{"a":"x"}', in_doubt, b'{"a":3}']
+    for way, make in WAYS.items():
+        decoded = make(schema, "UTC").decode(pa.array(messages, pa.binary()))
+        assert [int(row["a"]) for row in decoded.rows.to_pylist()] == [1, 2, 2, 3], way
+        assert decoded.accepted.to_pylist() == [0, 1, 3, 4], way

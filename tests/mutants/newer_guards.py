@@ -6,6 +6,7 @@ COMMIT = "tests/unit/test_commit.py"
 RESTORED = "tests/unit/test_restored.py"
 LOCATION = "tests/unit/test_location.py"
 GATE = "tests/unit/test_compare_gate.py"
+COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
     TextMutant(
@@ -176,5 +177,34 @@ MUTANTS = (
         "kafka2hive.service.run.owned_tables",
         (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
         GATE,
+    ),
+    TextMutant(
+        "rows of messages in doubt stand behind the others",
+        "kafka2hive.pipeline.decode.json_decoder",
+        (
+            (
+                'np.argsort(np.concatenate([accepted, places]), kind="stable")',
+                "np.arange(len(rows) + len(batch))",
+            ),
+        ),
+        COMPILED,
+    ),
+    TextMutant(
+        "a compiled decoder that panicked is asked again",
+        "kafka2hive.pipeline.decode.compiled",
+        (("                self._native = None\n", ""),),
+        COMPILED,
+    ),
+    TextMutant(
+        "a compiled decoder's instants are taken for wall clocks",
+        "kafka2hive.pipeline.decode.compiled",
+        (('tz="UTC")), self._zone)', 'tz="UTC")), "UTC")'),),
+        COMPILED,
+    ),
+    TextMutant(
+        "a compiled decoder of another version is used",
+        "kafka2hive.pipeline.decode.compiled",
+        (("library is not None and library.INTERFACE == INTERFACE", "library is not None"),),
+        COMPILED,
     ),
 )

@@ -24,7 +24,14 @@ except ImportError:
 
 INTERFACE = 1
 """What this module expects of the library's functions."""
-INSTALLED = kafka2hive_native is not None and kafka2hive_native.INTERFACE == INTERFACE
+
+
+def fits(library: Any) -> bool:
+    """Whether there is a library, and one that this module knows how to call."""
+    return library is not None and library.INTERFACE == INTERFACE
+
+
+INSTALLED = fits(kafka2hive_native)
 
 _log = logging.getLogger(__name__)
 
