@@ -50,7 +50,9 @@ def shared_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Share
 @pytest.fixture(autouse=True)
 def services_side_by_side(request: pytest.FixtureRequest) -> None:
     """Start all shared services that the test names at once, before it asks for one after the other."""
-    if needed := _SERVICES.intersection(request.fixturenames):
+    # `hive` may also be a test's own parameter
+    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if needed := _SERVICES.intersection(request.fixturenames).difference(parameters):
         services: SharedServices = request.getfixturevalue("shared_services")
         services.begin(needed)
 
