@@ -9,6 +9,7 @@ import socket
 # Workers of `pytest -n` take turns in it: none picks a port that another's service wants back.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _RANGE = range(15000, 32000)[_WORKER :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
+_CHANCE = random.Random()  # its own: a test with a fixed seed may draw from the shared one meanwhile
 _handed_out: set[int] = set()
 
 
@@ -20,7 +21,7 @@ def free_ports(count: int) -> tuple[int, ...]:
     """
     ports: list[int] = []
     while len(ports) < count:
-        port = random.choice(_RANGE)
+        port = _CHANCE.choice(_RANGE)
         if port not in _handed_out and _is_free(port):
             _handed_out.add(port)
             ports.append(port)
