@@ -27,6 +27,7 @@ class Service(ABC):
 
     def start(self) -> None:
         """Start what does not run and wait until it serves; the first time on free ports, on others when one is taken."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         if self._ports:
             self._launch()
             return
