@@ -132,6 +132,26 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
+class FailuresAtOnce:
+    """Prints a failure when it happens, too: a run that is ended from outside comes to no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            terminal: pytest.TerminalReporter = self._config.pluginmanager.getplugin("terminalreporter")
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = crash.message if crash is not None else str(report.longrepr)[-1000:]
+            terminal.write_line(f"\nFAILED in {report.when}: {report.nodeid}: {reason[:1000]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that prints says failures at once."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker is silent from now on: what threads of client libraries still log must not follow the run's last line."""
