@@ -135,7 +135,8 @@ def warm_workers(spark: SparkSession) -> None:
     def warm() -> None:
         try:
             context.parallelize(range(count), count).foreachPartition(_import_task)
-        except (PySparkException, Py4JError, OSError) as error:
+        # AttributeError: of pyspark's own last step, where Spark was stopped meanwhile
+        except (PySparkException, Py4JError, OSError, AttributeError) as error:
             log.info("the workers were not warmed up: %s", error)  # the first epoch tells why, or Spark stops
 
     threading.Thread(target=warm, name="warm-workers", daemon=True).start()

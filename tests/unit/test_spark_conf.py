@@ -1,15 +1,17 @@
 """What Spark is told, and the directory it works in."""
 
+import logging
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.scratch import Scratch
-from kafka2hive.pipeline.spark import WORKERS_DAEMON, is_local, session_conf
+from kafka2hive.pipeline.spark import WORKERS_DAEMON, is_local, session_conf, warm_workers
 
 DAEMON = "spark.python.daemon.module"
 
@@ -77,3 +79,28 @@ def test_what_a_killed_driver_left_is_removed_and_a_live_ones_is_kept(tmp_path: 
         assert second.exists()
         assert str(os.getpid()) in first.name
     assert [p.name for p in tmp_path.iterdir()] == ["driver-notes-of-a-person"]
+
+
+class StoppedContext:
+    """What a Spark session and its context are to the warm-up when Spark was stopped meanwhile."""
+
+    defaultParallelism = 1  # noqa: N815 - pyspark's name, like those below
+
+    @property
+    def sparkContext(self) -> "StoppedContext":  # noqa: N802
+        return self
+
+    def parallelize(self, _items: object, _slices: int) -> "StoppedContext":
+        return self
+
+    def foreachPartition(self, _function: object) -> None:  # noqa: N802
+        raise AttributeError("'NoneType' object has no attribute 'setCallSite'")
+
+
+def test_a_warm_up_that_outlives_spark_is_told_and_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kafka2hive")
+    warm_workers(StoppedContext())  # type: ignore[arg-type]
+    for thread in threading.enumerate():
+        if thread.name == "warm-workers":
+            thread.join()
+    assert "the workers were not warmed up" in caplog.text
