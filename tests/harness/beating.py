@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,10 +31,12 @@ while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
 
 
 @contextmanager
-def beating_owner(config: Path, table: str, *said: str) -> Iterator["subprocess.Popen[str]"]:
-    """From its first heartbeat on; ended in order when the body ends."""
+def beating_owner(
+    config: Path, table: str, *said: str, python: Sequence[str] = (sys.executable,)
+) -> Iterator["subprocess.Popen[str]"]:
+    """From its first heartbeat on; ended in order when the body ends. `python` is what runs it."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(config), table, *said],
+        [*python, "-c", OWNER, str(config), table, *said],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

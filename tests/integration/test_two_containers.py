@@ -2,12 +2,9 @@
 
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tests.harness.beating import OWNER
+from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, pending_service, tree
 
 # Namespaces of its own for host name and processes: what docker makes of a container, as far as identities go.
@@ -30,25 +27,6 @@ def container(*command: str) -> list[str]:
     return [*_CONTAINER, _SAME_NAME, sys.executable, *command]
 
 
-@contextmanager
-def owner(config: Path) -> Iterator[None]:
-    """A container that owns the table and beats, until the block ends."""
-    process = subprocess.Popen(
-        container("-c", textwrap.dedent(OWNER), str(config), TABLE),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        assert process.stdout.readline() == "beating\n"
-        yield
-    finally:
-        process.stdin.close()
-        process.wait(20)
-        process.stdout.close()
-
-
 def recover(config: Path) -> subprocess.CompletedProcess[str]:
     """In a second container."""
     arguments = ["-m", "kafka2hive.cli.main", "recover", "-c", str(config)]
@@ -59,7 +37,7 @@ def test_a_container_of_the_same_name_and_process_id_is_a_live_owner_until_it_st
     tmp_path: Path,
 ) -> None:
     service = pending_service(tmp_path)
-    with owner(service.map):
+    with beating_owner(service.map, TABLE, python=container()):
         (generation,) = _generations(tmp_path)
         assert "-container-1-" in generation, "not as container-like as meant"
         refused = recover(service.map)
