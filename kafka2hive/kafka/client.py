@@ -160,6 +160,8 @@ class KafkaAdmin:
         found: dict[TopicPartition, Watermark] = {}
         why: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
+        if not self._leaderless.isdisjoint(asked):  # noted then; one may lead it now
+            self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
                 tp for tp in asked if tp not in found and tp not in gone and tp not in self._leaderless
