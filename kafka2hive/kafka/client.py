@@ -6,11 +6,11 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, groups, records
+from kafka2hive.kafka import errors, groups, records, topic_settings
 from kafka2hive.kafka.librdkafka import admin_client, reason, unavailable
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 _FIRST_TRY_SECONDS = 2.0
 # Tries for topic partitions that are not answered for while others are: they are left out then.
 _TRIES_OF_SOME = 2
-# librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics.
+# Settings of topics are good to know; nobody waits for them as long as for offsets.
+_SETTINGS_SECONDS = 5.0
+# librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics
+# and DescribeConfigs.
 _MOCK_CLUSTER = "mockCluster"
 
 
@@ -55,6 +58,12 @@ class KafkaAdmin:
                 views = {name: TopicView(name, ids.get(name, UNKNOWN_ID), n) for name, n in numbers.items()}
                 return ClusterView(cluster_id, views)
         raise self._unavailable("descriptions of topics", TimeoutError())
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> dict[str, TopicSettings]:
+        """By topic; what is refused or not answered within a few seconds is not known."""
+        if not topics or is_mock(cluster.cluster_id):
+            return dict.fromkeys(topics, TopicSettings())
+        return topic_settings.topic_settings(self._admin(), topics, min(self._timeout, _SETTINGS_SECONDS))
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """The first offset that can still be read.

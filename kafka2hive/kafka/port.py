@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from kafka2hive.kafka.views import ClusterView, RecordAddress, Watermark
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
 
@@ -15,6 +15,10 @@ class Kafka(Protocol):
     """See KafkaAdmin for what is left out of an answer. Errors: ServiceUnavailable."""
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView: ...
+
+    def topic_settings(
+        self, cluster: ClusterView, topics: Collection[str]
+    ) -> Mapping[str, TopicSettings]: ...
 
     def earliest(
         self, topic_partitions: Collection[TopicPartition]

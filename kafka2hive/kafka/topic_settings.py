@@ -3,36 +3,19 @@
 import logging
 from collections.abc import Collection
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from typing import Any
 
-from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors
-from kafka2hive.kafka.client import is_mock
-from kafka2hive.kafka.librdkafka import admin_client
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS
+from kafka2hive.kafka.views import TopicSettings
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSettings:
-    """`retention_ms` -1: for ever; None: the broker does not tell us. `may_read` None: not known either."""
-
-    retention_ms: int | None = None
-    cleanup_policy: str | None = None
-    may_read: bool | None = None
-
-
-def topic_settings(
-    options: KafkaOptions, cluster_id: str, topics: Collection[str], timeout_seconds: float
-) -> dict[str, TopicSettings]:
-    """By topic; what is refused or not answered in time is not known. Raises ConfigError (librdkafka's properties)."""
-    if not topics or is_mock(cluster_id):  # which never answers this
-        return dict.fromkeys(topics, TopicSettings())
-    client = admin_client(options, log)
-    configs = _configs(client, topics, timeout_seconds)
-    reading = _may_read(client, topics, timeout_seconds)
+def topic_settings(client: Any, topics: Collection[str], seconds: float) -> dict[str, TopicSettings]:
+    """By topic, asked of an AdminClient; what is refused or not answered in time is not known."""
+    configs = _configs(client, topics, seconds)
+    reading = _may_read(client, topics, seconds)
     return {
         name: TopicSettings(
             _number(configs.get(name, {}).get("retention.ms")),

@@ -37,6 +37,15 @@ class ClusterView:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """`retention_ms` -1: for ever; None: the broker does not tell us. `may_read` None: not known either."""
+
+    retention_ms: int | None = None
+    cleanup_policy: str | None = None
+    may_read: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """One end of a topic partition's log. `leader_epoch` is -1 where the broker gives none."""
 

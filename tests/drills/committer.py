@@ -47,7 +47,7 @@ from kafka2hive.model.layout import (
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import HostProcesses, new_uuid, process_of
+from kafka2hive.service.shared.process import HostProcesses, new_uuid
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.hdfs import HdfsFileSystem
@@ -97,9 +97,7 @@ class Committer:
         self._paths = LedgerPaths(order.ledgers, order.table)
         self._chance = random.Random(order.seed)
         owner, processes = new_owner(), HostProcesses()
-        self._ownership = OwnershipCheck(
-            self._ports, order.ledgers, processes, process_of(owner), order.take_over
-        )
+        self._ownership = OwnershipCheck(self._ports, order.ledgers, processes, take_over=order.take_over)
         self._beat = Heartbeat(self._ports, order.ledgers, SERVICE, owner, processes.me())
         self._beat_at = 0.0
         self._owners = Owners(new_owner)

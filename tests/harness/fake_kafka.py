@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, RecordAddress, Watermark
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
 
@@ -11,6 +11,9 @@ class FakeKafka:
     """See kafka2hive.kafka.port.Kafka."""
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        raise NotImplementedError
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
         raise NotImplementedError
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Watermark]:

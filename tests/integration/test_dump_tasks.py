@@ -17,8 +17,6 @@ from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
 from kafka2hive.pipeline.values import TableTask, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_tables, task_settings
 from kafka2hive.service.shared.wiring import wire
 from tests.harness.owner import new_owner
@@ -73,9 +71,7 @@ def run_one_epoch_with_every_task_twice(
     wiring = wire(service_map)
     (table,) = routed_tables(wiring, {topic})
     table_settings = Catalogue(service_map, None).resolve(table)
-    ownership = OwnershipCheck(
-        wiring.ports, service_map.storage.ledger_root, wiring.processes, process_of(new_owner()), False
-    )
+    ownership = wiring.ownership_check(take_over=False)
     order = StartOrder(
         table.paths, lambda: ownership.check(table.paths, table.location), Owners(new_owner), table.location
     )

@@ -22,8 +22,6 @@ from kafka2hive.model.layout import owner_marker, staging_directory
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import change_before_reading
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
@@ -52,11 +50,7 @@ def moved_wiring(service: Service) -> Wiring:
 
 def run_checks(wiring: Wiring) -> None:
     """What `run` asks before it takes the table over."""
-    me = process_of(new_owner())
-    ownership = OwnershipCheck(
-        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over=False
-    )
-    ownership.check(wiring.paths(TABLE), wiring.map.tables[0].location)
+    wiring.ownership_check(take_over=False).check(wiring.paths(TABLE), wiring.map.tables[0].location)
 
 
 def state(wiring: Wiring) -> Snapshot:

@@ -9,8 +9,6 @@ from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import owner_marker
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from tests.harness.cli_ledger import TABLE, local, pending_service
 from tests.harness.owner import new_owner
 
@@ -32,13 +30,7 @@ def test_the_look_before_a_start_refuses_it_too_and_leaves_the_owner_in_place(tm
     wiring, paths = service.wiring, service.wiring.paths(TABLE)
     local(owner_marker(wiring.map.tables[0].location)).write_bytes(FOREIGN)
     before = wiring.ports.files.list(paths.table_directory)
-    ownership = OwnershipCheck(
-        wiring.ports,
-        wiring.map.storage.ledger_root,
-        wiring.processes,
-        process_of(new_owner()),
-        take_over=True,
-    )
+    ownership = wiring.ownership_check(take_over=True)
     with pytest.raises(ManualActionRequired) as stopped:
         ownership.check(paths, None)
     assert stopped.value.code == "marker.foreign"

@@ -22,7 +22,6 @@ from kafka2hive.service.run.watch.report import Reporter
 from kafka2hive.service.shared.hive_schemas import settings_of
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegistrarEvent
 from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring
@@ -141,9 +140,7 @@ def make_loop_and_tables(
     schemas: Schemas | None = None,
 ) -> tuple[EpochLoop, OwnedTables]:
     """After the first take-over."""
-    ownership = OwnershipCheck(
-        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, "host-1", take_over=False
-    )
+    ownership = wiring.ownership_check(take_over=False)
     lost_ledger = LostLedgerCheck(kafka, None, wiring)
     owned_tables = OwnedTables(wiring, ownership, lost_ledger, schemas or Schemas(), gate)
     view = KafkaView(kafka, wiring.ports.clock)

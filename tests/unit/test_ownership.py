@@ -81,8 +81,7 @@ class World:
         self.clock.pass_time.remove(self._alive.pop(process).send)
 
     def check(self, take_over: bool = False) -> OwnershipCheck:
-        wiring, me = self.wiring, process_of(owner_name(ME, new_uuid()))
-        return OwnershipCheck(wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, take_over)
+        return self.wiring.ownership_check(take_over=take_over)
 
     def checked(self, ownership: OwnershipCheck) -> str:
         """The process whose ownership may end."""

@@ -4,7 +4,7 @@ Decided by the code that decides it in a run: the look before a start, the look 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.acceptance import GapAcceptance
@@ -16,7 +16,6 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.service.shared.kafka_view import last_read_epochs
-from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 
@@ -85,11 +84,6 @@ class StartPreview:
     _routed: Mapping[str, RoutedTable]
     _acceptances: Collection[GapAcceptance] = ()
     _accept_location: Collection[str] = ()
-    _ownership: OwnershipCheck = field(init=False)
-
-    def __post_init__(self) -> None:
-        ports, root = self._wiring.ports, self._wiring.map.storage.ledger_root
-        self._ownership = OwnershipCheck(ports, root, self._wiring.processes, "", take_over=True)
 
     def of(self, view: View) -> WouldStop:
         """Raises StorageError, AmbiguousOutcome, NoLedger."""
@@ -100,8 +94,9 @@ class StartPreview:
     def _refused(self, view: View) -> ManualActionRequired | None:
         routed = self._routed.get(view.paths.table)
         accepted = view.paths.table in self._accept_location
+        ownership = self._wiring.ownership_check(take_over=True)
         try:
-            self._ownership.check(view.paths, routed.rule.location if routed and not accepted else None)
+            ownership.check(view.paths, routed.rule.location if routed and not accepted else None)
         except ManualActionRequired as stopped:
             return stopped
         return None

@@ -2,17 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
-from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.errors import no_answer, unknown_topics
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.topic_settings import TopicSettings, topic_settings
-from kafka2hive.kafka.views import ClusterView
+from kafka2hive.kafka.views import ClusterView, TopicSettings
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result, Warned
 from kafka2hive.service.shared.table_state import Table
 
-SETTINGS_SECONDS = 5.0  # one question about topics' settings may take that long
 FLUSHES_KEPT = 10  # records should outlive so many flush intervals: a night's outage is longer than a minute
 
 
@@ -26,13 +23,11 @@ def topics_of(tables: Collection[Table], cluster: ClusterView) -> dict[str, list
     return found
 
 
-def check_kafka(
-    kafka: Kafka, options: KafkaOptions, tables: Collection[Table], cluster: ClusterView
-) -> list[Check]:
+def check_kafka(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> list[Check]:
     """One line a table for its topics, one a topic for its records. Fetches one record of each topic that has any."""
     checks = [Check("kafka", table.name, _topics(table)) for table in tables]
     read = topics_of(tables, cluster)
-    settings = topic_settings(options, cluster.cluster_id, sorted(read), SETTINGS_SECONDS)
+    settings = kafka.topic_settings(cluster, sorted(read))
     for topic, readers in sorted(read.items()):
         partitions = cluster.topics[topic].topic_partitions()
         checks.append(

@@ -7,12 +7,12 @@ import logging
 import threading
 from collections.abc import Collection
 
-from kafka2hive.config.values import KafkaOptions, ServiceMap
-from kafka2hive.kafka.topic_settings import topic_settings
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.views import ClusterView
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.pipeline.java import require_java
-from kafka2hive.service.online.ask_kafka import SETTINGS_SECONDS, settings_warnings, topics_of
+from kafka2hive.service.online.ask_kafka import settings_warnings, topics_of
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.connect import root_of
@@ -53,13 +53,13 @@ def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
             ) from error
 
 
-def warn_beside(options: KafkaOptions, tables: Collection[Table], cluster: ClusterView) -> None:
+def warn_beside(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> None:
     """Log what is worth a warning about the topics' settings, from a thread of its own: nobody waits for it."""
 
     def warn() -> None:
         read = topics_of(tables, cluster)
         try:
-            settings = topic_settings(options, cluster.cluster_id, sorted(read), SETTINGS_SECONDS)
+            settings = kafka.topic_settings(cluster, sorted(read))
         except Kafka2HiveError as error:
             log.debug("the settings of topics are not known: %s", error)
             return

@@ -42,7 +42,7 @@ def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
                 Passed(f"cluster {cluster.cluster_id}, {counted(len(cluster.topics), 'topic')}"),
             )
         )
-        checks += check_kafka(kafka, wiring.map.kafka, tables, cluster)
+        checks += check_kafka(kafka, tables, cluster)
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
         listed = {topic for rule in wiring.map.tables for topic in rule.topics}

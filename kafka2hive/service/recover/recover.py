@@ -18,8 +18,6 @@ from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, failed
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
 from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -47,10 +45,7 @@ def recover(
         return RecoverResult(tuple(failed(name, error) for name, error in unknown))
     meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
     _refuse_unknown_places(wiring, order, meant, repairs)
-    me = process_of(wiring.new_owner())
-    ownership = OwnershipCheck(
-        wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
-    )
+    ownership = wiring.ownership_check(take_over=order.take_over)
     results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
     planned: list[View] = []
 

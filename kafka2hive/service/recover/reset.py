@@ -16,8 +16,6 @@ from kafka2hive.model.layout import parent, reset_aside
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -102,12 +100,8 @@ def _reset(
     if unfinished is None:
         for _, error in unknown_tables(wiring, (order.table,), there):
             raise error
-        me = process_of(wiring.new_owner())
-        ownership = OwnershipCheck(
-            wiring.ports, wiring.map.storage.ledger_root, wiring.processes, me, order.take_over
-        )
         try:
-            view = ownership.check_owner(paths, None)
+            view = wiring.ownership_check(take_over=order.take_over).check_owner(paths, None)
         except NoLedger:
             return ResetResult(ResetPlan(Begun.NOTHING), done=False)
         plan = _plan(wiring, group, _record(wiring, order, view), Begun.NEW)

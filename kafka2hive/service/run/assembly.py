@@ -15,7 +15,6 @@ from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -49,9 +48,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
     metrics = ServiceMetrics(service_map.service)
     kafka, metastore = wiring.kafka(), wiring.hive()
     catalogue = Catalogue(service_map, metastore)
-    owner = wiring.new_owner()
-    root = service_map.storage.ledger_root
-    ownership = OwnershipCheck(wiring.ports, root, wiring.processes, process_of(owner), order.take_over)
+    ownership = wiring.ownership_check(take_over=order.take_over)
     group = service_map.kafka.group if service_map.kafka.commit_group else None
     return Parts(
         kafka=KafkaView(kafka, wiring.ports.clock),
@@ -68,5 +65,5 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
         columns=ColumnWatch(metrics),
         follower=GroupFollower(kafka, group) if group else None,
-        liveness=Liveness(wiring, owner),
+        liveness=Liveness(wiring, wiring.new_owner()),
     )

@@ -8,22 +8,22 @@ from kafka2hive.ledger.repair.location import refuse_changed_location
 from kafka2hive.ledger.repair.restored import refuse_older_ledger
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.layout import Generation, LedgerPaths
-from kafka2hive.service.shared.process import process_of, shown_process
+from kafka2hive.service.shared.process import process_name, process_of, shown_process
 from kafka2hive.storage.port import StorageError
 
 
 class OwnershipCheck:
     """Decides whether a table may be taken over. Watches each owner's heartbeat once, then remembers whether it was live.
 
-    `me` is the process part of this run's owner names (process_of). With `take_over` live owners are fenced instead of
-    respected: those met before `end_take_over`, also when one of their tables can only be taken over later.
+    What this process owns itself is its own. With `take_over` live owners are fenced instead of respected: those met before
+    `end_take_over`, also when one of their tables can only be taken over later.
     """
 
-    def __init__(self, ports: Ports, root: str, processes: Processes, me: str, take_over: bool) -> None:
+    def __init__(self, ports: Ports, root: str, processes: Processes, *, take_over: bool) -> None:
         self._ports = ports
         self._root = root
         self._processes = processes
-        self._me = me
+        self._me = process_name(processes.me())
         self._take_over = take_over
         self._to_fence: set[str] = set()
         self._live: dict[str, str | None] = {}

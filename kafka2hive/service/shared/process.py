@@ -76,9 +76,14 @@ def owner_name(process: ProcessIdentity, fresh: str) -> str:
     The first half of the digits is the same in all names of one process and in no other process's: a hash of its full
     identity. The second half is the end of `fresh`, hex digits made for this name alone.
     """
+    return process_name(process) + fresh[-_DIGITS:]
+
+
+def process_name(process: ProcessIdentity) -> str:
+    """What `process_of` gives of all owner's names of this process."""
     identity = (process.host, process.boot_id, process.pid, process.started, process.namespace)
     digest = hashlib.sha256(repr(identity).encode()).hexdigest()
-    return f"{process.host}-{process.pid}-{digest[:_DIGITS]}{fresh[-_DIGITS:]}"
+    return f"{process.host}-{process.pid}-{digest[:_DIGITS]}"
 
 
 def process_of(owner: str) -> str:

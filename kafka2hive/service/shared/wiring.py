@@ -14,6 +14,7 @@ from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Processes
 from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.shared.progress_lock import Lock
 from kafka2hive.storage.clock import SystemClock
@@ -51,6 +52,10 @@ class Wiring:
     @property
     def owners(self) -> Owners:
         return Owners(self.new_owner, self.owner_names)
+
+    def ownership_check(self, *, take_over: bool) -> OwnershipCheck:
+        """For one start of a run, or one command."""
+        return OwnershipCheck(self.ports, self.map.storage.ledger_root, self.processes, take_over=take_over)
 
     def kafka(self, timeout_seconds: float = 30.0) -> Kafka:
         """The map's cluster; the limit is that of each question."""

@@ -203,7 +203,7 @@ class Process:
         root = self.wiring.map.storage.ledger_root
         self.kafka = kafka = SimulatedKafka(world, around.cluster, self.files.failed)
         self.beat = Heartbeat(ports, root, order.service, owner, self.wiring.processes.me())
-        self.ownership = WatchedOwnershipCheck(ports, root, self.wiring.processes, self.me, order.take_over)
+        self.ownership = WatchedOwnershipCheck(ports, root, self.wiring.processes, take_over=order.take_over)
         self.ownership.process = self
         self.tables = WatchedTables(
             self.wiring, self.ownership, LostLedgerCheck(kafka, None, self.wiring), Schemas()
