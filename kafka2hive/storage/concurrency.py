@@ -1,6 +1,7 @@
-"""One function over many items, one after another or several at a time."""
+"""One function over many items, one after another or several at a time; and work in the background."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -42,6 +43,18 @@ class Threads:
                     call.cancel()  # nothing to those that run or have ended; leaving the block waits for these
         _raise_first(calls)
         return [call.result() for call in calls]
+
+
+class DaemonThreads:
+    """See Background."""
+
+    def start(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def condition(self) -> threading.Condition:
+        return threading.Condition()
 
 
 def _raise_first(calls: list[Future[Result]]) -> None:

@@ -6,6 +6,7 @@ on HDFS (`hdfs://host:port/a/b`) and `file:///a/b` on local disk.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
@@ -125,6 +126,36 @@ class Concurrency(Protocol):
     """
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]: ...
+
+
+class Thread(Protocol):
+    """What `Background.start` has started."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, at most that long (seconds)."""
+        ...
+
+
+class Condition(Protocol):
+    """What `threading.Condition` gives."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    def notify_all(self) -> None: ...
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool: ...
+
+
+class Background(Protocol):
+    """Work beside the caller's, and what the two meet at. It does not keep the process from ending."""
+
+    def start(self, name: str, work: Callable[[], None]) -> Thread: ...
+
+    def condition(self) -> Condition: ...
 
 
 class Clock(Protocol):

@@ -12,6 +12,7 @@ from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.before_start import refuse_silent_storage
 from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.storage.concurrency import DaemonThreads
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.harness.cli_ledger import write_map
 
@@ -95,7 +96,7 @@ class Away:
 def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     hive, owed = Away(), HivePartition("a.b", "dt=1", "file:///w/dt=1")
     metastore: Any = hive
-    registrar = Registrar(metastore, hive.ensure)
+    registrar = Registrar(metastore, hive.ensure, DaemonThreads())
     registrar.start()
     assert registrar.settle(3600)
     registrar.enqueue(frozenset({owed}))

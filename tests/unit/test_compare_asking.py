@@ -1,13 +1,15 @@
 """Questions to Hive: nobody waits for a silent server, and what it answers late is not lost."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import DaemonThreads
 
 LONG = 60.0
 
@@ -36,13 +38,19 @@ class Server:
         return self.answers.get(question.table, Agrees())
 
 
+def asking_of(
+    open_ask: Callable[[], AbstractContextManager[Ask]], *, threads: int, longest_silence: float
+) -> Asking:
+    return Asking(open_ask, DaemonThreads(), SystemClock(), threads=threads, longest_silence=longest_silence)
+
+
 def q(table: str) -> Question:
     return Question(table, create=False)
 
 
 def test_a_thousand_tables_are_asked_for_once_each_in_a_few_sessions() -> None:
     server = Server()
-    asking = Asking(server.session, threads=4, longest_silence=LONG)
+    asking = asking_of(server.session, threads=4, longest_silence=LONG)
     tables = [f"d.t{n}" for n in range(1000)]
     found: list[Answer] = []
     askers = [
@@ -60,9 +68,9 @@ def test_a_thousand_tables_are_asked_for_once_each_in_a_few_sessions() -> None:
 def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
     server = Server()
     server.hanging.set()
-    asking = Asking(server.session, threads=2, longest_silence=0.0)
+    asking = asking_of(server.session, threads=2, longest_silence=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
-    patient = Asking(server.session, threads=2, longest_silence=LONG)
+    patient = asking_of(server.session, threads=2, longest_silence=LONG)
     first = threading.Thread(target=patient.answer, args=(q("d.b"),))
     first.start()
     assert server.reached.acquire(timeout=LONG)
@@ -75,7 +83,7 @@ def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
 def test_a_late_answer_is_there_for_the_next_who_asks() -> None:
     server = Server()
     server.hanging.set()
-    asking = Asking(server.session, threads=1, longest_silence=0.0)
+    asking = asking_of(server.session, threads=1, longest_silence=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
     server.hanging.clear()
     server.go_on.set()
@@ -88,7 +96,7 @@ def test_a_late_answer_is_there_for_the_next_who_asks() -> None:
 def test_after_an_outage_the_rest_is_not_asked_for_and_an_answer_ends_the_silence() -> None:
     away = NoAnswer("connection refused")
     server = Server({"d.a": away})
-    asking = Asking(server.session, threads=1, longest_silence=LONG)
+    asking = asking_of(server.session, threads=1, longest_silence=LONG)
     assert asking.answer(q("d.a")) == away
     assert asking.answer(q("d.b")) == away, "not waited for"
     while asking.answer(q("d.b")) == away:
@@ -100,7 +108,7 @@ def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
     differs = Differs(TableError("hive.format", "text"))
     server = Server({"d.a": differs})
     server.hanging.set()
-    asking = Asking(server.session, threads=1, longest_silence=0.0)
+    asking = asking_of(server.session, threads=1, longest_silence=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
     server.hanging.clear()
     server.go_on.set()
@@ -116,7 +124,7 @@ def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:
 def test_an_agreement_from_before_a_refusal_is_asked_for_again(under_way: bool) -> None:
     server = Server()
     server.hanging.set()
-    asking = Asking(server.session, threads=1, longest_silence=0.0)
+    asking = asking_of(server.session, threads=1, longest_silence=0.0)
     assert isinstance(asking.answer(q("d.a")), NoAnswer)
     assert server.reached.acquire(timeout=LONG)
     if under_way:
@@ -140,7 +148,7 @@ def test_a_bug_in_an_ask_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) 
         def _ask(self, question: Question) -> Answer:
             raise RuntimeError(f"a bug at {question.table}")
 
-    asking = Asking(Broken().session, threads=1, longest_silence=LONG)
+    asking = asking_of(Broken().session, threads=1, longest_silence=LONG)
     assert asking.answer(q("d.a")) == NoAnswer("asking for d.a failed")
     for thread in threading.enumerate():
         if thread.name == "ask-hive":

@@ -59,7 +59,7 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     wiring = pending_service(tmp_path).wiring
     (table,) = routed_tables(wiring, {"flights"})
     kafka = Kafka()
-    follower = GroupFollower(kafka, "g")
+    follower = GroupFollower(kafka, "g", wiring.background)
     own(table, take(wiring))
     follower(cast(EpochReport, Report([table])))
     assert kafka.began.wait(PATIENCE)

@@ -4,7 +4,6 @@ Kafka's metadata, the ledgers and their owners are looked at by the run itself. 
 """
 
 import logging
-import threading
 from collections.abc import Collection
 
 from kafka2hive.config.values import ServiceMap
@@ -53,7 +52,7 @@ def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
             ) from error
 
 
-def warn_beside(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> None:
+def warn_beside(wiring: Wiring, kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> None:
     """Log what is worth a warning about the topics' settings, from a thread of its own: nobody waits for it."""
 
     def warn() -> None:
@@ -66,4 +65,4 @@ def warn_beside(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -
         for warned in settings_warnings(settings, read):
             log.warning("%s", warned.error)
 
-    threading.Thread(target=warn, name="ask-kafka", daemon=True).start()
+    wiring.background.start("ask-kafka", warn)

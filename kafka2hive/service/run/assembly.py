@@ -58,12 +58,14 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
             ownership,
             LostLedgerCheck(kafka, group, wiring),
             catalogue,
-            hive_gate(service_map, catalogue),
+            hive_gate(wiring, catalogue),
         ),
-        registrar=NoRegistrar() if metastore is None else Registrar(metastore, catalogue.ensure),
+        registrar=NoRegistrar()
+        if metastore is None
+        else Registrar(metastore, catalogue.ensure, wiring.background),
         metrics=metrics,
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
         columns=ColumnWatch(metrics),
-        follower=GroupFollower(kafka, group) if group else None,
+        follower=GroupFollower(kafka, group, wiring.background) if group else None,
         liveness=Liveness(wiring, wiring.new_owner()),
     )

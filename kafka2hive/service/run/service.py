@@ -62,7 +62,9 @@ class Run:
         refuse_to_start(self._wiring)
         parts.owned_tables.refresh(parts.kafka.cluster().topics)
         parts.owned_tables.check_all()
-        warn_beside(parts.kafka.kafka, list(parts.owned_tables.tables.values()), parts.kafka.cluster())
+        warn_beside(
+            self._wiring, parts.kafka.kafka, list(parts.owned_tables.tables.values()), parts.kafka.cluster()
+        )
         with Scratch(Path(service_map.run_directory)) as scratch:
             from kafka2hive.pipeline.spark import start_session, stop_session
 

@@ -5,7 +5,6 @@ it waits until the loop takes it. What fails stays a pending registration of the
 """
 
 import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +15,7 @@ from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.publish.register import Registered, register
+from kafka2hive.storage.port import Background, Thread
 
 log = logging.getLogger(__name__)
 
@@ -117,21 +117,22 @@ def _refusals(result: Registered) -> Iterator[RefusedByHive]:
 class Registrar:
     """A thread from `start` to `end`; the other methods never wait for Hive, but `settle`."""
 
-    def __init__(self, metastore: Metastore, ensure: EnsureTable) -> None:
+    def __init__(self, metastore: Metastore, ensure: EnsureTable, background: Background) -> None:
         self._metastore = metastore
         self._ensure = ensure
+        self._background = background
         self._unregistered: set[HivePartition] = set()
         self._events: list[RegistrarEvent] = []
         self._checked: frozenset[HivePartition] = frozenset()
         self._refused: frozenset[HivePartition] = frozenset()
-        self._condition = threading.Condition()
+        self._condition = background.condition()
         self._ending = False
         self._busy = False
         self._once_more = False
-        self._thread = threading.Thread(target=self._work, name="registrar", daemon=True)
+        self._thread: Thread | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._thread = self._background.start("registrar", self._work)
 
     def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
         """Hand over partitions to register; returns at once."""
@@ -167,7 +168,8 @@ class Registrar:
         with self._condition:
             self._ending = True
             self._condition.notify_all()
-        self._thread.join(RETRY_SECONDS)
+        if self._thread is not None:
+            self._thread.join(RETRY_SECONDS)
 
     def register_pending(self) -> frozenset[HivePartition]:
         """One try in the caller's thread; what is left of it."""

@@ -18,10 +18,10 @@ from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.shared.progress_lock import Lock
 from kafka2hive.storage.clock import SystemClock
-from kafka2hive.storage.concurrency import Threads
+from kafka2hive.storage.concurrency import DaemonThreads, Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.logged import LoggedFileSystem
-from kafka2hive.storage.port import Concurrency
+from kafka2hive.storage.port import Background, Concurrency
 
 PROMOTE_THREADS = 16
 TABLES_SIDE_BY_SIDE = 8
@@ -39,6 +39,7 @@ class Wiring:
     ports: Ports
     processes: Processes
     side_by_side: Concurrency = field(default_factory=lambda: Threads(TABLES_SIDE_BY_SIDE))
+    background: Background = field(default_factory=DaemonThreads)
     new_lock: Callable[[], Lock] = threading.RLock
     owner_names: set[str] = field(default_factory=set)
 

@@ -196,7 +196,7 @@ class Process:
         retry_policy = RetryPolicy(attempts=2 + world.below(3), blocked_attempts=1 + world.below(3))
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.wiring = Wiring(
-            MAPS[order.service], ports, SimulatedProcesses(name), AnyOrder(world.below), NoLock
+            MAPS[order.service], ports, SimulatedProcesses(name), AnyOrder(world.below), new_lock=NoLock
         )
         owner = self.wiring.new_owner()
         self.me = process_of(owner)
@@ -210,7 +210,9 @@ class Process:
         )
         self.tables.process = self
         self.view = KafkaView(kafka, self.clock)
-        self.registrar = Registrar(SimulatedMetastore(world, around.hive, name, hand_over), self._ensure)
+        self.registrar = Registrar(
+            SimulatedMetastore(world, around.hive, name, hand_over), self._ensure, self.wiring.background
+        )
         self.loop = EpochLoop(
             self.wiring, self.view, self.tables, self.registrar, Reporter(), slots=SLOTS, once=order.once
         )

@@ -1,13 +1,12 @@
 """Questions to Hive that hold nobody up: a few threads ask, and nobody waits for a server that is silent."""
 
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import TableError
+from kafka2hive.storage.port import Background, Clock
 
 _LINGER_SECONDS = 1.0
 
@@ -61,12 +60,20 @@ class Asking:
     """
 
     def __init__(
-        self, open_ask: Callable[[], AbstractContextManager[Ask]], threads: int, longest_silence: float
+        self,
+        open_ask: Callable[[], AbstractContextManager[Ask]],
+        background: Background,
+        clock: Clock,
+        *,
+        threads: int,
+        longest_silence: float,
     ) -> None:
         self._open_ask = open_ask
+        self._background = background
+        self._clock = clock
         self._longest_silence = longest_silence
         self._threads_left = threads
-        self._condition = threading.Condition()
+        self._condition = background.condition()
         self._queue: deque[tuple[Question, _Asked]] = deque()
         self._asked: dict[Question, _Asked] = {}
         self._since = 0.0  # monotonic seconds of the last answer, or of the first question after a pause
@@ -77,12 +84,12 @@ class Asking:
         with self._condition:
             asked = self._asked_now(question)
             while asked.answer is None:
-                left = self._since + self._longest_silence - time.monotonic()
+                left = self._since + self._longest_silence - self._clock.monotonic()
                 if self._silent is None and left <= 0:
                     self._silent = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
                 if self._silent is not None:
                     return self._silent
-                self._condition.wait(left)
+                self._condition.wait_for(lambda: asked.answer is not None or self._silent is not None, left)
             if self._asked.get(question) is asked:
                 del self._asked[question]
             return asked.answer
@@ -99,13 +106,13 @@ class Asking:
         if asked is not None and (asked.answer is None or isinstance(asked.answer, Agrees)):
             return asked
         if all(a.answer is not None for a in self._asked.values()):
-            self._since = time.monotonic()
+            self._since = self._clock.monotonic()
         self._asked[question] = asked = _Asked()
         self._queue.append((question, asked))
         self._condition.notify_all()
         if self._threads_left:
             self._threads_left -= 1
-            threading.Thread(target=self._work, name="ask-hive", daemon=True).start()
+            self._background.start("ask-hive", self._work)
         return asked
 
     def _work(self) -> None:
@@ -119,7 +126,7 @@ class Asking:
                     finally:  # a bug is told by the thread's end, and nobody waits for ever
                         with self._condition:
                             self._answered(asked, answer)
-        except BaseException:
+        except BaseException:  # whatever ends the thread, another one may be started in its place
             with self._condition:
                 self._threads_left += 1
             raise
@@ -141,5 +148,5 @@ class Asking:
             self._queue.clear()
         else:
             self._silent = None
-            self._since = time.monotonic()
+            self._since = self._clock.monotonic()
         self._condition.notify_all()

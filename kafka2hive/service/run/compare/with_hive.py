@@ -3,26 +3,32 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka2hive.config.values import HiveOptions, ServiceMap
+from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.port import Session
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.run.compare.gate import Gate, HiveGate
 from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.wiring import hive_session
+from kafka2hive.service.shared.wiring import Wiring, hive_session
 
 SESSIONS = 4
 PATIENCE_SECONDS = 5.0
 
 
-def hive_gate(service_map: ServiceMap, catalogue: Catalogue) -> Gate:
+def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
     """Asks in a few sessions of its own; nothing is connected before the first question."""
-    options = service_map.hive
+    options = wiring.map.hive
     if options is None:
         return Gate()
-    asking = Asking(lambda: _asker(options, catalogue), SESSIONS, PATIENCE_SECONDS)
-    return HiveGate(catalogue.spec, asking.answer, asking.forget, service_map.dead_letters.table)
+    asking = Asking(
+        lambda: _asker(options, catalogue),
+        wiring.background,
+        wiring.ports.clock,
+        threads=SESSIONS,
+        longest_silence=PATIENCE_SECONDS,
+    )
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
 
 
 @contextmanager

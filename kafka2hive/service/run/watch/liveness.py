@@ -48,8 +48,7 @@ class Liveness:
                     self._show(tables)
                     self._notifier.extend_timeout(STUCK_SECONDS)
 
-        beating = threading.Thread(target=beat, name="heartbeat", daemon=True)
-        beating.start()
+        beating = self._wiring.background.start("heartbeat", beat)
         try:
             yield
         finally:

@@ -1,7 +1,6 @@
 """Who hears of an epoch: metrics and progress, Kafka's consumer group."""
 
 import logging
-import threading
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
@@ -11,7 +10,7 @@ from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.observe.progress import tell, total_line
 from kafka2hive.service.run.watch.report import EpochReport, TableStarted
 from kafka2hive.service.shared.table_state import Owned, Table
-from kafka2hive.storage.port import Clock
+from kafka2hive.storage.port import Background, Clock
 
 log = logging.getLogger(__name__)
 
@@ -100,14 +99,13 @@ def freshness(table: Table, now: float) -> float | None:
 class GroupFollower:
     """Commits the tables' positions to the consumer group, in the background, the newest only: for lag tools."""
 
-    def __init__(self, kafka: Kafka, group: str) -> None:
+    def __init__(self, kafka: Kafka, group: str, background: Background) -> None:
         self._kafka = kafka
         self._group = group
-        self._condition = threading.Condition()
+        self._condition = background.condition()
         self._offsets: dict[TopicPartition, int] | None = None
         self._ending = False
-        self._thread = threading.Thread(target=self._work, name="group-offsets", daemon=True)
-        self._thread.start()
+        self._thread = background.start("group-offsets", self._work)
 
     def __call__(self, report: EpochReport) -> None:
         offsets: dict[TopicPartition, int] = {}
