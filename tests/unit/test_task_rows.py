@@ -17,6 +17,7 @@ from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
@@ -118,7 +119,7 @@ class Forgetful:
         self._loses = kind is lost
         self.rows = 0
 
-    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
         self.rows += len(rows)
         if self._loses and len(rows):
             self.rows, self._loses = self.rows - 1, False

@@ -59,8 +59,15 @@ def batch(numbers: list[int], text: str = "x") -> pa.RecordBatch:
     return pa.record_batch([pa.array(numbers, pa.int64()), pa.array([text] * len(numbers))], schema=SCHEMA)
 
 
-def ids(numbers: list[int]) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
-    return np.array(numbers, dtype=np.int32)
+def add(
+    table: TableWriter,
+    rows: pa.RecordBatch,
+    buckets: list[int],
+    paths: list[str],
+    sources: list[int] | None = None,
+) -> None:
+    """`sources` None: all of one topic partition."""
+    table.add(rows, np.array(buckets, np.int32), paths, np.array(sources or [0] * len(rows), np.int32))
 
 
 def written(files: MemoryFiles, result: list[DataFile]) -> dict[str, list[int]]:
@@ -91,7 +98,7 @@ def test_every_row_is_in_a_file_of_its_bucket_whatever_the_bounds(
     for buckets in stream:
         numbers = list(range(number, number + len(buckets)))
         number += len(buckets)
-        table.add(batch(numbers), ids(buckets), paths)
+        add(table, batch(numbers), buckets, paths)
         assert table.buffered_bytes <= memory
         for n, bucket in zip(numbers, buckets, strict=True):
             expected.setdefault(paths[bucket], []).append(n)
@@ -107,7 +114,7 @@ def test_every_row_is_in_a_file_of_its_bucket_whatever_the_bounds(
 def test_names_addresses_and_footer_say_where_a_file_belongs() -> None:
     files, shared = MemoryFiles(), limits()
     table = writer(files, shared)
-    table.add(batch([1, 2]), ids([0, 0]), ["dt=2013-01-01/c=a%2Fb"])
+    add(table, batch([1, 2]), [0, 0], ["dt=2013-01-01/c=a%2Fb"])
     table.finish()
     (file,) = table.results()
     parsed = DataFileName.parse(base_name(file.staged))
@@ -129,7 +136,7 @@ def test_row_groups_are_as_large_as_asked_for_however_small_the_batches() -> Non
     files, shared = MemoryFiles(), limits()
     table = writer(files, shared, WriterOptions(row_group_rows=1_000))
     for start in range(0, 5_000, 50):
-        table.add(batch(list(range(start, start + 50))), ids([0] * 50), [""])
+        add(table, batch(list(range(start, start + 50))), [0] * 50, [""])
     table.finish()
     (file,) = table.results()
     metadata = pq.ParquetFile(io.BytesIO(files.content[file.staged])).metadata
@@ -149,7 +156,7 @@ def test_memory_and_open_files_stay_within_their_bounds_with_a_thousand_open_buc
     highest = 0
     for start in range(0, 300_000, 10_000):
         buckets = [chance.randrange(1_000) for _ in range(10_000)]
-        table.add(batch(list(range(start, start + 10_000)), "y" * 40), ids(buckets), paths)
+        add(table, batch(list(range(start, start + 10_000)), "y" * 40), buckets, paths)
         assert table.buffered_bytes <= bound
         highest = max(highest, pa.total_allocated_bytes() - before)
     # Parquet's own buffers of ten open files come on top; what a buffer pins of foreign batches would show here
@@ -172,7 +179,7 @@ def test_held_files_and_buffered_rows_stay_within_one_bound() -> None:
         numbers = list(range(start, start + 2_000))
         texts = [f"{chance.getrandbits(160):040x}" for _ in numbers]
         rows = pa.record_batch([pa.array(numbers, pa.int64()), pa.array(texts)], schema=SCHEMA)
-        table.add(rows, ids(buckets), paths)
+        add(table, rows, buckets, paths)
         assert table.buffered_bytes + shared.held.total <= bound
         most = max(most, shared.held.total)
     assert most > bound // 16, "nothing was held: the test shows nothing"
@@ -186,7 +193,7 @@ def test_a_file_is_ended_at_its_size_and_the_bucket_goes_on_in_a_new_one() -> No
     files, shared = MemoryFiles(), limits(file_bytes=20_000)
     table = writer(files, shared, WriterOptions(compression="none", row_group_rows=500))
     for start in range(0, 20_000, 500):
-        table.add(batch(list(range(start, start + 500))), ids([0] * 500), [""])
+        add(table, batch(list(range(start, start + 500))), [0] * 500, [""])
         table.relieve()
     table.finish()
     result = table.results()
@@ -215,7 +222,7 @@ def test_an_error_of_storage_comes_through_as_it_is_and_no_file_stays_open(
     files, shared = failing(operation, error), limits()
     table = writer(files, shared)
     with pytest.raises(error):
-        table.add(batch(list(range(100))), ids([n % 5 for n in range(100)]), [f"b={n}" for n in range(5)])
+        add(table, batch(list(range(100))), [n % 5 for n in range(100)], [f"b={n}" for n in range(5)])
         table.finish()
         table.results()
     table.abandon()
@@ -237,7 +244,7 @@ def test_a_rename_without_an_answer_that_happened_counts_as_done() -> None:
 
     files.fault = fault
     table = writer(files, limits())
-    table.add(batch([1, 2, 3]), ids([0, 0, 0]), [""])
+    add(table, batch([1, 2, 3]), [0, 0, 0], [""])
     table.finish()
     assert written(files, table.results()) == {"": [1, 2, 3]}
     assert lost
@@ -246,7 +253,7 @@ def test_a_rename_without_an_answer_that_happened_counts_as_done() -> None:
 def test_a_rename_without_an_answer_that_did_not_happen_is_an_error() -> None:
     files, shared = failing("rename", OutcomeUnknown), limits()
     table = writer(files, shared)
-    table.add(batch([1]), ids([0]), [""])
+    add(table, batch([1]), [0], [""])
     table.finish()
     with pytest.raises(OutcomeUnknown):
         table.results()
@@ -259,10 +266,8 @@ def test_an_error_that_comes_up_while_another_table_writes_belongs_to_its_own_ta
     files = MemoryFiles(fault=fault)
     shared = limits(memory=100_000)
     full, fine = writer(files, shared, table="db.full"), writer(files, shared, table="db.fine")
-    full.add(batch(list(range(4_000))), ids([0] * 4_000), [""])
-    fine.add(
-        batch(list(range(3_000))), ids([0] * 3_000), [""]
-    )  # over the bound: the larger buffer is written
+    add(full, batch(list(range(4_000))), [0] * 4_000, [""])
+    add(fine, batch(list(range(3_000))), [0] * 3_000, [""])  # over the bound: the larger buffer is written
     fine.finish()
     assert written(files, fine.results()) == {"": list(range(3_000))}
     with pytest.raises(NoRoom):
@@ -274,7 +279,7 @@ def test_an_error_that_comes_up_while_another_table_writes_belongs_to_its_own_ta
 def test_abandoned_files_are_never_published() -> None:
     files, shared = MemoryFiles(), limits(memory=1)
     table = writer(files, shared)
-    table.add(batch([1, 2, 3]), ids([0, 1, 2]), ["a=1", "a=2", "a=3"])
+    add(table, batch([1, 2, 3]), [0, 1, 2], ["a=1", "a=2", "a=3"])
     table.abandon()
     table.abandon()
     shared.closer.stop()
@@ -285,7 +290,7 @@ def test_abandoned_files_are_never_published() -> None:
 def test_rows_that_are_in_no_file_are_missed_when_the_files_are_closed() -> None:
     files, shared = MemoryFiles(), limits()
     table = writer(files, shared)
-    table.add(batch([1, 2]), ids([0, 0]), [""])
+    add(table, batch([1, 2]), [0, 0], [""])
     table.rows += 1
     table.finish()
     with pytest.raises(pa.ArrowInvalid, match="3 rows came in, 2 are in files"):

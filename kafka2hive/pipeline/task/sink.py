@@ -9,6 +9,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
 
 
 class RowSink(Protocol):
@@ -17,8 +18,8 @@ class RowSink(Protocol):
     rows: int
     """How many came."""
 
-    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-        """`ids`: index into `paths` per row; `paths` may grow between calls, never change."""
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
+        """`ids`: index into `paths` per row; `paths` may grow between calls, never change. `sources`: one per row."""
         ...
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:

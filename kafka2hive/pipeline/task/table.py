@@ -25,6 +25,7 @@ from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import row_schema, value_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
 
 
@@ -56,6 +57,7 @@ class TableRun:
         self._progress = progress
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._accounts = TableAccounts(index, task.ranges)
+        self._sources = RowSources(task.ranges)
         self._refusals = Refusals()
         self._decoder = ChunkDecoder(table)
         whole = row_schema(value_schema(table), table.metadata)
@@ -103,9 +105,9 @@ class TableRun:
         refused = list(decoded.refused)
         for rows, chosen in decoded.batches:
             with self._timed("bucket"):
-                rows, ids = self._bucket(chunk, rows, chosen, refused, filtered)
+                rows, ids, positions = self._bucket(chunk, rows, chosen, refused, filtered)
             with self._timed("write"):
-                self._data.add(rows, ids, self._bucketer.paths)
+                self._data.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, positions))
         # a refetch writes one bucket's rows again; its dead letters are in place
         if self.task.only_bucket is not None:
             filtered.extend(positions for positions, _ in refused)
@@ -114,7 +116,8 @@ class TableRun:
             for positions, reasons in refused:
                 self._refusals.add(chunk, positions, reasons)
                 letters = dead_letters(chunk, positions, reasons, self.task.epoch)
-                self._letters.add(letters, np.zeros(len(letters), np.int32), self._letter_paths)
+                bucket, sources = np.zeros(len(letters), np.int32), self._sources.of_rows(chunk, positions)
+                self._letters.add(letters, bucket, self._letter_paths, sources)
         self._accounts.count(
             chunk,
             dead_lettered=[positions for positions, _ in refused],
@@ -130,8 +133,11 @@ class TableRun:
         chosen: Positions | None,
         refused: list[Refused],
         filtered: list[Positions],
-    ) -> tuple[pa.RecordBatch, BucketIds]:
-        """The rows to write and their buckets; messages whose rows are not written go to `refused` or `filtered`."""
+    ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
+        """The rows to write, their buckets and the positions of their messages.
+
+        Messages whose rows are not written go to `refused` or `filtered`.
+        """
         assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, chosen))
         ids = assigned.ids
         every = np.arange(len(chunk)) if chosen is None else chosen
@@ -144,10 +150,10 @@ class TableRun:
             filtered.append(every[kept & ~in_only])
             kept &= in_only
         if not kept.all():
-            rows, ids = rows.filter(pa.array(kept)), ids[kept]
+            rows, ids, every = rows.filter(pa.array(kept)), ids[kept], every[kept]
         if len(self._written_columns) != rows.num_columns:
             rows = rows.select(self._written_columns)
-        return rows, ids
+        return rows, ids, every
 
     def complete(self, delivered: Sequence[Delivered]) -> None:
         """All chunks were taken: write what waits, begin to close the files.

@@ -1,55 +1,90 @@
-"""Split batches by bucket: by slices where time runs in order, by sorting where it does not."""
+"""Split batches by bucket: by slices where time runs in order, by sorting where it does not.
+
+Within a bucket, rows of one topic partition are kept together where there are enough of them: what follows each other
+in one topic partition is alike, and the compressor only finds what is near.
+"""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
 
 _ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
+_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece shows: sources are not told apart
+_SOURCE_BITS = 32
+_Pairs = npt.NDArray[np.int64]  # the bucket above, the source below
+
+
+class Piece(NamedTuple):
+    """Rows of one bucket: those of one source, or of several that are not told apart, as source 0."""
+
+    bucket: int
+    source: int
+    batches: list[pa.RecordBatch]
 
 
 def split_by_bucket(
-    batches: list[pa.RecordBatch], ids: list[BucketIds]
-) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-    """The rows of each bucket, in the order in which they came; `ids` has one bucket per row of each batch.
+    batches: list[pa.RecordBatch], ids: list[BucketIds], sources: list[SourceIds]
+) -> Iterator[Piece]:
+    """Each row once; `ids` has one bucket per row of each batch, `sources` one source.
 
-    What comes out shares no memory with `batches` unless there is one bucket only: a few rows of a slow bucket must
-    not keep whole batches alive.
+    Rows of one bucket and source stay in the order in which they came. What comes out shares no memory with another
+    bucket's rows: a few rows of a slow bucket must not keep whole batches alive.
     """
+    rows = sum(map(len, ids))
+    buckets = [numbers.astype(np.int64) << _SOURCE_BITS for numbers in ids]
+    pairs = [bucket | source for bucket, source in zip(buckets, sources, strict=True)]
+    keys, cuts = pairs, [_cuts(numbers) for numbers in pairs]
+    if rows < _ROWS_PER_PIECE * _slices(cuts):
+        keys, cuts = buckets, [_cuts(numbers) for numbers in buckets]
     first = int(ids[0][0])
     if all((numbers == first).all() for numbers in ids):
-        yield first, batches
-        return
-    cuts = [np.flatnonzero(np.diff(numbers)) + 1 for numbers in ids]
-    if sum(map(len, ids)) >= _ROWS_PER_SLICE * sum(len(cut) + 1 for cut in cuts):
-        yield from _by_slices(batches, ids, cuts)
+        yield from _by_slices(batches, keys, cuts, copied=False)
+    elif rows >= _ROWS_PER_SLICE * _slices(cuts):
+        yield from _by_slices(batches, keys, cuts, copied=True)
     else:
-        yield from _by_sorting(batches, ids)
+        yield from _by_sorting(batches, pairs)
+
+
+def _cuts(keys: _Pairs) -> list[int]:
+    cuts: list[int] = (np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist()
+    return cuts
+
+
+def _slices(cuts: Sequence[list[int]]) -> int:
+    return sum(len(cut) + 1 for cut in cuts)
 
 
 def _by_slices(
-    batches: list[pa.RecordBatch],
-    ids: list[BucketIds],
-    cuts: list[np.ndarray[tuple[int], np.dtype[np.int64]]],
-) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    batches: list[pa.RecordBatch], pairs: list[_Pairs], cuts: list[list[int]], *, copied: bool
+) -> Iterator[Piece]:
     slices: dict[int, list[pa.RecordBatch]] = {}
-    for batch, numbers, cut in zip(batches, ids, cuts, strict=True):
-        for start, stop in itertools.pairwise([0, *cut.tolist(), len(numbers)]):
-            slices.setdefault(int(numbers[start]), []).append(batch.slice(start, stop - start))
-    for number, pieces in slices.items():
-        yield number, [pa.concat_batches(pieces)]
+    for batch, keys, cut in zip(batches, pairs, cuts, strict=True):
+        for start, stop in itertools.pairwise([0, *cut, len(keys)]):
+            slices.setdefault(int(keys[start]), []).append(batch.slice(start, stop - start))
+    for key, parts in slices.items():
+        held = [pa.concat_batches(parts)] if copied else parts
+        yield Piece(key >> _SOURCE_BITS, key & ((1 << _SOURCE_BITS) - 1), held)
 
 
-def _by_sorting(
-    batches: list[pa.RecordBatch], ids: list[BucketIds]
-) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+def _by_sorting(batches: list[pa.RecordBatch], pairs: list[_Pairs]) -> Iterator[Piece]:
     whole = pa.concat_batches(batches)
-    numbers = np.concatenate(ids)
-    order = np.argsort(numbers, kind="stable")
-    in_order = numbers[order]
-    starts = [0, *(np.flatnonzero(np.diff(in_order)) + 1).tolist(), len(numbers)]
-    for start, stop in itertools.pairwise(starts):
-        yield int(in_order[start]), [whole.take(pa.array(order[start:stop]))]
+    keys = np.concatenate(pairs)
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    together = len(keys) < _ROWS_PER_PIECE * _slices([_cuts(in_order)])
+    buckets = in_order >> _SOURCE_BITS
+    for start, stop in itertools.pairwise([0, *_cuts(buckets), len(keys)]):
+        bucket = whole.take(pa.array(order[start:stop]))
+        if together:
+            yield Piece(int(buckets[start]), 0, [bucket])
+        else:
+            yield from _by_slices(
+                [bucket], [in_order[start:stop]], [_cuts(in_order[start:stop])], copied=False
+            )

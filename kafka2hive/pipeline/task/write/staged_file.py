@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.layout import DataFileName
+from kafka2hive.pipeline.task.write.encoding import parquet_writer
 from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace
 
 EXTENSION = "parquet"
@@ -66,19 +67,14 @@ class StagedFile:
         new_name: Callable[[], DataFileName],
         schema: pa.Schema,
         options: WriterOptions,
+        dictionary: bool | list[str] = True,
     ) -> None:
+        """`dictionary`: see parquet_writer."""
         self._upload = Upload(place, new_name)
         self._sink = _Sink(self._upload)
         self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
         self._footers: list[pq.FileMetaData] = []
-        self._parquet = pq.ParquetWriter(
-            self._stream,
-            schema,
-            compression=options.compression.upper(),
-            compression_level=options.level,
-            metadata_collector=self._footers,
-            store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
-        )
+        self._parquet = parquet_writer(self._stream, schema, options, dictionary, self._footers)
         self._options = options
         self._ended = False
         self.rows = 0

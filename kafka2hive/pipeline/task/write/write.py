@@ -1,5 +1,7 @@
 """Rows of one table into files by bucket: real row groups, bounded memory, bounded open files.
 
+Within a row group the rows of a topic partition stand together where there are enough of them (split_by_bucket.py).
+
 Rows wait first in a pool as they come, then, sorted apart, in their bucket's buffer, then in a row group. The pool
 makes out-of-order streams cheap: batches that touch a thousand buckets are split once per pool, not once per batch,
 and a bucket never holds on to a batch for the sake of a few rows of it.
@@ -17,8 +19,10 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.encoding import DictionaryColumns
 from kafka2hive.pipeline.task.write.limits import WRITE_ERRORS, TaskLimits
-from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
+from kafka2hive.pipeline.task.write.split_by_bucket import Piece, split_by_bucket
 from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.storage.port import FileSystem
@@ -28,8 +32,10 @@ _POOL_BYTES = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Bucket:
+    """`batches` by source."""
+
     path: str
-    batches: list[pa.RecordBatch] = field(default_factory=list)
+    batches: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
     rows: int = 0
     bytes: int = 0
     file: StagedFile | None = None
@@ -58,9 +64,11 @@ class TableWriter:
         self._place = UploadPlace(files, destination.staging, limits.held, limits.clock, progress)
         self._schema = schema
         self._options = options
+        self._dictionary = DictionaryColumns(options)
         self._limits = limits
         self._pool: list[pa.RecordBatch] = []
         self._pool_ids: list[BucketIds] = []
+        self._pool_sources: list[SourceIds] = []
         self._pool_bytes = 0
         self._pool_limit = min(_POOL_BYTES, max(1, limits.memory_bytes // 8))
         self._paths: Sequence[str] = ()
@@ -73,8 +81,8 @@ class TableWriter:
         self.rows = 0
         limits.join(self)
 
-    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-        """`ids`: index into `paths` per row; `paths` may grow between calls, never change."""
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
+        """`ids`: index into `paths` per row; `paths` may grow between calls, never change. `sources`: one per row."""
         self._raise_failure()
         if not len(rows):
             return
@@ -82,6 +90,7 @@ class TableWriter:
         size = rows.nbytes
         self._pool.append(rows)
         self._pool_ids.append(ids)
+        self._pool_sources.append(sources)
         self._pool_bytes += size
         self.buffered_bytes += size
         self.rows += len(rows)
@@ -151,7 +160,8 @@ class TableWriter:
         if self._last_ended is not None:
             self._last_ended[1].abandon()
         self._last_ended = None
-        self._buckets, self._pool, self._pool_ids, self._closings = {}, [], [], []
+        self._buckets, self._closings = {}, []
+        self._pool, self._pool_ids, self._pool_sources = [], [], []
         self.buffered_bytes = self._pool_bytes = 0
 
     def fail(self, error: Exception) -> None:
@@ -166,20 +176,21 @@ class TableWriter:
         """From the pool into the buckets."""
         if not self._pool:
             return
-        batches, ids = self._pool, self._pool_ids
-        self._pool, self._pool_ids = [], []
+        pooled = self._pool, self._pool_ids, self._pool_sources
+        self._pool, self._pool_ids, self._pool_sources = [], [], []
         self.buffered_bytes -= self._pool_bytes
         self._pool_bytes = 0
-        for number, rows in split_by_bucket(batches, ids):
-            self._hold(number, rows)
+        for piece in split_by_bucket(*pooled):
+            self._hold(piece)
 
-    def _hold(self, number: int, batches: list[pa.RecordBatch]) -> None:
+    def _hold(self, piece: Piece) -> None:
+        number = piece.bucket
         held = self._buckets.get(number)
         if held is None:
             held = self._buckets[number] = _Bucket(self._paths[number])
-        size = sum(batch.nbytes for batch in batches)
-        held.batches.extend(batches)
-        held.rows += sum(map(len, batches))
+        size = sum(batch.nbytes for batch in piece.batches)
+        held.batches.setdefault(piece.source, []).extend(piece.batches)
+        held.rows += sum(map(len, piece.batches))
         held.bytes += size
         self.buffered_bytes += size
         if held.rows >= self._options.row_group_rows or held.bytes >= self._options.row_group_bytes:
@@ -190,13 +201,15 @@ class TableWriter:
         held = self._buckets[number]
         if not held.rows:
             return
-        rows = pa.Table.from_batches(held.batches, self._schema)
+        in_order = [batch for source in sorted(held.batches) for batch in held.batches[source]]
+        rows = pa.Table.from_batches(in_order, self._schema)
         self.buffered_bytes -= held.bytes
-        held.batches, held.rows, held.bytes = [], 0, 0
+        held.batches, held.rows, held.bytes = {}, 0, 0
         if held.file is None:
             self._limits.opening(self, number)
             new_name = functools.partial(self._destination.new_name, held.path)
-            held.file = StagedFile(self._place, new_name, self._schema, self._options)
+            dictionary = self._dictionary.of_rows(rows)
+            held.file = StagedFile(self._place, new_name, self._schema, self._options, dictionary)
         else:
             self._limits.used(self, number)
         held.file.write(rows)

@@ -14,6 +14,7 @@ from kafka2hive.pipeline.task.run import Task, seldom_collected
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
 from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
 from kafka2hive.storage.port import FileSystem
@@ -65,7 +66,7 @@ class _Sink:
         self._take = take
         self.rows = 0
 
-    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
         if len(rows):
             self._take(rows, ids, paths)
             self.rows += len(rows)

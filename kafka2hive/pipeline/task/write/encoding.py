@@ -1,0 +1,59 @@
+"""How rows become Parquet: codec, pages, and a dictionary for those columns where it makes the file smaller."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka2hive.config.values import WriterOptions
+
+#: 1 MiB of 8-byte values. With Arrow's own 20,000 the compressor, which begins anew with each page, sees less of what repeats.
+_ROWS_PER_PAGE = 128 * 1024
+_SAMPLE_ROWS = 32 * 1024
+_SAMPLE_ROWS_AT_LEAST = 8 * 1024
+_WORTH_IT = 0.9  # what readers filter by a dictionary is kept where a column without one is hardly smaller
+
+
+def parquet_writer(
+    sink: pa.NativeFile,
+    schema: pa.Schema,
+    options: WriterOptions,
+    dictionary: bool | list[str],
+    footers: list[pq.FileMetaData],
+) -> pq.ParquetWriter:
+    """`dictionary`: all columns or none, else the paths of those with one; `footers` takes the footer at the end."""
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=options.compression.upper(),
+        compression_level=options.level,
+        use_dictionary=dictionary,
+        max_rows_per_page=_ROWS_PER_PAGE,
+        metadata_collector=footers,
+        store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
+    )
+
+
+class DictionaryColumns:
+    """Which columns of a table get a dictionary: decided once, by the first row group that is worth a sample."""
+
+    def __init__(self, options: WriterOptions) -> None:
+        self._options = options
+        self._columns: list[str] | None = None
+
+    def of_rows(self, rows: pa.Table) -> bool | list[str]:
+        """For a file that begins with these rows: all columns until it is decided."""
+        if self._columns is None and len(rows) >= _SAMPLE_ROWS_AT_LEAST:
+            self._columns = self._decide(rows.slice(0, _SAMPLE_ROWS))
+        return True if self._columns is None else self._columns
+
+    def _decide(self, sample: pa.Table) -> list[str]:
+        with_one = self._bytes_by_column(sample, dictionary=True)
+        without = self._bytes_by_column(sample, dictionary=False)
+        return [path for path, size in with_one.items() if without[path] >= size * _WORTH_IT]
+
+    def _bytes_by_column(self, rows: pa.Table, *, dictionary: bool) -> dict[str, int]:
+        footers: list[pq.FileMetaData] = []
+        with parquet_writer(pa.MockOutputStream(), rows.schema, self._options, dictionary, footers) as file:
+            file.write_table(rows)
+        group = footers[0].row_group(0)
+        columns = map(group.column, range(group.num_columns))
+        return {column.path_in_schema: column.total_compressed_size for column in columns}
