@@ -23,7 +23,7 @@ from tests.benchmarks.throughput import Race, say
 
 
 def _modes() -> dict[str, tuple[str, Callable[[Room], dict[str, Any]]]]:
-    from tests.benchmarks import latency, memory, plan, recover, scale, start, tables
+    from tests.benchmarks.modes import latency, memory, plan, recover, scale, start, tables
 
     return {
         "start": ("start-up of status, recover and verify", start.measure),

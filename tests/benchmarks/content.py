@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tests.benchmarks.peers.shape import Shape
 from tests.oracle.data_files import visible_files
 from tests.oracle.tree import Tree
-from tests.peers.shape import Shape
 
 Hashes = npt.NDArray[np.uint64]
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying loses nothing
@@ -56,8 +56,7 @@ def expected(records: Iterator[pa.RecordBatch], shape: Shape, copies: int) -> tu
     rows = checksum = 0
     for batch in records:
         times = batch.column(shape.time).to_numpy(zero_copy_only=False).astype("datetime64[s]")
-        unit = {"month": "M", "hour": "h"}[shape.every]
-        buckets = times.astype(f"datetime64[{unit}]")
+        buckets = times.astype(f"datetime64[{shape.numpy_unit}]")
         for bucket in np.unique(buckets):
             chosen = batch.filter(pa.array(buckets == bucket))
             rows += len(chosen)

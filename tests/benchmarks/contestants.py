@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.peers.shape import ZSTD_LEVEL, Shape
+from tests.benchmarks.peers.shape import ZSTD_LEVEL, Shape
 from tests.services.jars import ROOT
 
 CORES = 2  # what everybody may use, and what the aims are stated for
@@ -28,11 +28,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`command` makes what it needs in the folder; `location` is where its table then lies."""
+    """`command` makes what it needs in the folder, for a run to the topic's end or, with seconds for an interval, until
+    it is killed; `location` is where its table then lies."""
 
     name: str
     label: str
-    command: Callable[[Place], list[str]]
+    command: Callable[[Place, float | None], list[str]]
     location: Callable[[Place], str]
     on_hdfs: bool = False
 
@@ -69,23 +70,30 @@ def write_map(place: Place, options: dict[str, object] | None = None, **sections
 PROGRAM = (sys.executable, "-m", "kafka2hive.cli.main", "run", "-c")
 
 
-def _ours(place: Place) -> list[str]:
-    return [*PROGRAM, str(write_map(place)), "--once"]
+def _ours(place: Place, interval: float | None = None) -> list[str]:
+    if interval is None:
+        return [*PROGRAM, str(write_map(place)), "--once"]
+    return [*PROGRAM, str(write_map(place, {"flush": {"interval": f"{interval:g}s"}}, trigger="1s"))]
 
 
 def _our_table(place: Place) -> str:
     return f"{place.uri}/warehouse/{TABLE.replace('.', '.db/')}"
 
 
-def _peer(module: str) -> Callable[[Place], list[str]]:
-    def command(place: Place) -> list[str]:
-        shape = place.shape.write(place.folder / "shape.json")
-        checkpoint = place.folder / "checkpoint"
-        checkpoint.mkdir()
+def _peer(module: str) -> Callable[[Place, float | None], list[str]]:
+    def command(place: Place, interval: float | None = None) -> list[str]:
+        (checkpoint := place.folder / "checkpoint").mkdir(exist_ok=True)
+        how = ["--once"] if interval is None else ["--continuous", str(interval)]
         return [
-            *(sys.executable, "-m", f"tests.peers.{module}", "--once"),
+            *(sys.executable, "-m", f"tests.benchmarks.peers.{module}", *how),
             *("--bootstrap", place.bootstrap, "--topic", place.topic, "--output", f"{place.uri}/table"),
-            *("--shape", str(shape), "--checkpoint", str(checkpoint), "--parallelism", str(CORES)),
+            *(
+                "--shape",
+                str(place.shape.write(place.folder / "shape.json")),
+                "--checkpoint",
+                str(checkpoint),
+            ),
+            *("--parallelism", str(CORES)),
         ]
 
     return command
@@ -106,6 +114,5 @@ CONTESTANTS = {
         Contestant("bare_loop", "bare loop (the limit)", _peer("bare"), _peer_table),
     )
 }
-PEERS = tuple(name for name, c in CONTESTANTS.items() if c.command is not _ours)
 
 environment = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}

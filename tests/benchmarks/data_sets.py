@@ -13,7 +13,7 @@ from functools import cache
 
 import orjson
 
-from tests.peers.shape import Shape
+from tests.benchmarks.peers.shape import Shape
 from tests.services.flights import flights
 
 _NUMBERS = (

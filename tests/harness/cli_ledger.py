@@ -11,24 +11,18 @@ from typer.testing import CliRunner, Result
 
 from kafka2hive.cli.main import app
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
-from kafka2hive.ledger.snapshot.draft import draft
+from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import join
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.service.shared.wiring import Wiring, wire
-from kafka2hive.storage.port import write_file
 from tests.harness.owner import new_owner
-from tests.harness.values import data_file, file_name
+from tests.harness.staged_epoch import commit_staged
 
 TABLE = "air.flights"
-CONTENT = b"not really parquet"
 READ = 10
 
 
@@ -98,32 +92,8 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     first = Position(TopicPartition("flights", 0), 5, 5)
     change = FirstPositions(positions=(first,), location=location)
     owned = publish(wiring.ports, owned, change).owned
-    ranges = (OffsetRange(first.topic_partition, 5, 5 + READ),)
-    names = [
-        file_name(owned.state.ledger_id, 1, 2, slug="dt=2013-01-01", uuid=f"{number:032x}")
-        for number in range(file_count)
-    ]
-    partition = HivePartition(TABLE, "dt=2013-01-01", join(location, "dt=2013-01-01"))
-    wiring.ports.files.mkdirs(join(location, "_tmp"))
-    files = tuple(
-        data_file(
-            staged=join(location, "_tmp", name.in_state("pending")),
-            final=join(partition.location, name.in_state("final")),
-            hive_partition=partition,
-            length=len(CONTENT),
-            rows=READ // file_count,
-            checksum="crc32:00000000",
-            task=name.task,
-            ranges=ranges,
-        )
-        for name in names
-    )
-    for file in files:
-        write_file(wiring.ports.files, file.staged, CONTENT)
-    account = RangeAccounting(0, ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
-    epoch = DataEpoch(files=files, accounts=(account,), newest_ms=1_356_998_400_000)
-    commit(wiring.ports, owned, draft(owned, "demo", "2013-01-01T00:00:10Z", epoch))
-    return Service(path, wiring, files)
+    ranges = OffsetRange(first.topic_partition, 5, 5 + READ)
+    return Service(path, wiring, commit_staged(wiring, owned, ranges, ["dt=2013-01-01"] * file_count))
 
 
 def tree(folder: Path) -> set[str]:

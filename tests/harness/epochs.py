@@ -6,6 +6,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
@@ -25,7 +26,7 @@ def wiring_of(config: Path) -> Wiring:
     return wire(load_map(str(config), {}))
 
 
-def begin(wiring: Wiring, table: str) -> None:
+def begin(wiring: Wiring, table: str) -> OwnedLedger:
     """Make the ledger; the first positions are the earliest offsets of all topics of the table's rule."""
     rule = next(rule for rule in wiring.map.tables if rule.table == table)
     paths = wiring.paths(table)
@@ -39,7 +40,7 @@ def begin(wiring: Wiring, table: str) -> None:
         Position(tp, earliest[tp].offset, earliest[tp].offset, cluster.topics[tp.topic].id) for tp in wanted
     )
     change = FirstPositions(positions=first, location=rule.location, cluster_id=cluster.cluster_id)
-    publish(wiring.ports, owned, change)
+    return publish(wiring.ports, owned, change).owned
 
 
 def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> None:

@@ -11,8 +11,9 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
-from tests.harness.cli_ledger import CONTENT, READ, TABLE
+from tests.harness.cli_ledger import READ, TABLE
 from tests.harness.owner import new_owner
+from tests.harness.staged_epoch import CONTENT
 from tests.harness.values import data_file, file_name
 
 FLIGHTS = TopicPartition("flights", 0)

@@ -12,14 +12,14 @@ import pytest
 
 from tests.benchmarks.content import content, expected
 from tests.benchmarks.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.peers.flink.statements import flink_type
+from tests.benchmarks.peers.shape import Shape, read_shape
 from tests.benchmarks.plot import plot
 from tests.benchmarks.process_tree import ProgramFailed, measured
 from tests.benchmarks.report import report
 from tests.benchmarks.throughput import Comparison, Cost, decoded
 from tests.benchmarks.topics import FilledTopic
 from tests.oracle.tree import LocalTree
-from tests.peers.flink.statements import flink_type
-from tests.peers.shape import Shape, read_shape
 
 SHAPE = Shape(
     {"n": "bigint", "x": "double", "t": "timestamp", "s": "struct<a:string>", "l": "array<string>"},

@@ -20,7 +20,8 @@ from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
-from tests.harness.cli_ledger import CONTENT, TABLE, Service, pending_service
+from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.harness.staged_epoch import CONTENT
 from tests.harness.values import file_name
 
 

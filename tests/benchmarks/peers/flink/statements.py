@@ -3,8 +3,8 @@
 import re
 from itertools import pairwise
 
-from tests.peers.assignment import Assignment
-from tests.peers.shape import ZSTD_LEVEL
+from tests.benchmarks.peers.assignment import Assignment
+from tests.benchmarks.peers.shape import ZSTD_LEVEL
 
 _NAMES = {"bigint": "BIGINT", "double": "DOUBLE", "string": "STRING", "timestamp": "TIMESTAMP_LTZ(3)"}
 

@@ -3,11 +3,11 @@
 import statistics
 from typing import Any
 
-from tests.benchmarks.commands import timed
-from tests.benchmarks.contestants import Place, write_map
+from tests.benchmarks.contestants import TABLE, Place, write_map
 from tests.benchmarks.data_sets import DATA_SETS
-from tests.benchmarks.ledgers import resting
+from tests.benchmarks.modes.commands import timed
 from tests.benchmarks.room import Room
+from tests.harness.epochs import begin, wiring_of
 
 _TIMES = 7
 _AIMS = {"validate": "", "status": "<= 0.5 s", "recover": "<= 0.5 s", "verify": "<= 0.5 s"}
@@ -22,7 +22,7 @@ def measure(room: Room) -> dict[str, Any]:
         uri = folder.as_uri() if where == "local disk" else f"{room.hdfs().namenode_url}/{folder.name}"
         place = Place(folder, uri, room.kafka().bootstrap, "resting", DATA_SETS["flights"].shape)
         config = write_map(place)
-        resting(config, "resting")
+        begin(wiring_of(config), TABLE)
         for command, aim in _AIMS.items():
             times = [timed(command, config=config) for _ in range(_TIMES)]
             seconds[f"{command}, {where}"] = times

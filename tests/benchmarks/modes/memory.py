@@ -49,7 +49,7 @@ def measure(room: Room) -> dict[str, Any]:
     for buckets in _BUCKETS:
         topic = fill(room.kafka(), _with_bucket(buckets), _COPIES)
         command = [
-            *(sys.executable, "-m", "tests.benchmarks.memory", room.kafka().bootstrap, topic.name),
+            *(sys.executable, "-m", "tests.benchmarks.modes.memory", room.kafka().bootstrap, topic.name),
             *(str(buckets), str(topic.records), str(room.new_folder())),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

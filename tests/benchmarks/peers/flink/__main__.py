@@ -6,9 +6,9 @@ import subprocess
 import zlib
 from pathlib import Path
 
-from tests.peers.assignment import Assignment, read_assignment
-from tests.peers.flink import __doc__ as description
-from tests.peers.flink.statements import statements
+from tests.benchmarks.peers.assignment import Assignment, read_assignment
+from tests.benchmarks.peers.flink import __doc__ as description
+from tests.benchmarks.peers.flink.statements import statements
 from tests.services.jars import CACHE, MissingService, jars, java
 
 _PROGRAM = Path(__file__).with_name("Peer.java")

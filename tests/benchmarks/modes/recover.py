@@ -3,12 +3,14 @@
 import statistics
 from typing import Any
 
-from tests.benchmarks.commands import timed
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from tests.benchmarks.contestants import TABLE, Place, write_map
 from tests.benchmarks.data_sets import DATA_SETS
-from tests.benchmarks.ledgers import died_after_commit
+from tests.benchmarks.modes.commands import timed
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
+from tests.harness.epochs import begin, wiring_of
+from tests.harness.staged_epoch import commit_staged
 from tests.oracle.tree import HdfsTree
 
 _SHAPE = DATA_SETS["flights"].shape
@@ -27,7 +29,10 @@ def measure(room: Room) -> dict[str, Any]:
             uri = f"{room.hdfs().namenode_url}/{folder.name}"
             config = write_map(Place(folder, uri, room.kafka().bootstrap, "pending", _SHAPE))
             say(f"staging {files} files, attempt {attempt + 1}")
-            died_after_commit(config, "pending", files, _HIVE_PARTITIONS)
+            wiring = wiring_of(config)
+            ranges = OffsetRange(TopicPartition("pending", 0), 0, files)
+            buckets = [f"dt=2013-{number % _HIVE_PARTITIONS:04d}" for number in range(files)]
+            commit_staged(wiring, begin(wiring, TABLE), ranges, buckets)
             times.append(timed("recover", config=config))
             location = f"{uri}/warehouse/{TABLE.replace('.', '.db/')}"
             paths = HdfsTree(room.hdfs().client()).files(location)

@@ -1,7 +1,7 @@
 """Spark's Kafka source, from_json, and Spark's own file sink (Parquet, exactly once by its metadata log)."""
 
-from tests.peers.assignment import read_assignment
-from tests.peers.spark_source import rows, run, session
+from tests.benchmarks.peers.assignment import read_assignment
+from tests.benchmarks.peers.spark_source import rows, run, session
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, date_format, from_json
 from pyspark.sql.streaming import DataStreamWriter
 
-from tests.peers.assignment import Assignment
-from tests.peers.shape import ZSTD_LEVEL
+from tests.benchmarks.peers.assignment import Assignment
+from tests.benchmarks.peers.shape import ZSTD_LEVEL
 from tests.services.jars import jars
 
 

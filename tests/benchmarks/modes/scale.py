@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.data_sets import DATA_SETS
-from tests.benchmarks.dumps import bounded, namenode_calls, seconds_between
+from tests.benchmarks.modes.dumps import bounded, namenode_calls, seconds_between
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
 from tests.benchmarks.topics import FilledTopic, fill

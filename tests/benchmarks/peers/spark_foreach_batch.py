@@ -2,8 +2,8 @@
 
 from pyspark.sql import DataFrame
 
-from tests.peers.assignment import read_assignment
-from tests.peers.spark_source import rows, run, session
+from tests.benchmarks.peers.assignment import read_assignment
+from tests.benchmarks.peers.spark_source import rows, run, session
 
 
 def main() -> None:

@@ -20,13 +20,12 @@ from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import seldom_collected
-from tests.peers.assignment import Assignment, read_assignment
-from tests.peers.shape import ZSTD_LEVEL
+from tests.benchmarks.peers.assignment import Assignment, read_assignment
+from tests.benchmarks.peers.shape import ZSTD_LEVEL
 
 _RECORDS = 30_000
 _ROW_GROUP_BYTES = 64 * 1024 * 1024  # as the product's
 _ROWS_PER_RUN = 64  # below this average sorting is cheaper than slicing
-_UNIT = {"month": "M", "hour": "h"}
 
 
 class Buckets:
@@ -36,7 +35,7 @@ class Buckets:
         self._folder = Path(urlsplit(assignment.output).path)
         self._schema = schema
         self._worker = worker
-        self._unit = _UNIT[assignment.shape.every]
+        self._unit = assignment.shape.numpy_unit
         self._strftime = assignment.shape.strftime
         self._time = schema.get_field_index(assignment.shape.time)
         self._waiting: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)

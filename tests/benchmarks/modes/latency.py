@@ -16,10 +16,10 @@ from confluent_kafka import Message, Producer
 from pyhive import hive
 
 from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
-from tests.benchmarks.dumps import read_log
+from tests.benchmarks.modes.dumps import read_log
+from tests.benchmarks.peers.shape import Shape
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
-from tests.peers.shape import Shape
 from tests.services.java_service import JavaService
 
 _TRIGGERS = {1: 60.0, 5: 60.0, 30: 120.0}  # seconds: how long records are sent

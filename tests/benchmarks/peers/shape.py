@@ -23,6 +23,11 @@ class Shape:
         return {"month": "%Y%m", "hour": "%Y%m%d%H"}[self.every]
 
     @property
+    def numpy_unit(self) -> str:
+        """The unit of `datetime64` that is one bucket."""
+        return {"month": "M", "hour": "h"}[self.every]
+
+    @property
     def java_format(self) -> str:
         """The value of `dt` for Spark and Flink."""
         return {"month": "yyyyMM", "hour": "yyyyMMddHH"}[self.every]

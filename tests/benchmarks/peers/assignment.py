@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.peers.shape import Shape, read_shape
+from tests.benchmarks.peers.shape import Shape, read_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ def read_assignment(description: str | None) -> Assignment:
     parser.add_argument("--bootstrap", required=True, help="host:port of the broker")
     parser.add_argument("--topic", required=True)
     parser.add_argument("--output", required=True, help="full URI of the table's directory")
-    parser.add_argument("--shape", required=True, type=Path, help="JSON file, see tests/peers/shape.py")
+    parser.add_argument(
+        "--shape", required=True, type=Path, help="JSON file, see tests/benchmarks/peers/shape.py"
+    )
     parser.add_argument("--checkpoint", required=True, type=Path, help="local directory for the peer's state")
     parser.add_argument("--parallelism", type=int, default=2)
     how = parser.add_mutually_exclusive_group()
