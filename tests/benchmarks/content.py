@@ -23,6 +23,7 @@ from tests.oracle.tree import Tree
 
 Hashes = npt.NDArray[np.uint64]
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplying loses nothing
+_OF_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
 _NULL = np.uint64(0xD1B54A32D192ED03)
 
 
@@ -81,7 +82,11 @@ def _hashes(column: pa.Array) -> Hashes:
         result = reduce(_mixed, parts, np.full(len(column), _STEP))
     elif pa.types.is_list(kind):
         result = _of_list(column)
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+    elif pa.types.is_map(kind):
+        result = _of_map(column)
+    elif pa.types.is_decimal(kind):
+        result = _hashes(column.cast(pa.string()))
+    elif pa.types.is_dictionary(kind) or any(is_kind(kind) for is_kind in _OF_TEXT):
         encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
         of_value = np.append(_of_text(encoded.dictionary.to_pylist()), _NULL)
         result = of_value[encoded.indices.fill_null(len(of_value) - 1).to_numpy(zero_copy_only=False)]
@@ -98,7 +103,7 @@ def _of_numbers(column: pa.Array) -> Hashes:
     return pd.util.hash_array(column.fill_null(0).to_numpy(zero_copy_only=False))
 
 
-def _of_text(values: list[str]) -> Hashes:
+def _of_text(values: list[str] | list[bytes]) -> Hashes:
     return (
         pd.util.hash_array(np.array(values, dtype=object), categorize=False)
         if values
@@ -115,6 +120,14 @@ def _of_list(column: pa.ListArray) -> Hashes:
     weighted = items * (np.uint64(2) * place.astype(np.uint64) + np.uint64(1))
     sums = np.append(np.uint64(0), np.cumsum(weighted, dtype=np.uint64))
     return sums[ends] - sums[ends - lengths] + lengths.astype(np.uint64)
+
+
+def _of_map(column: pa.MapArray) -> Hashes:
+    """Does not depend on order: engines that hold a map as a hash table write its entries as they come."""
+    bounds = column.offsets.to_numpy()
+    entries = _mixed(_hashes(column.keys), _hashes(column.items))
+    sums = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
+    return sums[bounds[1:]] - sums[bounds[:-1]] + np.diff(bounds).astype(np.uint64)
 
 
 def _mixed(so_far: Hashes, further: Hashes) -> Hashes:

@@ -1,9 +1,18 @@
 """The records that are dumped: real flights, and shapes made from them that stress something else.
 
-flights    309 bytes, 19 columns, in order of time, by month
-wide       1.5 KB, nested: structs, arrays of texts and of structs
-narrow     60 bytes, 3 columns
-scattered  flights whose hours are out of order over 48 buckets
+flights       309 bytes, 19 columns, in order of time, by month
+wide          1.5 KB, nested: structs, arrays of texts and of structs
+narrow        60 bytes, 3 columns
+scattered     flights whose hours are out of order over 48 buckets
+random_keys   flights, the keys of each in an order of its own
+two_orders    flights, the keys of every other one in reverse
+missing_keys  flights, a fifth of the keys left out
+doubles       ten doubles of 16 or 17 digits
+prices        ten doubles with two digits after the point
+decimals      four decimal(18,4)
+maps          a map<string,string> of eight entries
+binary        200 bytes as base64
+log           a log line of 300 bytes
 """
 
 import datetime
@@ -13,6 +22,7 @@ from functools import cache
 
 import orjson
 
+from tests.benchmarks import shapes
 from tests.benchmarks.peers.shape import Shape
 from tests.services.flights import flights
 
@@ -35,7 +45,6 @@ _REMARKS = (
     "boarding began late because the incoming aircraft arrived from its earlier leg behind schedule",
 )
 _HOURS = 48
-_PER_COPY = 50_000  # distinct wide records
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +70,10 @@ def _flights() -> Iterator[bytes]:
 
 
 def _wide() -> Iterator[bytes]:
-    return (orjson.dumps(_widened(n, record)) for n, record in enumerate(flights()[::6][:_PER_COPY]))
+    return (orjson.dumps(_widened(n, row)) for n, row in enumerate(shapes.sample()))
 
 
-def _widened(n: int, record: bytes) -> dict[str, object]:
-    row: dict[str, object] = orjson.loads(record)
+def _widened(n: int, row: shapes.Row) -> shapes.Row:
     stops = [
         {
             "airport": f"{row['dest']}{k}",
@@ -101,6 +109,11 @@ def _scattered() -> Iterator[bytes]:
     )
 
 
+def _timed(**columns: str) -> Shape:
+    """By month of a column `at`, which comes before these."""
+    return Shape({"at": "timestamp", **columns}, "at", "month")
+
+
 DATA_SETS = {
     data.name: data
     for data in (
@@ -108,5 +121,18 @@ DATA_SETS = {
         DataSet("wide", Shape(_WIDE, "time_hour", "month"), _wide),
         DataSet("narrow", Shape({"id": "bigint", "at": "timestamp", "v": "double"}, "at", "month"), _narrow),
         DataSet("scattered", Shape(_FLIGHT, "time_hour", "hour"), _scattered),
+        DataSet("random_keys", Shape(_FLIGHT, "time_hour", "month"), shapes.random_keys),
+        DataSet("two_orders", Shape(_FLIGHT, "time_hour", "month"), shapes.two_orders),
+        DataSet("missing_keys", Shape(_FLIGHT, "time_hour", "month"), shapes.missing_keys),
+        DataSet("doubles", _timed(**{f"x{k}": "double" for k in range(10)}), shapes.doubles),
+        DataSet("prices", _timed(**{f"p{k}": "double" for k in range(10)}), shapes.prices),
+        DataSet("decimals", _timed(**{f"d{k}": "decimal(18,4)" for k in range(4)}), shapes.decimals),
+        DataSet("maps", _timed(tags="map<string,string>"), shapes.maps),
+        DataSet("binary", _timed(body="binary"), shapes.binary),
+        DataSet(
+            "log",
+            _timed(**dict.fromkeys(("level", "host", "logger", "thread", "message"), "string")),
+            shapes.log,
+        ),
     )
 }

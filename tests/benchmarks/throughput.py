@@ -5,12 +5,14 @@ start-up cancels; the difference is taken within a round, as a machine's speed d
 HDFS are left out, all else a program starts is in.
 """
 
+import base64
 import datetime
+import decimal
 import os
 import shutil
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -177,12 +179,26 @@ class Race:
 def decoded(data: DataSet) -> Iterator[pa.RecordBatch]:
     """The records as rows, by Python's own means: no contestant's decoder judges itself."""
     schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in data.shape.columns.items()])
+    converts = [(name, convert) for name, kind in data.shape.columns.items() if (convert := _convert(kind))]
     records = data.records()
     for start in range(0, len(records), 50_000):
         rows = [orjson.loads(record) for record in records[start : start + 50_000]]
         for row in rows:
-            row[data.shape.time] = datetime.datetime.fromisoformat(row[data.shape.time]).replace(tzinfo=None)
+            for name, convert in converts:
+                if name in row:
+                    row[name] = convert(row[name])
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _convert(kind: str) -> Callable[[Any], Any] | None:
+    """What JSON cannot say of a Hive type; None: Python's parser gives it as it is."""
+    if kind.startswith("decimal"):
+        return lambda number: decimal.Decimal(repr(number))  # exact up to 15 digits
+    return {
+        "timestamp": lambda text: datetime.datetime.fromisoformat(text).replace(tzinfo=None),
+        "binary": base64.b64decode,
+        "map<string,string>": lambda entries: list(entries.items()),
+    }.get(kind)
 
 
 def check(contestant: Contestant, written: Content, truth: tuple[int, int], deep: bool) -> None:

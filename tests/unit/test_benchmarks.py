@@ -2,16 +2,22 @@
 
 import datetime
 import sys
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import make_decoder
 from tests.benchmarks.content import content, expected
 from tests.benchmarks.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.peers.assignment import Assignment
+from tests.benchmarks.peers.bare import Buckets
 from tests.benchmarks.peers.flink.statements import flink_type
 from tests.benchmarks.peers.shape import Shape, read_shape
 from tests.benchmarks.plot import plot
@@ -41,6 +47,20 @@ SCHEMA = pa.schema(
         ("l", pa.list_(pa.string())),
     ]
 )
+
+
+SIZES = {
+    **dict.fromkeys(("flights", "scattered", "random_keys", "two_orders"), (280, 330)),
+    "wide": (1_300, 1_700),
+    "narrow": (45, 65),
+    "missing_keys": (230, 280),
+    "doubles": (270, 310),
+    "prices": (160, 200),
+    "decimals": (85, 115),
+    "maps": (165, 195),
+    "binary": (300, 330),
+    "log": (280, 340),
+}
 
 
 def written(folder: Path, rows: list[dict[str, Any]], **options: Any) -> int:
@@ -101,14 +121,38 @@ def test_a_row_in_another_bucket_changes_the_checksum(tmp_path: Path) -> None:
 def test_every_data_set_fits_its_shape(data: DataSet, tmp_path: Path) -> None:
     first = DataSet(data.name, data.shape, lambda: islice(data.each(), 5_000))
     batch = next(decoded(first))
-    required = {"flights": 1, "wide": 1, "narrow": 1, "scattered": 48}[data.name]
+    required = {"flights": 1, "wide": 1, "narrow": 1, "scattered": 48}.get(data.name, 1)
     assert len(set(batch.column(data.shape.time).to_pylist())) >= required
     size = sum(map(len, first.records())) / len(batch)
-    low, high = {"flights": (280, 330), "wide": (1_300, 1_700), "narrow": (45, 65), "scattered": (280, 330)}[
-        data.name
-    ]
+    low, high = SIZES[data.name]
     assert low < size < high
     assert read_shape(data.shape.write(tmp_path / "shape.json")) == data.shape
+
+
+@pytest.mark.parametrize("data", DATA_SETS.values(), ids=DATA_SETS)
+def test_the_decoder_and_the_bare_loop_write_what_every_data_set_holds(data: DataSet, tmp_path: Path) -> None:
+    first = DataSet(data.name, data.shape, lambda: islice(data.each(), 2_000))
+    assignment = Assignment("", "", tmp_path.as_uri(), data.shape, tmp_path, None, 1)
+    schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in data.shape.columns.items()])
+    decoded_here = make_decoder("json", schema, "UTC").decode(pa.array(first.records(), pa.binary()))
+    assert not len(decoded_here.rejected)
+    buckets = Buckets(assignment, schema, 0)
+    buckets.add(decoded_here.rows)
+    buckets.close()
+    found = content(LocalTree(), tmp_path.as_uri(), data.shape, deep=True)
+    assert (found.rows, found.checksum) == expected(decoded(first), data.shape, 1)
+
+
+def test_keys_come_in_the_orders_that_a_data_set_names() -> None:
+    orders = {
+        name: Counter(tuple(orjson.loads(record)) for record in islice(DATA_SETS[name].each(), 2_000))
+        for name in ("flights", "two_orders", "random_keys", "missing_keys")
+    }
+    assert len(orders["flights"]) == 1
+    assert sorted(orders["two_orders"].values()) == [1_000, 1_000]
+    assert len(orders["random_keys"]) == 2_000
+    kept = sum(len(keys) * count for keys, count in orders["missing_keys"].items()) / 2_000
+    assert 0.79 < (kept - 1) / 18 < 0.81
 
 
 def test_nested_types_have_a_name_in_flink() -> None:
@@ -116,6 +160,8 @@ def test_nested_types_have_a_name_in_flink() -> None:
         flink_type("array<struct<a:bigint,b:struct<c:string>>>")
         == "ARRAY<ROW<`a` BIGINT, `b` ROW<`c` STRING>>>"
     )
+    assert flink_type("map<string,array<binary>>") == "MAP<STRING, ARRAY<BYTES>>"
+    assert flink_type("decimal(18,4)") == "DECIMAL(18,4)"
 
 
 CHILD = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass"

@@ -6,7 +6,13 @@ from itertools import pairwise
 from tests.benchmarks.peers.assignment import Assignment
 from tests.benchmarks.peers.shape import ZSTD_LEVEL
 
-_NAMES = {"bigint": "BIGINT", "double": "DOUBLE", "string": "STRING", "timestamp": "TIMESTAMP_LTZ(3)"}
+_NAMES = {
+    "bigint": "BIGINT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "timestamp": "TIMESTAMP_LTZ(3)",
+    "binary": "BYTES",
+}
 
 
 def flink_type(hive: str) -> str:
@@ -16,6 +22,10 @@ def flink_type(hive: str) -> str:
     if hive.startswith("struct<"):
         fields = (field.partition(":") for field in _top_level(hive[7:-1]))
         return "ROW<" + ", ".join(f"`{name}` {flink_type(kind)}" for name, _, kind in fields) + ">"
+    if hive.startswith("map<"):
+        return "MAP<" + ", ".join(flink_type(kind) for kind in _top_level(hive[4:-1])) + ">"
+    if hive.startswith("decimal("):
+        return hive.upper()
     return _NAMES[hive]
 
 
