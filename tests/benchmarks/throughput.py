@@ -131,12 +131,19 @@ class Race:
         self._room = room
         self._count = 0
 
-    def run(self, data: DataSet, sizes: Sequence[int], rounds: int, names: Sequence[str]) -> Comparison:
+    def run(
+        self,
+        data: DataSet,
+        sizes: Sequence[int],
+        rounds: int,
+        names: Sequence[str],
+        compression: str = "none",
+    ) -> Comparison:
         """All contestants in turns, `rounds` times. Raises WrongOutput and ProgramFailed."""
         result = Comparison(data)
         for copies in sizes:
             say(f"producing {data.name} x{copies}")
-            result.topics[copies] = fill(self._room.kafka(), data, copies)
+            result.topics[copies] = fill(self._room.kafka(), data, copies, compression)
         truth = {copies: expected(decoded(data), data.shape, copies) for copies in sizes}
         for number in range(rounds):
             for copies in sizes:

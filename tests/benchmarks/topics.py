@@ -11,12 +11,13 @@ from tests.benchmarks.data_sets import DataSet
 from tests.services.kafka_broker import KafkaBroker
 
 PARTITIONS = 8
+COMPRESSIONS = ("none", "zstd", "lz4", "gzip")
 _BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class FilledTopic:
-    """`copies` of a data set in 8 topic partitions; `megabytes` (10^6) of values."""
+    """`copies` of a data set in 8 topic partitions; `megabytes` (10^6) of values, as they are before compression."""
 
     name: str
     data: DataSet
@@ -31,9 +32,12 @@ class FilledTopic:
         return sum(map(len, self.data.records())) * self.copies / 1e6
 
 
-def fill(broker: KafkaBroker, data: DataSet, copies: int) -> FilledTopic:
-    """Create and fill a topic. Raises RuntimeError when the broker does not hold every record once."""
-    topic = FilledTopic(f"{data.name}-x{copies}", data, copies)
+def fill(broker: KafkaBroker, data: DataSet, copies: int, compression: str = "none") -> FilledTopic:
+    """Create and fill a topic, compressed by the producer; the broker keeps batches as they come.
+
+    Raises RuntimeError when the broker does not hold every record once.
+    """
+    topic = FilledTopic(f"{data.name}-{compression}-x{copies}", data, copies)
     broker.create_topic(topic.name, PARTITIONS)
     # producing through one connection with retries: idempotence keeps order and doubles nothing
     producer = Producer(
@@ -41,6 +45,7 @@ def fill(broker: KafkaBroker, data: DataSet, copies: int) -> FilledTopic:
             "bootstrap.servers": broker.bootstrap,
             "enable.idempotence": True,
             "log_level": 3,
+            "compression.type": compression,
             "linger.ms": 50,
             "batch.size": 1 << 20,
             "queue.buffering.max.messages": 400_000,
