@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.contestants import CONTESTANTS, OURS
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
+from tests.benchmarks.data.topics import COMPRESSIONS
 from tests.benchmarks.plot import plot
 from tests.benchmarks.report import report
 from tests.benchmarks.room import Room
@@ -46,6 +47,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sizes", default="4,16", help="copies of the data set in the topics: 4,16,64")
     parser.add_argument("--data", default="flights", help=f"some of {','.join(DATA_SETS)}")
+    parser.add_argument(
+        "--compression", default="none", help=f"of the topics, some of {','.join(COMPRESSIONS)}"
+    )
     parser.add_argument("--only", default=",".join(CONTESTANTS), help="some of the contestants")
     parser.add_argument(
         "--throughput", action="store_true", help="the comparison, beside the modes that follow"
@@ -54,7 +58,8 @@ def _arguments() -> argparse.Namespace:
         parser.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--all", action="store_true", help="the comparison and all modes")
     said = parser.parse_args()
-    for chosen, known in ((said.only, CONTESTANTS), (said.data, DATA_SETS)):
+    choices = ((said.only, CONTESTANTS), (said.data, DATA_SETS), (said.compression, COMPRESSIONS))
+    for chosen, known in choices:
         if unknown := set(chosen.split(",")) - set(known):
             parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     return said
@@ -72,8 +77,10 @@ def main() -> int:
         if said.all or said.throughput or not chosen:
             for name in said.data.split(","):
                 sizes = sorted(int(size) for size in said.sizes.split(","))
-                comparison = Race(room).run(DATA_SETS[name], sizes, said.rounds, said.only.split(","))
-                figures.note("throughput", name, comparison.document())
+                for compression in said.compression.split(","):
+                    race = Race(room, said.rounds, said.only.split(","))
+                    part = name if compression == "none" else f"{name}-{compression}"
+                    figures.note("throughput", part, race.run(DATA_SETS[name], sizes, compression).document())
         for name in chosen:
             say(_modes()[name][0])
             figures.note("modes", name, _modes()[name][1](room))

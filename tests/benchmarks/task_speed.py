@@ -31,7 +31,7 @@ from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker

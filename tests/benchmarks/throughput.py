@@ -20,12 +20,12 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.model.hive_types import parse_hive_type
-from tests.benchmarks.content import Content, content, expected
 from tests.benchmarks.contestants import CONTESTANTS, OURS, Contestant, Place, environment
-from tests.benchmarks.data_sets import DataSet
+from tests.benchmarks.data.content import Content, content, expected
+from tests.benchmarks.data.data_sets import DataSet
+from tests.benchmarks.data.topics import FilledTopic, fill
 from tests.benchmarks.process_tree import Cost, measured
 from tests.benchmarks.room import Room
-from tests.benchmarks.topics import FilledTopic, fill
 from tests.oracle.tree import HdfsTree, LocalTree, Tree
 
 
@@ -127,28 +127,24 @@ def _rounded(value: float | None, digits: int = 2) -> float | None:
 class Race:
     """Runs contestants on one data set."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, rounds: int, names: Sequence[str]) -> None:
         self._room = room
+        self._rounds = rounds
+        self._names = names
         self._count = 0
 
-    def run(
-        self,
-        data: DataSet,
-        sizes: Sequence[int],
-        rounds: int,
-        names: Sequence[str],
-        compression: str = "none",
-    ) -> Comparison:
-        """All contestants in turns, `rounds` times. Raises WrongOutput and ProgramFailed."""
+    def run(self, data: DataSet, sizes: Sequence[int], compression: str = "none") -> Comparison:
+        """All contestants in turns. Raises WrongOutput and ProgramFailed."""
         result = Comparison(data)
         for copies in sizes:
             say(f"producing {data.name} x{copies}")
             result.topics[copies] = fill(self._room.kafka(), data, copies, compression)
         truth = {copies: expected(decoded(data), data.shape, copies) for copies in sizes}
-        for number in range(rounds):
+        for number in range(self._rounds):
             for copies in sizes:
                 # another one begins each time: no one always follows the same neighbour
-                turn = [*names[number % len(names) :], *names[: number % len(names)]]
+                first = number % len(self._names)
+                turn = [*self._names[first:], *self._names[:first]]
                 for name in turn:
                     contestant = CONTESTANTS[name]
                     if contestant.on_hdfs and copies != max(sizes):

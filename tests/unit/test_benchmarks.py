@@ -14,8 +14,9 @@ import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
-from tests.benchmarks.content import content, expected
-from tests.benchmarks.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.data.content import content, expected
+from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.data.topics import FilledTopic
 from tests.benchmarks.peers.assignment import Assignment
 from tests.benchmarks.peers.bare import Buckets
 from tests.benchmarks.peers.flink.statements import flink_type
@@ -24,7 +25,6 @@ from tests.benchmarks.plot import plot
 from tests.benchmarks.process_tree import ProgramFailed, measured
 from tests.benchmarks.report import report
 from tests.benchmarks.throughput import Comparison, Cost, decoded
-from tests.benchmarks.topics import FilledTopic
 from tests.oracle.tree import LocalTree
 
 SHAPE = Shape(

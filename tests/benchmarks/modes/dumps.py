@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
+from tests.benchmarks.data.topics import PARTITIONS, FilledTopic
 from tests.benchmarks.process_tree import measured
 from tests.benchmarks.room import Room
-from tests.benchmarks.topics import PARTITIONS, FilledTopic
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import TaskPlan
 from tests.benchmarks.contestants import environment
-from tests.benchmarks.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
+from tests.benchmarks.data.topics import PARTITIONS, fill
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
-from tests.benchmarks.topics import PARTITIONS, fill
 from tests.harness.task_files import table_settings, table_task, task_settings
 from tests.services.flights import flights
 

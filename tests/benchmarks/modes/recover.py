@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from tests.benchmarks.contestants import TABLE, Place, write_map
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.benchmarks.modes.commands import timed
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say

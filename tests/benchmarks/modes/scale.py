@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
+from tests.benchmarks.data.topics import FilledTopic, fill
 from tests.benchmarks.modes.dumps import bounded, namenode_calls, seconds_between
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import say
-from tests.benchmarks.topics import FilledTopic, fill
 
 _MEGABYTES = (1, 10, 100)
 _EPOCHS = {0: 12, 1: 10, 10: 8, 100: 4}  # the first one warms up and is not counted

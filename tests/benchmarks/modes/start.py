@@ -4,7 +4,7 @@ import statistics
 from typing import Any
 
 from tests.benchmarks.contestants import TABLE, Place, write_map
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.benchmarks.modes.commands import timed
 from tests.benchmarks.room import Room
 from tests.harness.epochs import begin, wiring_of

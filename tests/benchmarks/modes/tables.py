@@ -10,7 +10,7 @@ import yaml
 from confluent_kafka import Producer
 
 from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
-from tests.benchmarks.data_sets import DATA_SETS
+from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.benchmarks.modes.dumps import read_log, seconds_between
 from tests.benchmarks.process_tree import Session, pss_mb
 from tests.benchmarks.room import Room

@@ -22,7 +22,7 @@ from functools import cache
 
 import orjson
 
-from tests.benchmarks import shapes
+from tests.benchmarks.data import shapes
 from tests.benchmarks.peers.shape import Shape
 from tests.services.flights import flights
 

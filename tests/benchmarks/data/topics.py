@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from tests.benchmarks.data_sets import DataSet
+from tests.benchmarks.data.data_sets import DataSet
 from tests.services.kafka_broker import KafkaBroker
 
 PARTITIONS = 8
