@@ -111,7 +111,7 @@ class KafkaBroker(Kafka):
         self.description = f"a real broker (KRaft) at {self.bootstrap}"
         try:
             self._child.wait_until(self._made_topic, _READY_SECONDS)
-        except BaseException:
+        except BaseException:  # Ctrl-C while waiting
             self._child.end()
             raise
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.service.audit.rows.compare import BucketDifference, as_multisets, by_place
 from kafka2hive.service.audit.rows.row_hash import comparable, row_hashes
 from kafka2hive.service.audit.rows.rows import OUTSIDE, PlaceColumns, Rows, Span, WholeRows
@@ -53,6 +54,12 @@ def test_hashes_are_equal_exactly_where_values_are(kind: pa.DataType, data: st.D
         for other, second in zip(values, hashes, strict=True):
             assert (first == second) == (one == other)
     assert row_hashes([("c", column.slice(start))], len(values) - start).tolist() == hashes[start:]
+
+
+def test_a_column_of_a_type_that_is_never_written_is_a_named_bug() -> None:
+    with pytest.raises(Kafka2HiveError) as ended:
+        row_hashes([("c", pa.array([1], pa.duration("s")))], 1)
+    assert ended.value.code == "verify.column_type"
 
 
 def test_columns_are_told_apart_by_name_and_not_by_order() -> None:
