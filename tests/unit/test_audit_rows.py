@@ -59,7 +59,7 @@ def test_hashes_are_equal_exactly_where_values_are(kind: pa.DataType, data: st.D
 def test_a_column_of_a_type_that_is_never_written_is_a_named_bug() -> None:
     with pytest.raises(Kafka2HiveError) as ended:
         row_hashes([("c", pa.array([1], pa.duration("s")))], 1)
-    assert ended.value.code == "verify.column_type"
+    assert ended.value.code == "audit.column_type"
 
 
 def test_columns_are_told_apart_by_name_and_not_by_order() -> None:

@@ -101,7 +101,7 @@ def _values(column: pa.Array) -> Hashes:
         parts = zip(kind, column.flatten(), strict=True)
         return row_hashes(((f".{field.name}", part) for field, part in parts), len(column))
     raise Kafka2HiveError(
-        "verify.column_type",
+        "audit.column_type",
         f"columns of type {kind} cannot be compared",
         "report it: a bug; no row is damaged",
     )
