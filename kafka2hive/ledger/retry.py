@@ -1,13 +1,15 @@
-"""Trying a step again: the one loop behind C1, C2, R6 and R7, with a class of error for each answer."""
+"""Trying again: the loop behind C1, C2, R6 and R7, with a class of error for each answer; and R0, from the beginning."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, assert_never
+from typing import ClassVar, TypeVar, assert_never
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown, TableError
 from kafka2hive.storage.port import Denied, NoRoom, StorageError
+
+Result = TypeVar("Result")
 
 _LONGEST = 500  # characters of a refusal in a message
 
@@ -80,3 +82,17 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                 assert_never(answer.kind)
         log.warning("%s %s: %s, trying again in %.1f s", step, path, answer.kind.value, wait)
         ports.clock.sleep(wait)
+
+
+def begin_again(ports: Ports, what: str, attempt: Callable[[], Result]) -> Result:
+    """R0: after an ambiguous outcome what is there says how to go on. Raises AmbiguousOutcome after the budget."""
+    waits = ports.retry_policy.waits()
+    while True:
+        try:
+            return attempt()
+        except AmbiguousOutcome as ambiguous:
+            wait = next(waits, None)
+            if wait is None:
+                raise
+            log.warning("%s again in %.1f s: %s", what, wait, ambiguous.message)
+            ports.clock.sleep(wait)

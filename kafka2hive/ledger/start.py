@@ -8,9 +8,9 @@ from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.owners import Owners
-from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
 
@@ -50,16 +50,7 @@ def start(ports: Ports, order: StartOrder) -> Started:
     Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
     AmbiguousOutcome only after the budget of R0 is spent.
     """
-    waits = ports.retry_policy.waits()
-    while True:
-        try:
-            return _start_once(ports, order)
-        except AmbiguousOutcome as surprise:
-            wait = next(waits, None)
-            if wait is None:
-                raise
-            log.warning("start %s again in %.1f s: %s", order.paths.table, wait, surprise.message)
-            ports.clock.sleep(wait)
+    return begin_again(ports, f"start {order.paths.table}", lambda: _start_once(ports, order))
 
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:

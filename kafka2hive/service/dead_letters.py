@@ -19,7 +19,7 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.shared.ledgers import Unreadable, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import each_ledger, ledger_tables, readable, unknown_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.service.where import Place
 from kafka2hive.storage.port import NotFound
@@ -146,10 +146,7 @@ def _files(
                 if file.kind is FileKind.DEAD_LETTER and file.final not in lost and wanted(file):
                     yield view.paths.table, file
 
-    for found in each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table):
-        if isinstance(found, Unreadable):
-            raise found.error
-        yield found
+    return readable(each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table))
 
 
 def _rows(

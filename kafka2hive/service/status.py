@@ -15,11 +15,18 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.conditions.condition import decode
 from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
 from kafka2hive.service.conditions.table_state import LiveRuns, OwnerLife, TableState, exit_code_of, state_of
-from kafka2hive.service.shared.ledgers import apart, attempt, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import (
+    apart,
+    attempt,
+    each_ledger,
+    ledger_tables,
+    literal_rules,
+    unknown_tables,
+    vanished_ledgers,
+)
 from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.tables import routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
@@ -109,7 +116,7 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     there = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, wanted, there):
         return StatusResult((), tuple(unknown), None)
-    vanished = vanished_ledgers(wiring, tuple(wanted), there)
+    vanished = vanished_ledgers(wiring, wanted, there)
     asked = [paths for paths in ledgers if not wanted or paths.table in wanted]
     found, failed = apart(each_ledger(wiring, asked, lambda view: [view]))
     views = [view for view in found if wanted or view.state.service == wiring.map.service]
@@ -126,9 +133,8 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     shown = (attempt(view.paths.table, partial(told, view)) for view in views)
     tables, not_shown = apart(chain.from_iterable(shown))
     errors = [*vanished, *failed, *not_shown]
-    literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
-    gone = {name for name, _ in errors}
-    not_begun = sorted((literal & set(wanted) if wanted else literal) - there - gone)
+    literal = literal_rules(wiring).keys()
+    not_begun = sorted((literal & set(wanted or literal)) - there - {name for name, _ in errors})
     return StatusResult(tuple(tables), tuple(errors), seen.silent, tuple(not_begun))
 
 

@@ -9,7 +9,7 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.shared.ledgers import Unreadable, did_you_mean, each_ledger, ledger_tables
+from kafka2hive.service.shared.ledgers import did_you_mean, each_ledger, ledger_tables, readable
 from kafka2hive.service.shared.wiring import Wiring
 
 NOT_BEGUN = "not read yet: the table has no position of it"
@@ -60,7 +60,6 @@ def where(wiring: Wiring, place: Place) -> tuple[FoundPlace, ...]:
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
     """
-    found: list[FoundPlace] = []
     read: set[TopicPartition] = set()
 
     def search(view: View) -> list[FoundPlace]:
@@ -77,11 +76,8 @@ def where(wiring: Wiring, place: Place) -> tuple[FoundPlace, ...]:
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
         return [_in_history(table, snapshots, place)]
 
-    for answer in each_ledger(wiring, ledger_tables(wiring), search):
-        if isinstance(answer, Unreadable):
-            raise answer.error
-        found.append(answer)
-    return tuple(found) or _not_begun(wiring, place, read)
+    found = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
+    return found or _not_begun(wiring, place, read)
 
 
 def _not_begun(wiring: Wiring, place: Place, read: set[TopicPartition]) -> tuple[FoundPlace, ...]:

@@ -1,10 +1,12 @@
 """What a deep audit compares at a time, and what it says it cannot compare."""
 
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
-from kafka2hive.service.audit.units import Logs, Unit, pieces, still_there, summed, units_of
+from kafka2hive.service.audit.units import Unit, pieces, still_there, summed, units_of
 from tests.harness.task_files import offsets
 from tests.harness.values import data_file
 from tests.harness.values import snapshot as of_epoch
@@ -59,7 +61,8 @@ def unit(*ranges: OffsetRange) -> Unit:
 
 
 def logs(earliest: int, latest: int, topic_id: str = "id") -> Logs:
-    return Logs({"t": topic_id}, {TP: earliest}, {TP: latest})
+    cluster = ClusterView("-", {"t": TopicView("t", topic_id, (0,))})
+    return Logs(cluster, {TP: Watermark(earliest)}, {TP: Watermark(latest)})
 
 
 def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:

@@ -33,6 +33,11 @@ class KafkaOptions:
         bool, Key("Commit the group's offsets after publishing; never read back as a position.")
     ] = True
 
+    @property
+    def committed_group(self) -> str | None:
+        """None: no group's offsets are committed."""
+        return self.group if self.commit_group else None
+
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:

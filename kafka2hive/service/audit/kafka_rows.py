@@ -5,11 +5,12 @@ for each of its rows. Only reads, and only finished epochs: a live run goes on b
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka2hive.config.values import BucketTime
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
@@ -28,7 +29,6 @@ from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Spa
 from kafka2hive.service.audit.units import (
     PIECE_OFFSETS,
     Advance,
-    Logs,
     Unit,
     Unreadable,
     pieces,
@@ -37,6 +37,7 @@ from kafka2hive.service.audit.units import (
     units_of,
 )
 from kafka2hive.service.audit.verified import Audited
+from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
 STALL_SECONDS = 60.0
@@ -70,7 +71,8 @@ class KafkaAudit:
         """Raises StorageError. A Kafka that does not answer stands in `no_answer`."""
         units, unassigned = units_of(finals)
         try:
-            logs = _logs(units, kafka)
+            topics = {r.topic_partition.topic for unit in units for r in unit.ranges}
+            logs = logs_of(kafka, kafka.cluster(topics.__contains__), topics)
             for unit in units:
                 self._unit(unit, logs)
                 self._advance(len(unit.files), unit.rows)
@@ -214,20 +216,6 @@ class KafkaAudit:
         left_out += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
         if not self._by_bucket:
             left_out.append("buckets: they are of the time of processing, which no record tells")
-
-
-def _logs(units: Iterable[Unit], kafka: Kafka) -> Logs:
-    wanted = sorted({r.topic_partition for unit in units for r in unit.ranges})
-    topics = {tp.topic for tp in wanted}
-    cluster = kafka.cluster(topics.__contains__)
-    there = [tp for tp in wanted if tp.topic in cluster.topics]
-    earliest = kafka.earliest(there) if there else {}
-    latest = kafka.latest(there) if there else {}
-    return Logs(
-        {name: topic.id for name, topic in cluster.topics.items()},
-        {tp: mark.offset for tp, mark in earliest.items()},
-        {tp: mark.offset for tp, mark in latest.items()},
-    )
 
 
 def _gone(unit: Unit, part: OffsetRange, read_now: int) -> int:

@@ -1,11 +1,10 @@
-"""Auditing where a ledger stands: its directory's name, the owner marker, and ledgers that are gone."""
+"""Auditing where a ledger stands: its directory's name and the owner marker."""
 
 from kafka2hive.ledger.audit.finding import Finding
-from kafka2hive.ledger.marker import read_marker, refuse_vanished_ledger
+from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import owner_marker
-from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 
 
@@ -30,20 +29,3 @@ def audit_place(files: FileSystem, view: View) -> list[Finding]:
         message = f"names ledger {owner}, {state.table} is fed by {state.ledger_id}"
         found.append(Finding("verify.marker", path, message))
     return found
-
-
-def vanished_ledgers(
-    wiring: Wiring, wanted: tuple[str, ...], there: set[str]
-) -> list[tuple[str, Kafka2HiveError]]:
-    """Tables named by the map (`wanted` empty: all) that have no ledger, though their directory says there was one."""
-    errors: list[tuple[str, Kafka2HiveError]] = []
-    for rule in wiring.map.tables:
-        if rule.pattern is not None or rule.table in there or (wanted and rule.table not in wanted):
-            continue
-        try:
-            refuse_vanished_ledger(
-                wiring.ports.files, rule.location, wiring.paths(rule.table).table_directory
-            )
-        except Kafka2HiveError as error:
-            errors.append((rule.table, error))
-    return errors

@@ -1,8 +1,9 @@
 """What `verify --deep` compares at a time: what one task of one epoch read, and every file that holds rows of it. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
@@ -62,15 +63,6 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
-    """What Kafka has now: topic ids (`-`: the broker gives none), first offsets and ends; missing: it is gone."""
-
-    topic_ids: Mapping[str, str]
-    earliest: Mapping[TopicPartition, int]
-    latest: Mapping[TopicPartition, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Unreadable:
     """Offsets that cannot be fetched again, and why."""
 
@@ -86,12 +78,12 @@ def still_there(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Unreada
         if tp not in logs.earliest or tp not in logs.latest:
             gone.append(Unreadable(r, "not in Kafka any more"))
             continue
-        known, now = unit.topic_ids[tp], logs.topic_ids.get(tp.topic, UNKNOWN_ID)
+        known, now = unit.topic_ids[tp], logs.cluster.topics[tp.topic].id
         if UNKNOWN_ID not in (known, now) and known != now:
             gone.append(Unreadable(r, "of a topic that was deleted and recreated"))
             continue
-        start = min(max(r.start, logs.earliest[tp]), r.end)
-        end = max(min(r.end, logs.latest[tp]), start)
+        start = min(max(r.start, logs.earliest[tp].offset), r.end)
+        end = max(min(r.end, logs.latest[tp].offset), start)
         for part, why in (
             (OffsetRange(tp, r.start, start), "aged out of Kafka"),
             (OffsetRange(tp, end, r.end), "truncated in Kafka"),

@@ -6,10 +6,16 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import Metastore
 from kafka2hive.pipeline.values import TaskSettings
-from kafka2hive.service.audit.ledger import vanished_ledgers
 from kafka2hive.service.audit.table import TableAudit
 from kafka2hive.service.audit.verified import Progress, VerifyOrder, VerifyResult
-from kafka2hive.service.shared.ledgers import apart, did_you_mean, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import (
+    apart,
+    did_you_mean,
+    each_ledger,
+    ledger_tables,
+    unknown_tables,
+    vanished_ledgers,
+)
 from kafka2hive.service.shared.wiring import Wiring
 
 

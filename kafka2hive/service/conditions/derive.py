@@ -15,7 +15,7 @@ from kafka2hive.ledger.file_state import FileState, find
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
-from kafka2hive.service.shared.kafka_view import last_read_epochs
+from kafka2hive.service.shared.kafka_view import last_read_epochs, logs_of
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 
@@ -38,8 +38,7 @@ def look_at_kafka(
     names |= {topic for table in routed.values() for topic in (*table.topics, *table.missing)}
     try:
         cluster = kafka.cluster(lambda name: name in names)
-        earliest = kafka.earliest(cluster.topic_partitions(sorted(names)))
-        return KafkaLook(Logs(cluster, earliest, kafka.latest(earliest)))
+        return KafkaLook(logs_of(kafka, cluster, sorted(names)))
     except ServiceUnavailable as error:
         return KafkaLook(silent=error.message)
 

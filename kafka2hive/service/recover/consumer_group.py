@@ -27,7 +27,7 @@ class ConsumerGroup:
     def __init__(self, wiring: Wiring, kafka: Kafka) -> None:
         self._wiring = wiring
         self._kafka = kafka
-        self.name = wiring.map.kafka.group if wiring.map.kafka.commit_group else None
+        self.name = wiring.map.kafka.committed_group
 
     def moves(self, table: str, positions: dict[TopicPartition, int]) -> tuple[GroupMove, ...]:
         """Where the group is ahead of `positions`, those of `table`, and of the other tables'. Raises ServiceUnavailable."""

@@ -13,10 +13,11 @@ from kafka2hive.ledger.reading.history import archived_epochs
 from kafka2hive.ledger.repair.place import put_in_place, refuse_present_ledger
 from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.repair.tasks import FoundFile
-from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, OwnedByLiveRun
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.quantities import counted
+from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
@@ -119,14 +120,13 @@ def _refuse_unseen_moves(
 
 
 def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
-    for rule in wiring.map.tables:
-        if rule.pattern is None and rule.table == table:
-            return rule.location
+    if (rule := literal_rules(wiring).get(table)) is not None:
+        return rule.location
     if any(rule.pattern is not None for rule in wiring.map.tables):
         for routed in routed_tables(wiring, kafka().cluster(lambda _topic: False).topics):
             if routed.name == table:
                 return routed.location
-    raise ConfigError("usage.no_such_table", f"{table} is no table of the map and has no ledger")
+    raise no_such_table(table, literal_rules(wiring))
 
 
 def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:

@@ -8,16 +8,23 @@ import logging
 from functools import partial
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.reading.look import View
-from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError, ManualActionRequired
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.recover.forget import refuse_unknown_registrations
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, failed
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
-from kafka2hive.service.shared.ledgers import Unreadable, attempt, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.shared.ledgers import (
+    apart,
+    attempt,
+    each_ledger,
+    ledger_tables,
+    readable,
+    unknown_tables,
+    vanished_ledgers,
+)
 from kafka2hive.service.shared.tables import routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -41,12 +48,12 @@ def recover(
             "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
         )
     named = (*order.tables, *order.accept_location)
-    if unknown := unknown_tables(wiring, named, {paths.table for paths in ledgers}):
+    there = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, named, there):
         return RecoverResult(tuple(failed(name, error) for name, error in unknown))
     meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
     _refuse_unknown_places(wiring, order, meant, repairs)
     ownership = wiring.ownership_check(take_over=order.take_over)
-    results = _without_ledger(wiring, order, {paths.table for paths in ledgers})
     planned: list[View] = []
 
     def work(view: View) -> list[RecoveredTable]:
@@ -57,17 +64,19 @@ def recover(
             return []
         return [recover_table(wiring, view, order, ownership, register, repairs)]
 
-    found = each_ledger(wiring, meant, work)
-    results += (failed(r.table, r.error) if isinstance(r, Unreadable) else r for r in found)
+    results, errors = apart(each_ledger(wiring, meant, work))
     seen = KafkaLook()
     if planned:
         routed = routed_by_ledgers(wiring, (view.state for view in planned))
         seen = look_at_kafka(kafka, planned, routed)
         starts = StartPreview(wiring, kafka, seen, routed, order.accept_gap, order.accept_location)
         for view in planned:
-            plan = partial(planned_table, wiring, view, starts, order)
-            for r in attempt(view.paths.table, plan):
-                results.append(failed(r.table, r.error) if isinstance(r, Unreadable) else r)
+            done, failures = apart(
+                attempt(view.paths.table, partial(planned_table, wiring, view, starts, order))
+            )
+            results += done
+            errors += failures
+    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, order.tables, there)))
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
 
 
@@ -82,25 +91,10 @@ def _refuse_unknown_places(
         return
     views = []
     try:
-        for found in each_ledger(wiring, ledgers, lambda view: [view]):
-            if isinstance(found, Unreadable):
-                raise found.error
-            if order.tables or found.state.service == wiring.map.service:
-                views.append(found)
+        for view in readable(each_ledger(wiring, ledgers, lambda view: [view])):
+            if order.tables or view.state.service == wiring.map.service:
+                views.append(view)
         repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
         refuse_unknown_registrations((view.state for view in views), order.forget)
     except (ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
         log.debug("whether what was named exists cannot be said: %s", trouble)
-
-
-def _without_ledger(wiring: Wiring, order: RecoverOrder, there: set[str]) -> list[RecoveredTable]:
-    """Tables that the map names and that have no ledger: nothing to recover, unless their location says there was one."""
-    results = []
-    literal = {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
-    for name in sorted(set(order.tables or literal) - there):
-        paths = wiring.paths(name)
-        try:
-            refuse_vanished_ledger(wiring.ports.files, literal[name].location, paths.table_directory)
-        except Kafka2HiveError as error:
-            results.append(failed(name, error))
-    return results

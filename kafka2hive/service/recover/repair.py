@@ -7,7 +7,7 @@ from typing import assert_never
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import FirstPositions, Halt, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.file_state import find
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -18,7 +18,7 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
-from kafka2hive.service.shared.kafka_view import last_read_epochs
+from kafka2hive.service.shared.kafka_view import last_read_epochs, logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -127,13 +127,8 @@ class Repairs:
         if not topics:
             return repair
         kafka = self._kafka()
-        cluster = kafka.cluster()
-        wanted = cluster.topic_partitions(topics)
-        earliest = kafka.earliest(wanted)
-        latest = kafka.latest(wanted)
-        logs = Logs(
-            cluster, earliest, latest, last_read=last_read_epochs(kafka, owned.state, earliest, latest)
-        )
+        logs = logs_of(kafka, kafka.cluster(), topics)
+        logs = replace(logs, last_read=last_read_epochs(kafka, owned.state, logs.earliest, logs.latest))
         decision = decide(
             owned.state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps)
         )
@@ -146,7 +141,7 @@ class Repairs:
                     AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch)
                     for g in accepted
                 )
-                return replace(repair, positions=positions, gaps=recorded, cluster_id=cluster.cluster_id)
+                return replace(repair, positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
             case Resume():
                 return repair
             case _:

@@ -1,6 +1,5 @@
 """`kafka2hive reset`: starts a table over. Looks, fences, moves ledger and perhaps data aside, sets the group back."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -10,16 +9,15 @@ from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
+from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import NoLedger, take_over
-from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.layout import parent, reset_aside
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +74,14 @@ def reset(
             confirm(plan)
             heard.append(plan)
 
-    waits = wiring.ports.retry_policy.waits()
-    while True:
-        try:
-            return _reset(wiring, group, order, confirm_once)
-        except AmbiguousOutcome as ambiguous:  # R0: what is there says how to go on
-            if (wait := next(waits, None)) is None:
-                raise
-            log.warning("reset %s again in %.1f s: %s", order.table, wait, ambiguous.message)
-            wiring.ports.clock.sleep(wait)
-        except StorageError as error:
-            raise ServiceUnavailable(
-                "storage.unavailable", f"{order.table}: {error}", "give the same command again"
-            ) from error
+    try:
+        return begin_again(
+            wiring.ports, f"reset {order.table}", lambda: _reset(wiring, group, order, confirm_once)
+        )
+    except StorageError as error:
+        raise ServiceUnavailable(
+            "storage.unavailable", f"{order.table}: {error}", "give the same command again"
+        ) from error
 
 
 def _reset(

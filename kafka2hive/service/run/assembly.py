@@ -49,7 +49,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
     kafka, metastore = wiring.kafka(), wiring.hive()
     catalogue = Catalogue(service_map, metastore)
     ownership = wiring.ownership_check(take_over=order.take_over)
-    group = service_map.kafka.group if service_map.kafka.commit_group else None
+    group = service_map.kafka.committed_group
     return Parts(
         kafka=KafkaView(kafka, wiring.ports.clock),
         ownership=ownership,

@@ -66,8 +66,7 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
 
     Raises ServiceUnavailable when Kafka does not answer.
     """
-    group = wiring.map.kafka.group if wiring.map.kafka.commit_group else None
-    lost_ledger = LostLedgerCheck(kafka, group, wiring)
+    lost_ledger = LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring)
     tables = routed_tables(wiring, kafka.cluster(lambda _topic: False).topics)
     return InitResult(tuple(_init(wiring, lost_ledger, table, tables) for table in tables))
 

@@ -1,7 +1,7 @@
 """What Kafka holds for the tables of a run, asked in few calls and remembered for a while."""
 
 import logging
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import StartKind
@@ -46,6 +46,12 @@ class KafkaOffsets:
         )
 
 
+def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
+    """Both ends of the logs of those topics that exist; who does not answer one question is not asked the other."""
+    earliest = kafka.earliest(cluster.topic_partitions(topics))
+    return Logs(cluster, earliest, kafka.latest(earliest))
+
+
 @dataclass(slots=True)
 class KafkaView:
     """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable."""
@@ -74,12 +80,9 @@ class KafkaView:
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
         """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
         cluster = self.cluster()
-        topics = {topic for table in tables for topic in table.topics}
-        earliest = self.kafka.earliest(set(cluster.topic_partitions(topics)))
-        latest = self.kafka.latest(earliest)  # who does not answer one question will not answer the other
-        last_read, unknown = self._last_read(tables, earliest, latest)
-        at_start = self._at_start(tables, cluster)
-        return KafkaOffsets(Logs(cluster, earliest, latest), at_start, last_read, unknown)
+        logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
+        last_read, unknown = self._last_read(tables, logs.earliest, logs.latest)
+        return KafkaOffsets(logs, self._at_start(tables, cluster), last_read, unknown)
 
     def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
         """Where the logs that these states have a position in end now; topics that are gone are left out."""

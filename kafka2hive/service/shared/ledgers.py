@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import TypeVar
 
+from kafka2hive.config.values import TableRule
+from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
@@ -81,6 +83,14 @@ def apart(found: Iterable[T | Unreadable]) -> tuple[list[T], list[tuple[str, Kaf
     return results, errors
 
 
+def readable(found: Iterable[T | Unreadable]) -> Iterator[T]:
+    """The results. Raises the first error there is among them."""
+    for one in found:
+        if isinstance(one, Unreadable):
+            raise one.error
+        yield one
+
+
 def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> Iterator[Snapshot | Unreadable]:
     """The state of every other ledger below the root than that of `table`; those of the tables in `first` come first.
 
@@ -97,15 +107,32 @@ def other_ledgers(wiring: Wiring, table: str, first: Collection[str] = ()) -> It
         yield found
 
 
+def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
+    """The rules of the map that give one table each, by its name; those with a pattern are left out."""
+    return {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
+
+
+def vanished_ledgers(
+    wiring: Wiring, wanted: Collection[str], there: set[str]
+) -> list[tuple[str, Kafka2HiveError]]:
+    """Tables named by the map (`wanted` empty: all) that have no ledger, though their directory says there was one."""
+    errors: list[tuple[str, Kafka2HiveError]] = []
+    for name, rule in literal_rules(wiring).items():
+        if name in there or (wanted and name not in wanted):
+            continue
+        try:
+            refuse_vanished_ledger(wiring.ports.files, rule.location, wiring.paths(name).table_directory)
+        except Kafka2HiveError as error:
+            errors.append((name, error))
+    return errors
+
+
 def unknown_tables(
     wiring: Wiring, named: Collection[str], there: Collection[str]
 ) -> list[tuple[str, ConfigError]]:
     """Those of the `named` tables that are neither in the map nor have a ledger (`there`): mistyped, most likely."""
-    literal = {rule.table for rule in wiring.map.tables if rule.pattern is None}
-    return [
-        (name, no_such_table(name, literal.union(there)))
-        for name in sorted(set(named) - literal - set(there))
-    ]
+    known = {*literal_rules(wiring), *there}
+    return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
 
 def no_such_table(name: str, known: Collection[str]) -> ConfigError:
