@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-_SPEED_AIMS = {"spark_foreach_batch": 2.5, "spark_file_sink": 2.5, "flink": 2.0, "bare_loop": 0.85}
-_SPARK = "spark_foreach_batch"
-
 
 def report(document: dict[str, Any]) -> str:
     """Parts that were not measured are left out."""
@@ -45,24 +42,16 @@ def _throughput(name: str, figures: dict[str, Any]) -> Iterator[str]:
             f" {size['peak_mb']:.0f} MB | {size['file_bytes'] / 1e6:.1f} MB in {size['files']} |"
         )
     yield ""
-    yield "| kafka2hive (local disk) against | wall | marginal | aim | files | memory | aim, files and memory |"
-    yield "|---|---|---|---|---|---|---|"
-    for peer, ratio in figures["ratios"].items():
-        aim = f">= {_SPEED_AIMS[peer]:g}" if peer in _SPEED_AIMS else ""
-        limits = "<= 1.05, <= 1.0" if peer == _SPARK else ""
-        yield (
-            f"| {figures['contestants'][peer]['label']} | {_or_dash(ratio['wall'], '.2f')} |"
-            f" {_or_dash(ratio['marginal'], '.2f')} | {aim} | {ratio['file_bytes']:.2f} | {ratio['memory']:.2f} |"
-            f" {limits} |"
-        )
+    yield from _rows(figures)
 
 
 def _rows(figures: dict[str, Any]) -> Iterator[str]:
-    """Modes give `rows`: what, figure, aim; further keys are for machines."""
-    yield "| what | measured | aim |"
-    yield "|---|---|---|"
+    """Every part gives `rows`; further keys are for machines."""
+    yield "| what | measured | aim | reached |"
+    yield "|---|---|---|---|"
     for row in figures["rows"]:
-        yield f"| {row['what']} | {row['measured']} | {row.get('aim', '')} |"
+        verdict = {True: "yes", False: "**no**", None: ""}[row.get("reached")]
+        yield f"| {row['what']} | {row['measured']} | {row.get('aim', '')} | {verdict} |"
 
 
 def _or_dash(value: float | int | None, form: str) -> str:

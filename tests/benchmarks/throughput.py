@@ -11,7 +11,6 @@ import decimal
 import os
 import shutil
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -20,12 +19,14 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.model.hive_types import parse_hive_type
+from tests.benchmarks.aims import Rows, say
 from tests.benchmarks.contestants import CONTESTANTS, OURS, Contestant, Place, environment
 from tests.benchmarks.data.content import Content, content, expected
 from tests.benchmarks.data.data_sets import DataSet
 from tests.benchmarks.data.topics import FilledTopic, fill
 from tests.benchmarks.process_tree import Cost, measured
 from tests.benchmarks.room import Room
+from tests.benchmarks.verdict import add_rows
 from tests.oracle.tree import HdfsTree, LocalTree, Tree
 
 
@@ -38,6 +39,7 @@ class Comparison:
     """The costs of all rounds by contestant and copies, and what the files of the last round weigh."""
 
     data: DataSet
+    compression: str = "none"
     topics: dict[int, FilledTopic] = field(default_factory=dict)
     costs: dict[tuple[str, int], list[Cost]] = field(default_factory=dict)
     contents: dict[tuple[str, int], Content] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class Comparison:
                 },
             }
         return {
+            "compression": self.compression,
             "topics": {
                 str(copies): {"records": topic.records, "megabytes": round(topic.megabytes, 1)}
                 for copies, topic in self.topics.items()
@@ -124,6 +127,21 @@ def _rounded(value: float | None, digits: int = 2) -> float | None:
     return None if value is None else round(value, digits)
 
 
+def compared(
+    room: Room,
+    data: DataSet,
+    sizes: Sequence[int],
+    rounds: int,
+    names: Sequence[str],
+    compression: str = "none",
+) -> dict[str, Any]:
+    """The figures of one comparison with their rows. Raises WrongOutput and ProgramFailed."""
+    figures = Race(room, rounds, names).run(data, sizes, compression).document()
+    rows = Rows("-".join([data.name, *([compression] if compression != "none" else [])]))
+    add_rows(rows, data.name, figures, compression)
+    return {**figures, "rows": rows.made}
+
+
 class Race:
     """Runs contestants on one data set."""
 
@@ -135,30 +153,38 @@ class Race:
 
     def run(self, data: DataSet, sizes: Sequence[int], compression: str = "none") -> Comparison:
         """All contestants in turns. Raises WrongOutput and ProgramFailed."""
-        result = Comparison(data)
-        for copies in sizes:
-            say(f"producing {data.name} x{copies}")
-            result.topics[copies] = fill(self._room.kafka(), data, copies, compression)
-        truth = {copies: expected(decoded(data), data.shape, copies) for copies in sizes}
-        for number in range(self._rounds):
+        result = Comparison(data, compression)
+        rows, checksum = expected(decoded(data), data.shape)
+        try:
             for copies in sizes:
-                # another one begins each time: no one always follows the same neighbour
+                say(f"producing {data.name} x{copies}, compression {compression}")
+                result.topics[copies] = fill(self._room.kafka(), data, copies, compression)
+            for number in range(self._rounds):
                 first = number % len(self._names)
-                turn = [*self._names[first:], *self._names[:first]]
-                for name in turn:
-                    contestant = CONTESTANTS[name]
-                    if contestant.on_hdfs and copies != max(sizes):
-                        continue
-                    cost, written = self._one(contestant, result.topics[copies], deep=number == 0)
-                    check(contestant, written, truth[copies], deep=number == 0)
-                    result.costs.setdefault((name, copies), []).append(cost)
-                    result.contents[name, copies] = written
-                    say(
-                        f"round {number + 1} {data.name} x{copies} {contestant.label}: {cost.wall:.1f} s,"
-                        f" {cost.cpu:.1f} CPU-s, {cost.peak_mb:.0f} MB, {written.file_bytes / 1e6:.1f} MB in"
-                        f" {written.files} files"
-                    )
+                # another one begins each time: no one always follows the same neighbour
+                for name in [*self._names[first:], *self._names[:first]]:
+                    for copies in sizes:
+                        if CONTESTANTS[name].on_hdfs and copies != max(sizes):
+                            continue
+                        truth = rows * copies, checksum * copies % (1 << 64)
+                        self._round(number, CONTESTANTS[name], copies, truth, result)
+        finally:
+            for topic in result.topics.values():
+                self._room.kafka().delete_topic(topic.name)  # the next part's page cache
         return result
+
+    def _round(
+        self, number: int, contestant: Contestant, copies: int, truth: tuple[int, int], result: Comparison
+    ) -> None:
+        cost, written = self._one(contestant, result.topics[copies], deep=number == 0)
+        check(contestant, written, truth, deep=number == 0)
+        result.costs.setdefault((contestant.name, copies), []).append(cost)
+        result.contents[contestant.name, copies] = written
+        say(
+            f"round {number + 1} {result.data.name} x{copies} {contestant.label}: {cost.wall:.1f} s,"
+            f" {cost.cpu:.1f} CPU-s, {cost.peak_mb:.0f} MB, {written.file_bytes / 1e6:.1f} MB in"
+            f" {written.files} files"
+        )
 
     def _one(self, contestant: Contestant, topic: FilledTopic, deep: bool) -> tuple[Cost, Content]:
         self._count += 1
@@ -213,9 +239,3 @@ def check(contestant: Contestant, written: Content, truth: tuple[int, int], deep
         raise WrongOutput(
             f"{contestant.label} wrote {rows} rows, but others: {written.checksum} != {checksum}"
         )
-
-
-def say(text: str) -> None:
-    """Progress, for who watches."""
-    sys.stderr.write(f"bench: {text}\n")
-    sys.stderr.flush()

@@ -17,15 +17,16 @@ from kafka2hive.config.values import Bucketing, StorageOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.values import TaskPlan
+from tests.benchmarks.aims import TASK_MEMORY, Aim, Rows
 from tests.benchmarks.contestants import environment
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.data.topics import PARTITIONS, fill
 from tests.benchmarks.room import Room
-from tests.benchmarks.throughput import say
 from tests.harness.task_files import table_settings, table_task, task_settings
 from tests.services.flights import flights
 
 _LIMIT_MB = 256
+_AIM = Aim(round(_LIMIT_MB * TASK_MEMORY * 1.048576), " MB")
 _BUCKETS = (1, 48, 1_000)
 _COPIES = 6  # 2 million rows, 350 MB as Arrow: more than the limit
 
@@ -45,7 +46,7 @@ def _with_bucket(buckets: int) -> DataSet:
 
 def measure(room: Room) -> dict[str, Any]:
     """Peak growth for each number of buckets, on local disk; all buckets' files are open at once."""
-    rows, megabytes = [], {}
+    rows, megabytes = Rows("memory"), {}
     for buckets in _BUCKETS:
         topic = fill(room.kafka(), _with_bucket(buckets), _COPIES)
         command = [
@@ -57,10 +58,8 @@ def measure(room: Room) -> dict[str, Any]:
         megabytes[str(buckets)] = figures
         grown = figures["peak_mb"] - figures["before_mb"]
         text = f"{grown:.0f} MB over {figures['before_mb']:.0f} MB"
-        say(f"{buckets} buckets: {text}")
-        aim = f"<= {_LIMIT_MB * 1.2 * 1.048576:.0f} MB (the limit + 20 %)"
-        rows.append({"what": f"growth of a task with {buckets:,} buckets open", "measured": text, "aim": aim})
-    return {"rows": rows, "megabytes": megabytes, "task_memory_mib": _LIMIT_MB}
+        rows.add(f"growth of a task with {buckets:,} buckets open", text, grown, _AIM)
+    return {"rows": rows.made, "megabytes": megabytes, "task_memory_mib": _LIMIT_MB}
 
 
 def _one_task(bootstrap: str, topic: str, buckets: int, records: int, folder: Path) -> dict[str, float]:

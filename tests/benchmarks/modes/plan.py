@@ -7,6 +7,7 @@ from typing import Any
 from kafka2hive.config.values import Flush, Limits
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
+from tests.benchmarks.aims import PLAN, Rows
 from tests.benchmarks.contestants import CORES
 from tests.benchmarks.room import Room
 
@@ -29,7 +30,7 @@ def backlogs(topic_partitions: int, tables: int) -> list[TableBacklog]:
 
 def measure(room: Room) -> dict[str, Any]:
     """Medians for one table, a thousand tables, and two topic partitions a table."""
-    rows, seconds = [], {}
+    rows, seconds = Rows("plan"), {}
     for topic_partitions in _SIZES:
         for tables in sorted({1, min(1000, topic_partitions // 2), topic_partitions // 2}):
             waiting = backlogs(topic_partitions, tables)
@@ -40,6 +41,6 @@ def measure(room: Room) -> dict[str, Any]:
                 times.append(time.perf_counter() - began)
             what = f"{topic_partitions:,} topic partitions in {tables:,} tables"
             seconds[what] = times
-            aim = "<= 1 s" if topic_partitions == max(_SIZES) else ""
-            rows.append({"what": what, "measured": f"{statistics.median(times):.3f} s", "aim": aim})
-    return {"rows": rows, "seconds": seconds}
+            middle = statistics.median(times)
+            rows.add(what, f"{middle:.3f} s", middle, PLAN if topic_partitions == max(_SIZES) else None)
+    return {"rows": rows.made, "seconds": seconds}

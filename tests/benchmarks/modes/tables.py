@@ -9,12 +9,12 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 
+from tests.benchmarks.aims import Rows, say
 from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
 from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.benchmarks.modes.dumps import read_log, seconds_between
 from tests.benchmarks.process_tree import Session, pss_mb
 from tests.benchmarks.room import Room
-from tests.benchmarks.throughput import say
 from tests.services.java_service import JavaService
 
 _TOPICS, _PARTITIONS = 200, 5
@@ -48,23 +48,13 @@ def measure(room: Room) -> dict[str, Any]:
     epochs, fifth = read_log(service.output).epochs, _EPOCHS // 5
     early, late = seconds_between(epochs[1 : fifth + 1]), seconds_between(epochs[-fifth:])
     begin, end = _mean(samples, range(1, fifth + 1)), _mean(samples, range(_EPOCHS - fifth, _EPOCHS))
-    rows = [
-        {
-            "what": f"epoch, {_TOPICS} tables of {_PARTITIONS} topic partitions",
-            "measured": f"{early:.1f} s, later {late:.1f} s",
-        },
-        {
-            "what": "driver's Python",
-            "measured": f"{begin[0]:.0f} MB, later {end[0]:.0f} MB",
-            "aim": "no growth",
-        },
-        {
-            "what": "all processes",
-            "measured": f"{begin[1]:.0f} MB, later {end[1]:.0f} MB",
-            "aim": "no growth",
-        },
-    ]
-    return {"rows": rows, "epochs": len(epochs), "samples": {str(k): v for k, v in samples.items()}}
+    rows = Rows("tables")
+    rows.add(
+        f"epoch, {_TOPICS} tables of {_PARTITIONS} topic partitions", f"{early:.1f} s, later {late:.1f} s"
+    )
+    rows.add("driver's Python (no growth)", f"{begin[0]:.0f} MB, later {end[0]:.0f} MB")
+    rows.add("all processes (no growth)", f"{begin[1]:.0f} MB, later {end[1]:.0f} MB")
+    return {"rows": rows.made, "epochs": len(epochs), "samples": {str(k): v for k, v in samples.items()}}
 
 
 def _mean(samples: dict[int, tuple[float, float]], epochs: range) -> tuple[float, float]:
