@@ -98,7 +98,7 @@ def _chosen(said: argparse.Namespace) -> list[Part]:
     sizes = sorted(int(size) for size in said.sizes.split(","))
     who = said.contestants.split(",")
     return [
-        comparison(name if way == "none" else f"{name}-{way}", name, sizes, who, way)
+        comparison(name, sizes, who, way)
         for name in said.data.split(",")
         for way in said.compression.split(",")
     ]

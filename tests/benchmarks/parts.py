@@ -41,11 +41,11 @@ def copies_for(data: DataSet, megabytes: Sequence[int]) -> tuple[int, ...]:
 
 
 def comparison(
-    name: str,
     data: str,
     sizes: Sequence[int] | None,
     who: Sequence[str],
     compression: str = "none",
+    name: str | None = None,
 ) -> Part:
     """Of these contestants over topics of these sizes (None: what makes start-up small beside the rest)."""
 
@@ -56,7 +56,8 @@ def comparison(
     what = f"{data}{'' if compression == 'none' else f', compressed with {compression}'}"
     named = ", ".join(CONTESTANTS[one].label for one in who) if len(who) < len(CONTESTANTS) else "everybody"
     size = "" if sizes is None else f" x{' and x'.join(map(str, sizes))}"
-    return Part(name, f"{what}{size}: {named}", "throughput", measure, in_all=name != "scattered")
+    own_name = data if compression == "none" else f"{data}-{compression}"
+    return Part(name or own_name, f"{what}{size}: {named}", "throughput", measure, in_all=data != "scattered")
 
 
 def _mode(name: str, what: str, measure: Callable[[Room], dict[str, Any]], in_all: bool = True) -> Part:
@@ -66,7 +67,7 @@ def _mode(name: str, what: str, measure: Callable[[Room], dict[str, Any]], in_al
 PARTS = {
     part.name: part
     for part in (
-        comparison("flights", "flights", _SIZES, tuple(CONTESTANTS)),
+        comparison("flights", _SIZES, tuple(CONTESTANTS)),
         _mode("verify", "rows per CPU-second of verify --deep", verify.measure),
         _mode("start", "start-up of status, recover, verify and a short run", start.measure),
         _mode("recover", "recover with 1,000 and 10,000 pending files", recover.measure),
@@ -75,13 +76,9 @@ PARTS = {
         _mode("memory", "a task with 1, 48 and 1,000 open buckets", memory.measure),
         _mode("plan", "planning 1,000 to 100,000 topic partitions", plan.measure),
         _mode("latency", "produced to queryable in Hive, trigger of 1 s", latency.measure),
-        *(comparison(name, name, None, _OURS_AND_FLINK) for name in DATA_SETS if name != "flights"),
-        *(
-            comparison(f"flights-{way}", "flights", None, _OURS_AND_FLINK, way)
-            for way in COMPRESSIONS
-            if way != "none"
-        ),
-        comparison("flights-x64", "flights", _LARGE, _OURS_AND_FLINK),
+        *(comparison(name, None, _OURS_AND_FLINK) for name in DATA_SETS if name != "flights"),
+        *(comparison("flights", None, _OURS_AND_FLINK, way) for way in COMPRESSIONS if way != "none"),
+        comparison("flights", _LARGE, _OURS_AND_FLINK, name="flights-x64"),
         _mode("latency-slow", "the same with triggers of 5 and 30 s", latency.measure_slower, in_all=False),
         _mode("scale", "1 and 2 workers, epochs of 1, 10 and 100 MB", scale.measure, in_all=False),
         _mode("tables", "200 topics, a trickle on each: growth", tables.measure, in_all=False),
