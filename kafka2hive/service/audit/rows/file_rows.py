@@ -44,6 +44,20 @@ def filled_columns(data: bytes) -> set[str]:
     return filled
 
 
+def _with_dictionary(footer: pq.FileMetaData) -> list[str]:
+    """Strings whose distinct values stand in a dictionary of every row group: nobody needs each row's copy of them."""
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    columns = [footer.schema.column(number) for number in range(footer.num_columns)]
+    return [
+        column.path
+        for number, column in enumerate(columns)
+        if column.physical_type == "BYTE_ARRAY"
+        and column.logical_type.type in ("STRING", "NONE")
+        and column.max_definition_level <= 1  # not within a struct or an array
+        and all(group.column(number).has_dictionary_page for group in groups)
+    ]
+
+
 def read_rows(
     data: bytes, columns: Mapping[str, str], place: PlaceColumns | None, span: Span, bucket: int, file: int
 ) -> Rows:
@@ -53,7 +67,9 @@ def read_rows(
     """
     wanted = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
     rows = Rows()
-    for batch in pq.ParquetFile(BytesIO(data)).iter_batches(_BATCH_ROWS, columns=wanted):
+    footer = pq.ParquetFile(BytesIO(data)).metadata
+    file_of = pq.ParquetFile(BytesIO(data), metadata=footer, read_dictionary=_with_dictionary(footer))
+    for batch in file_of.iter_batches(_BATCH_ROWS, columns=wanted):
         places = span.places(place, batch) if place else None
         rows.add(places, hashes_of(batch, columns), np.full(len(batch), bucket, np.int32), file)
     return rows

@@ -22,6 +22,13 @@ Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(secrets.randbits(64))
 _SHIFT = np.uint64(32)
+_ROUNDS = (
+    (np.uint64(0xBF58476D1CE4E5B9), np.uint64(27)),
+    (np.uint64(0x94D049BB133111EB), np.uint64(31)),
+)
+_WORD = 8  # bytes
+_SHORT = 7  # bytes that a word holds beside their number
+_KEPT = np.array([(1 << 8 * length) - 1 for length in range(_SHORT + 1)], np.uint64)
 
 
 @cache
@@ -34,15 +41,20 @@ def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
     """One word per row over the named columns, each of `rows` values."""
     result = np.zeros(rows, np.uint64)
     for name, column in columns:
-        result += _words(column) * _factor(name)
+        words = _words(column)
+        words *= _factor(name)
+        result += words
     return mixed(result)
 
 
 def mixed(words: Hashes) -> Hashes:
     """Every bit of a word decides over every bit of the result, one to one (Stafford's variant 13 of MurmurHash3)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    result = words >> np.uint64(30)
+    result ^= words
+    for factor, shift in _ROUNDS:
+        result *= factor
+        result ^= result >> shift
+    return result
 
 
 def comparable(type: pa.DataType) -> pa.DataType:
@@ -77,7 +89,7 @@ def _values(column: pa.Array) -> Hashes:
     if pa.types.is_boolean(kind):
         return _folded(column.cast(pa.int8()).fill_null(0).to_numpy().astype(np.int64).view(np.uint64))
     if pa.types.is_integer(kind):
-        return _folded(_fixed(column, kind.to_pandas_dtype()).astype(np.int64).view(np.uint64))
+        return _folded(_fixed(column, kind.to_pandas_dtype()).astype(np.int64, copy=False).view(np.uint64))
     if pa.types.is_date32(kind):
         return _folded(_fixed(column, np.int32).astype(np.int64).view(np.uint64))
     if pa.types.is_timestamp(kind):
@@ -86,12 +98,11 @@ def _values(column: pa.Array) -> Hashes:
         return _folded(column.cast(pa.float64()).fill_null(0.0).to_numpy().view(np.uint64))
     if pa.types.is_decimal(kind):
         return _decimals(column)
-    if pa.types.is_string(kind):
-        coded = column.dictionary_encode()
-        words = _bytes(coded.dictionary.cast(pa.binary()))
-        codes = coded.indices.fill_null(0).to_numpy()
+    if pa.types.is_dictionary(kind):
+        words = _words(column.dictionary)
+        codes = column.indices.fill_null(0).to_numpy()
         return words[codes] if len(words) else np.zeros(len(column), np.uint64)
-    if pa.types.is_binary(kind):
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _bytes(column)
     if pa.types.is_map(kind):
         return _values(column.cast(comparable(kind)))
@@ -109,7 +120,9 @@ def _values(column: pa.Array) -> Hashes:
 
 def _folded(words: Hashes) -> Hashes:
     """One to one; brings high bits down, which the factor would push out."""
-    return words ^ (words >> _SHIFT)
+    result: Hashes = words >> _SHIFT
+    result ^= words
+    return result
 
 
 def _fixed(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
@@ -132,9 +145,42 @@ def _decimals(column: pa.Array) -> Hashes:
 
 
 def _bytes(column: pa.Array) -> Hashes:
-    """Python's keyed hash of each value (SipHash)."""
-    values = column.to_numpy(zero_copy_only=False)
-    return np.fromiter(map(hash, values), np.int64, len(values)).view(np.uint64)
+    """A value of up to seven bytes is its word, beside its length; a longer one has Python's keyed hash (SipHash)."""
+    lengths, first_bytes = _first_bytes(column)
+    short = (first_bytes & _KEPT[np.minimum(lengths, _SHORT)]) | lengths.astype(np.uint64) << np.uint64(56)
+    result = mixed(short)
+    long = lengths > _SHORT
+    if long.any():
+        result[long] = _hashed(column.filter(pa.array(long)))
+    return result
+
+
+def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
+    """Of each string or binary value: how many bytes it has, and the word that begins with its first ones."""
+    if not len(column):
+        return np.zeros(0, np.int32), np.zeros(0, np.uint64)
+    _, bounds, data = column.buffers()
+    ends = np.frombuffer(bounds, np.int32, len(column) + 1 + column.offset)[column.offset :]
+    if data is None or data.size < _WORD:
+        data = (data.to_pybytes() if data is not None else b"").ljust(_WORD, b"\0")
+    starts = ends[:-1]
+    # words at every byte, up to the last that lies within: a value behind it is shifted out of that one
+    words = np.ndarray(len(memoryview(data)) - _WORD + 1, "<u8", data, strides=(1,))
+    last = len(words) - 1
+    shifts = np.maximum(starts - last, 0).astype(np.uint64) * np.uint64(8)
+    return np.diff(ends), words[np.minimum(starts, last)] >> shifts
+
+
+def _hashed(values: pa.Array) -> Hashes:
+    """Python's hash; of each distinct string once, while binary values are seldom repeated."""
+    if pa.types.is_string(values.type):
+        coded = values.dictionary_encode()
+        hashes = _hashed(coded.dictionary.cast(pa.binary()))
+        return (
+            hashes[coded.indices.fill_null(0).to_numpy()] if len(hashes) else np.zeros(len(values), np.uint64)
+        )
+    found = values.to_numpy(zero_copy_only=False)
+    return np.fromiter(map(hash, found), np.int64, len(found)).view(np.uint64)
 
 
 def _lists(column: pa.Array) -> Hashes:

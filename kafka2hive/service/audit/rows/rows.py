@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.audit.rows.row_hash import Hashes, row_hashes
@@ -107,7 +108,10 @@ def _coded(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any
     """The distinct values of a column with the rows that have them; without a column all rows have `only`."""
     if name is None:
         return [(only, np.ones(len(batch), np.bool_))]
-    coded = batch.column(name).dictionary_encode()
+    column = batch.column(name)
+    if len(column) and not column.null_count and pc.all(pc.equal(column, column[0])).as_py():
+        return [(column[0].as_py(), np.ones(len(batch), np.bool_))]
+    coded = column.dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy()
     return [(value, codes == code) for code, value in enumerate(coded.dictionary.to_pylist())]
 
