@@ -16,8 +16,16 @@ from kafka2hive.model.layout import (
     join,
     ledger_tag,
     parse_snapshot_name,
+    staging_directory,
 )
 from kafka2hive.storage.port import FileStatus, StorageError, children
+
+
+def clean_up(ports: Ports, owned: OwnedLedger, location: str, keep: int) -> int:
+    """All of R9 for a table whose files are in `location`. Returns how many files were deleted."""
+    deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging_directory(location))
+    archive_snapshots(ports, owned, keep)
+    return deleted
 
 
 def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:

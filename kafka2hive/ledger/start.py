@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
+from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -12,7 +12,7 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.layout import Generation, LedgerPaths, staging_directory
+from kafka2hive.model.layout import Generation, LedgerPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,5 @@ def _start_once(ports: Ports, order: StartOrder) -> Started:
     pending = owned.state.epoch if owned.pending else None
     given_up = order.before_roll_forward(owned)
     published = roll_forward(ports, owned, given_up)
-    deleted = delete_stale_snapshots(ports, published.owned)
-    deleted += delete_orphans(ports, published.owned, staging_directory(location))
-    archive_snapshots(ports, published.owned, order.keep)
+    deleted = clean_up(ports, published.owned, location, order.keep)
     return Started(published.owned, pending, published.moves, deleted)

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
+from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
@@ -145,9 +145,7 @@ class Committer:
         )
         done = publish(self._ports, owned, change).owned
         if done.state.epoch % TIDY_EPOCHS == 0:
-            delete_stale_snapshots(self._ports, done)
-            delete_orphans(self._ports, done, staging_directory(self._order.location))
-            archive_snapshots(self._ports, done, KEEP)
+            clean_up(self._ports, done, self._order.location, KEEP)
         return done
 
     def _epoch_loop(self, owned: OwnedLedger) -> DataEpoch:

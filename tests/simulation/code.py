@@ -7,17 +7,17 @@ from kafka2hive.ledger import cleanup, epoch, init, marker, start, take_over
 from kafka2hive.ledger.reading import look
 from kafka2hive.ledger.snapshot import draft
 from kafka2hive.publish import register
-from tests.simulation import driver, tasks
+from tests.simulation import ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
 
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """The ledger's and the publisher's modules, and the simulated driver and tasks around them."""
+    """The ledger's and the publisher's modules, and the simulated processes and tasks around them."""
 
     draft: ModuleType = draft
-    driver: ModuleType = driver
+    ledger_caller: ModuleType = ledger_caller
     epoch: ModuleType = epoch
     cleanup: ModuleType = cleanup
     init: ModuleType = init

@@ -34,7 +34,6 @@ EPOCHS = SERVICE + "run.epochs"
 OWNED_TABLES = SERVICE + "run.owned_tables"
 TABLE_STEPS = SERVICE + "run.table_steps"
 TASKS = "tests.simulation.tasks"
-DRIVER = "tests.simulation.driver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,13 @@ def _of_service(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="service")
 
 
-_LOOK_TOO = (
-    "from kafka2hive.ledger.marker import claim_location\n",
-    "from kafka2hive.ledger.reading.look import look\nfrom kafka2hive.ledger.marker import claim_location\n",
+_MARKER_IMPORT = "from kafka2hive.ledger.marker import claim_location\n"
+_ORPHANS_TOO = (
+    "from kafka2hive.ledger.cleanup import clean_up\n",
+    "from kafka2hive.ledger.cleanup import clean_up, delete_orphans\n"
+    "from kafka2hive.model.layout import staging_directory\n",
 )
+_LOOK_TOO = (_MARKER_IMPORT, "from kafka2hive.ledger.reading.look import look\n" + _MARKER_IMPORT)
 _TAKE = "        files.rename(paths.generation(old), directory)\n"
 
 MUTANTS = (
@@ -385,12 +387,12 @@ MUTANTS = (
             "        except MetastoreUnavailable:\n            self.registered.update(batch)\n",
         ),
     ),
-    _mutant(
+    _of_service(
         "pending registrations of a final snapshot ignored by the start",
-        DRIVER,
+        OWNED_TABLES,
         (
-            "frozenset(started.owned.state.unregistered)",
-            "frozenset(started.owned.state.unregistered if started.rolled_forward is not None else ())",
+            "settings, started.moves, table.open_registrations)",
+            "settings, started.moves, table.open_registrations if started.rolled_forward is not None else frozenset())",
         ),
     ),
     _mutant(
@@ -415,6 +417,7 @@ MUTANTS = (
             "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
+        _ORPHANS_TOO,
     ),
     _mutant(
         "orphans deleted by somebody who does not own the table",
@@ -427,6 +430,7 @@ MUTANTS = (
             "    owned = take_over(ports,",
         ),
         _LOOK_TOO,
+        _ORPHANS_TOO,
     ),
     _mutant(
         "orphans deleted before the roll-forward",
@@ -436,6 +440,7 @@ MUTANTS = (
             "    delete_orphans(ports, owned.finalised(), staging_directory(location))\n"
             "    published = roll_forward(",
         ),
+        _ORPHANS_TOO,
     ),
     _mutant(
         "the running epoch's files deleted as orphans",

@@ -21,7 +21,7 @@ from kafka2hive.model.layout import (
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
-from tests.simulation.driver import KEEP, Driver
+from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE
 from tests.simulation.tasks import records_in
@@ -59,8 +59,8 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_hive(hive, files)
 
 
-def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
-    driver: Driver = code.driver.Driver(world, hive, code, name)
+def _recover(world: World, hive: Hive, code: Production, name: str) -> LedgerCaller:
+    driver: LedgerCaller = code.ledger_caller.LedgerCaller(world, hive, code, name)
     try:
         driver.start()
     except Kafka2HiveError as error:
@@ -68,7 +68,7 @@ def _recover(world: World, hive: Hive, code: Production, name: str) -> Driver:
     return driver
 
 
-def _go_on(driver: Driver) -> None:
+def _go_on(driver: LedgerCaller) -> None:
     try:
         driver.epoch()
     except Kafka2HiveError as error:

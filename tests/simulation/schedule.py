@@ -246,7 +246,7 @@ class Schedule:
         name = f"driver{self.drivers}"
 
         def run(actor: Actor) -> None:
-            self.code.driver.Driver(
+            self.code.ledger_caller.LedgerCaller(
                 self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
             ).serve()
 

@@ -30,7 +30,7 @@ SEEDS = {
     "pending registrations not carried": 4,
     "pending registrations forgotten when Hive fails": 7,
     "a lost answer of Hive taken for done": 7,
-    "pending registrations of a final snapshot ignored by the start": 2,
+    "pending registrations of a final snapshot ignored by the start": 3,
     "orphans deleted before the take-over": 1,
     "orphans deleted before the roll-forward": 4,
     "newer generations' files deleted as orphans": 63,

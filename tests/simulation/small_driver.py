@@ -18,7 +18,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.storage.port import FileStatus, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
-from tests.simulation.driver import KEEP
+from tests.simulation.ledger_caller import KEEP
 from tests.simulation.places import LEDGER, LOCATION
 from tests.simulation.tasks import Share, describe
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of, records_by_place

@@ -8,7 +8,7 @@ from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair import restored
 from kafka2hive.model.layout import Generation
 from tests.simulation.code import REAL
-from tests.simulation.driver import Driver
+from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.mutants import Mutant
 from tests.simulation.places import LEDGER, LOCATION
 from tests.simulation.schedule import run_schedule, without_logs
@@ -20,15 +20,15 @@ SCHEDULES = 1_500
 def violations(refuse: Callable[..., None], first: int, schedules: int) -> list[str]:
     """What was judged wrong in these schedules, with a judge that looks for newer files."""
 
-    class JudgingDriver(Driver):
+    class JudgingCaller(LedgerCaller):
         def _check(self) -> Generation:
             view = look(self.files, LEDGER)
             refuse(self.ports, view, LOCATION)
             return view.generation
 
-    module = ModuleType("driver")
-    vars(module)["Driver"] = JudgingDriver
-    code = replace(REAL, driver=module)
+    module = ModuleType("ledger_caller")
+    vars(module)["LedgerCaller"] = JudgingCaller
+    code = replace(REAL, ledger_caller=module)
     with without_logs():
         outcomes = [run_schedule(seed, code) for seed in range(first, first + schedules)]
     return [f"seed {o.seed}: {o.violation}" for o in outcomes if o.violation is not None]

@@ -17,7 +17,7 @@ RELOADED = (
     "kafka2hive.publish",
     "kafka2hive.service",
     "tests.simulation.tasks",
-    "tests.simulation.driver",
+    "tests.simulation.ledger_caller",
     "tests.simulation.service.driver",
     "tests.simulation.service.repair",
 )
@@ -25,7 +25,7 @@ RELOADED = (
 
 FIELDS = {
     "draft": "kafka2hive.ledger.snapshot.draft",
-    "driver": "tests.simulation.driver",
+    "ledger_caller": "tests.simulation.ledger_caller",
     "epoch": "kafka2hive.ledger.epoch",
     "cleanup": "kafka2hive.ledger.cleanup",
     "init": "kafka2hive.ledger.init",

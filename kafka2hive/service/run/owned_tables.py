@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
+from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.start import Started, StartOrder, start
@@ -17,7 +17,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import Generation, staging_directory
+from kafka2hive.model.layout import Generation
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.watch.report import TablePublished, TableStarted
@@ -145,9 +145,7 @@ class OwnedTables:
         """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
         ledger = table.owned.ledger
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
-            delete_stale_snapshots(self._wiring.ports, ledger)
-            delete_orphans(self._wiring.ports, ledger, staging_directory(table.location))
-            archive_snapshots(self._wiring.ports, ledger, self._wiring.map.limits.keep_snapshots)
+            clean_up(self._wiring.ports, ledger, table.location, self._wiring.map.limits.keep_snapshots)
 
     def newly_compared(self, table: Table) -> bool:
         """The ledger does not say yet what was compared in this run."""

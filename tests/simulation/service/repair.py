@@ -1,6 +1,6 @@
 """An operator's commands in the simulation: the real `recover` with its repairs, and `--rebuild-ledger`.
 
-Like driver.py one of the modules that a mutant gets copies of.
+Like driver.py beside it one of the modules that a mutant gets copies of.
 """
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger

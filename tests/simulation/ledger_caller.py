@@ -1,6 +1,7 @@
-"""A simulated service driver: start, then epochs, each through the production code; any surprise is a fresh start.
+"""A process that calls the ledger's public steps as the rules allow: start, epochs, registration; R0 after any surprise.
 
-What is simulated here is only what surrounds the ledger: planning, tasks, the loop that registers pending registrations.
+It tests the ledger as a library, and so does more than a run of the service ever would: epochs of any cut at any moment,
+cleanup in between, a check before a start or none. The service's own loop is driven by tests/simulation/service.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from kafka2hive.model.offsets import OffsetRange, Position
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
-from tests.simulation.places import LEDGER, LOCATION, SERVICE, STAGING
+from tests.simulation.places import LEDGER, LOCATION, SERVICE
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import TOPIC_PARTITIONS, account_of
 from tests.simulation.watch import Violation
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 KEEP = 2
 
 
-class Driver:
-    """One process of the service. Its memory dies with it; `code` is the production code, or a mutant of it."""
+class LedgerCaller:
+    """One process. Its memory dies with it; `code` is the production code, or a mutant of it."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class Driver:
         """One epoch: first positions, data, or nothing but pending registrations; then Hive, before the next epoch."""
         change = self._plan()
         if self.world.below(4) == 0:
-            self._cleanup()
+            self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP)
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
         self.unregistered = self.code.register.register(
@@ -144,11 +145,6 @@ class Driver:
             self.spawn_twin(share)
         files: tuple[DataFile, ...] = self.code.tasks.run_task(self.world, self.files, share)
         return files
-
-    def _cleanup(self) -> None:
-        self.code.cleanup.delete_stale_snapshots(self.ports, self.owned)
-        self.code.cleanup.delete_orphans(self.ports, self.owned, STAGING)
-        self.code.cleanup.archive_snapshots(self.ports, self.owned, KEEP)
 
     def _init(self) -> None:
         self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
