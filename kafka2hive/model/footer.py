@@ -4,7 +4,7 @@ Footers of a version this code does not know are not read: their files prove not
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import orjson
 
@@ -62,7 +62,7 @@ class Footer(Origin):
             "location": self.partition.location,
         }
         if self.accounts is not None:
-            pairs["accounts"] = orjson.dumps([astuple(account) for account in self.accounts]).decode()
+            pairs["accounts"] = orjson.dumps([account.counts() for account in self.accounts]).decode()
         return {_PREFIX + key: value for key, value in pairs.items()}
 
     @staticmethod

@@ -1,6 +1,6 @@
 """What became of the offsets of a range. The identities are checked, never assumed."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from kafka2hive.model.offsets import OffsetRange
 
@@ -36,6 +36,10 @@ class OffsetAccounting:
             self.bytes + other.bytes,
         )
 
+    def counts(self) -> tuple[int, ...]:
+        """All of them, as they are declared."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
 
 @dataclass(frozen=True, slots=True)
 class RangeAccounting:
@@ -48,7 +52,7 @@ class RangeAccounting:
     def check(self) -> None:
         """Raises AccountingMismatch unless no count is negative and both identities hold, so none is beyond the range."""
         a = self.account
-        if min(astuple(a)) < 0:
+        if min(a.counts()) < 0:
             raise AccountingMismatch(f"{self.range}: a count below zero in {a}")
         if len(self.range) != a.read + a.absent:
             raise AccountingMismatch(

@@ -270,7 +270,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "negative counts pass",
         ACCOUNT,
-        (("        if min(astuple(a)) < 0:", "        if False:"),),
+        (("        if min(a.counts()) < 0:", "        if False:"),),
         COMMIT_GATE,
     ),
     TextMutant(

@@ -5,6 +5,7 @@ It knows the topic (which records must be visible) and the tree; of the producti
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 from kafka2hive.ledger.snapshot.codec import decode
@@ -28,6 +29,9 @@ from tests.simulation.tasks import records_in
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
+
+snapshot_of = lru_cache(128)(decode)
+"""What these very bytes say; the oracle reads a ledger's history again and again."""
 
 FOREIGN = DataFileName(
     slug="all", task=0, ledger="f" * 8, generation=0, epoch=0, uuid="0" * 32, extension="parquet"
@@ -111,7 +115,7 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
             epoch, _ = parse_snapshot_name(name) or (-1, "")
             if epoch in found or epoch < 0:
                 raise Violation(f"{join(directory, name)} is unexpected")
-            found[epoch] = decode(world.namenode.read(join(directory, name)))
+            found[epoch] = snapshot_of(world.namenode.read(join(directory, name)))
             if found[epoch].epoch != epoch:
                 raise Violation(f"{join(directory, name)} says epoch {found[epoch].epoch}")
     epochs = sorted(epoch for epoch in found if epoch >= since)

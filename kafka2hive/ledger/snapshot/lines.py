@@ -3,6 +3,7 @@
 A parser takes what `check_shape` has passed. What it raises besides (KeyError, TypeError, ValueError) is damage, too.
 """
 
+from operator import itemgetter
 from typing import Any
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
@@ -13,33 +14,41 @@ from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ComparedTable, 
 _COUNTS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
 
 
-def _shape(texts: str, numbers: str) -> dict[str, type]:
-    return {**dict.fromkeys(texts.split(), str), **dict.fromkeys(numbers.split(), int)}
+class _Shape:
+    """The values of plain types that a line must have."""
+
+    def __init__(self, texts: str, numbers: str) -> None:
+        self._kinds = {**dict.fromkeys(texts.split(), str), **dict.fromkeys(numbers.split(), int)}
+        self._values = itemgetter(*self._kinds)
+        self._wanted = tuple(self._kinds.values())
+
+    def check(self, tag: str, row: Any) -> None:
+        if tuple(map(type, self._values(row))) != self._wanted:
+            wrong = next(name for name, kind in self._kinds.items() if type(row[name]) is not kind)
+            raise ValueError(f"{tag}: {wrong} is {row[wrong]!r}")
 
 
 _SHAPES = {
-    "file": _shape("kind staged final table partition location checksum", "length rows task"),
-    "header": _shape(
+    "file": _Shape("kind staged final table partition location checksum", "length rows task"),
+    "header": _Shape(
         "ledger service table owner written_at previous cluster location start", "format generation epoch"
     ),
-    "position": _shape("topic topic_id", "number start end leader_epoch"),
-    "account": _shape("topic", "task number start end " + " ".join(_COUNTS)),
-    "gap": _shape("topic how at", "number start end epoch"),
-    "loss": _shape("path how at", "rows epoch"),
-    "unregistered": _shape("table partition location", ""),
-    "registered": _shape("table partition location", ""),
-    "compared": _shape("table location format columns partition_columns", ""),
-    "forgotten": _shape("table partition location reason by at", "epoch"),
+    "position": _Shape("topic topic_id", "number start end leader_epoch"),
+    "account": _Shape("topic", "task number start end " + " ".join(_COUNTS)),
+    "gap": _Shape("topic how at", "number start end epoch"),
+    "loss": _Shape("path how at", "rows epoch"),
+    "unregistered": _Shape("table partition location", ""),
+    "registered": _Shape("table partition location", ""),
+    "compared": _Shape("table location format columns partition_columns", ""),
+    "forgotten": _Shape("table partition location reason by at", "epoch"),
 }
 """Each line's values of plain types; the rest is checked where it is read."""
-_UNKNOWN: dict[str, type] = {}
 
 
 def check_shape(tag: str, row: Any) -> None:
     """Raises KeyError, TypeError, ValueError: a value is missing or of another type."""
-    for name, kind in _SHAPES.get(tag, _UNKNOWN).items():
-        if type(row[name]) is not kind:
-            raise ValueError(f"{tag}: {name} is {row[name]!r}")
+    if shape := _SHAPES.get(tag):
+        shape.check(tag, row)
 
 
 def file(f: DataFile) -> dict[str, Any]:

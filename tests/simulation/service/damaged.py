@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.ledger.snapshot.codec import decode
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, join, parse_snapshot_name
@@ -24,6 +23,7 @@ from tests.simulation.oracle import (
     check_offsets,
     check_tidiness,
     history,
+    snapshot_of,
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
@@ -144,7 +144,7 @@ class DamageSchedule:
         directory = join(self.ledger.table_directory, name)
         parsed = [p for child in namenode.directories[directory] if (p := parse_snapshot_name(child))]
         epoch, state = max(p for p in parsed if p[1] in ("final", "pending"))
-        newest = decode(namenode.read(join(directory, f"e{epoch:06d}.{state}")))
+        newest = snapshot_of(namenode.read(join(directory, f"e{epoch:06d}.{state}")))
         files = newest.files if state == "pending" else ()
         staged = tuple(f for f in files if namenode.node(f.staged) is not None)
         moved = tuple(f for f in files if namenode.node(f.final) is not None)
@@ -256,7 +256,7 @@ class DamageSchedule:
     def _owner(self, epoch: int) -> str:
         scene = self._scene()
         path = join(scene.directory, f"e{epoch:06d}.final")
-        return decode(self.world.namenode.read(path)).owner
+        return snapshot_of(self.world.namenode.read(path)).owner
 
     def _order(self) -> Any:
         order = self.code.repair.RecoverOrder

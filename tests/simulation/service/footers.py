@@ -1,7 +1,7 @@
 """Real Parquet footers behind simulated records, so that a lost ledger can be rebuilt by the production code."""
 
 from collections.abc import Sequence
-from io import BytesIO
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,10 +29,16 @@ def seal(share: Share, place: HivePartition, rows: int, attempt: str, last: bool
         partition=place,
         accounts=_accounts(share) if last else None,
     )
-    table = pa.table({"n": pa.array(range(rows), pa.int8())}).replace_schema_metadata(footer.metadata())
-    written = BytesIO()
-    pq.write_table(table, written, compression="none", write_statistics=False)
-    return SEAL + written.getvalue()
+    table = _rows(rows).replace_schema_metadata(footer.metadata())
+    written = pa.BufferOutputStream()
+    with pq.ParquetWriter(written, table.schema, compression="none", write_statistics=False) as writer:
+        writer.write_table(table)
+    return SEAL + written.getvalue().to_pybytes()
+
+
+@cache
+def _rows(count: int) -> pa.Table:
+    return pa.table({"n": pa.array(range(count), pa.int8())})
 
 
 def _accounts(share: Share) -> Sequence[object]:
