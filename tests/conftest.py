@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.side_by_side import group, place
+from tests.side_by_side import Groups, place
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs import Hdfs
@@ -110,12 +110,6 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Under `pytest -n`: which tests stay with one worker."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Groups(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return group(nodeid)
-
     return Groups(config, log)
 
 

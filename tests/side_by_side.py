@@ -1,12 +1,21 @@
-"""How `pytest -n` deals the tests out: which of them stay with one worker, and which begin first.
+"""How `pytest -n` deals the tests out: which of them stay with one worker, which begin first, and who takes which.
 
-Most tests on real services wait, a simulation computes: they overlap well. A file's tests stay together, because they share
-its fixtures; the folders that only compute are dealt out test by test. What takes longest begins first, so that the end is
-not spent waiting for one worker.
+Most tests on real services wait, a simulation computes: they overlap well. So one worker computes for as long as there is
+something to compute, and the others take what waits. A file's tests stay together, because they share its fixtures; the
+folders that only compute are dealt out test by test. What takes longest begins first, so that the end is not spent waiting
+for one worker.
 """
+
+from collections.abc import Iterable
+
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 SPLIT = ("tests/simulation/", "tests/mutants/")
 """Folders whose tests share nothing."""
+COMPUTING = (*SPLIT, "tests/fuzz/", "tests/contract/test_decode")
+"""What hardly ever waits."""
+THE_COMPUTING_WORKER = "gw0"
 FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
 """In the order in which they begin."""
 GROUPS = {
@@ -28,16 +37,24 @@ GROUPS = {
 LONGEST = (
     "hive, outages",
     "tests/simulation/test_simulation.py::test_every_record_is_visible_exactly_once_after_every_schedule",
+    "tests/drills/test_executor_kills.py",
     "tests/drills/test_damage.py",
     "tests/drills/test_driver_kills.py",
     "hive, the rest",
+    "tests/integration/test_demo.py",
     "tests/drills/test_leader_moves.py",
-    "tests/drills/test_executor_kills.py",
     "tests/drills/test_hive_troubles.py",
     "tests/simulation/test_simulation.py",
+    "tests/fuzz/",
+    "tests/drills/test_hdfs_troubles.py",
+    "tests/drills/test_broker_restarts.py",
     "tests/drills/test_clocks.py",
     "tests/integration/test_reset.py",
+    "tests/integration/test_dump_signals.py",
+    "tests/integration/test_dump_topics.py",
     "tests/simulation/test_explore.py",
+    "tests/drills/test_split_brain_runs.py",
+    "tests/drills/test_namenode_failovers.py",
 )
 """Groups (or how they begin) that take minutes; they begin before all others, in this order."""
 
@@ -54,3 +71,26 @@ def place(nodeid: str) -> tuple[int, int]:
     longest = next((n for n, begin in enumerate(LONGEST) if name.startswith(begin)), len(LONGEST))
     folder = next((n for n, begin in enumerate(FOLDERS) if name.startswith(begin)), len(FOLDERS))
     return longest, folder
+
+
+def next_group(waiting: Iterable[str], *, computes: bool) -> str | None:
+    """The first group for a worker that computes, or for one that does not; None: there is only the other kind."""
+    return next((name for name in waiting if name.startswith(COMPUTING) == computes), None)
+
+
+class Groups(LoadScopeScheduling):
+    """Hands out one group after the other, the next one not before a worker has come to its last test."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        wanted = next_group(self.workqueue, computes=node.gateway.id == THE_COMPUTING_WORKER)
+        if wanted is not None:
+            self.workqueue.move_to_end(wanted, last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        # a worker must know of one test more than the one it runs; what it is given earlier than that, no other can take
+        if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)

@@ -1,8 +1,9 @@
 """How the tests are dealt out to workers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
-from tests.side_by_side import FOLDERS, GROUPS, LONGEST, group, place
+from tests.side_by_side import FOLDERS, GROUPS, LONGEST, Groups, group, place
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,3 +35,55 @@ def test_the_longest_begin_first_and_unit_tests_last() -> None:
     )
     assert [name.split("/")[1] for name in begun] == ["integration", "drills", "drills", "contract", "unit"]
     assert "damage" in begun[1]
+
+
+class Config:
+    """As much of pytest's as a scheduler asks for."""
+
+    option = SimpleNamespace(loadscopereorder=False)
+
+    def getvalue(self, name: str) -> list[str]:
+        return {"tx": ["popen", "popen"]}[name]
+
+
+class Worker:
+    """What it was given, by name."""
+
+    shutting_down = False
+
+    def __init__(self, name: str, tests: list[str]) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.tests = tests
+        self.given: list[str] = []
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.given += [self.tests[index] for index in indices]
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_one_worker_computes_the_others_wait_and_nothing_is_handed_out_before_its_time() -> None:
+    drills = [
+        "tests/drills/test_a.py::test_1",
+        "tests/drills/test_a.py::test_2",
+        "tests/drills/test_b.py::test_1",
+    ]
+    simulated = ["tests/simulation/test_a.py::test_1", "tests/simulation/test_a.py::test_2"]
+    tests = [*drills, *simulated, "tests/unit/test_a.py::test_1"]
+    computing, waiting = Worker("gw0", tests), Worker("gw1", tests)
+    groups = Groups(Config())
+    for worker in (computing, waiting):
+        groups.add_node(worker)
+        groups.add_node_collection(worker, tests)
+    groups.schedule()
+    assert computing.given == simulated
+    assert waiting.given == drills[:2]
+    groups.mark_test_complete(waiting, 0)
+    assert waiting.given == drills
+    groups.mark_test_complete(computing, 3)
+    assert computing.given == [*simulated, tests[-1]]
+    groups.mark_test_complete(waiting, 1)
+    groups.mark_test_complete(computing, 4)
+    assert waiting.shutting_down and computing.shutting_down
+    assert groups.tests_finished
