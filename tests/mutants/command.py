@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from functools import cache
 from multiprocessing import get_context
 
 from tests.mutants import text_runner
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not simulated and not texts:
         _say(f"no mutant is called {options.k!r}")
         return 1
-    text_runner.check_unpatched(texts)
+    text_runner.check_unpatched(texts, _warm())
     survived = 0
     _say(_line(HEAD))
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -59,12 +60,18 @@ def simulate(mutant: Mutant, schedules: int) -> Row | None:
 
 def run_text(mutant: TextMutant) -> Row | None:
     """With its own tests; None: none of them failed."""
-    catch = text_runner.run(mutant)
+    catch = text_runner.run(mutant, _warm())
     return (
         None
         if catch.test is None
         else (mutant.name, _short(mutant.module), catch.test, f"{catch.seconds:.1f} s")
     )
+
+
+@cache
+def _warm() -> text_runner.WarmPytest:
+    """One for each process; it ends with it."""
+    return text_runner.WarmPytest()
 
 
 def _ended(running: dict[Future[Row | None], str]) -> Iterator[tuple[Future[Row | None], str]]:

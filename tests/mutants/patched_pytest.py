@@ -1,19 +1,45 @@
-"""`python -m tests.mutants.patched_pytest MODULE FILE ARGUMENT...`: pytest with one module's source taken from FILE.
+"""`python -m tests.mutants.patched_pytest`: pytest in a fork of this process for each line that is read, with a module patched.
 
-Nothing of the product may be imported here: the module must not be loaded before the hook is in place.
+A fork has what tests import from others in memory, which is most of a short run. Nothing of the product may be imported
+before it: the module must not be loaded before the hook is in place.
 """
 
+import importlib
 import importlib.abc
 import importlib.machinery
+import json
+import os
+import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 import pytest
 
 NOT_LOADED = 90
 """Exit code: the tests ended without ever importing the module, so they say nothing of it."""
+WARM = (
+    "confluent_kafka.admin",
+    "hdfs_native",
+    "hypothesis.strategies",
+    "orjson",
+    "pyarrow.compute",
+    "pyarrow.json",
+    "pyarrow.parquet",
+    "pydantic",
+    "rich.console",
+    "typer.testing",
+    "yaml",
+)
+"""What tests import from others."""
+ONE_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OPENBLAS_NUM_THREADS": "1"}
+"""The environment this process needs: pyarrow and numpy would start a thread each, and a fork copies one alone."""
+
+ALREADY_THERE = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+"""Assertions of Hypothesis itself are not rewritten."""
 
 
 class PatchedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -34,14 +60,53 @@ class PatchedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._source, f"<mutant of {self._name}>", "exec"), vars(module))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Pytest's exit code, or NOT_LOADED."""
-    name, file, *rest = arguments
-    patched = PatchedModule(name, Path(file).read_text())
-    sys.meta_path.insert(0, patched)
-    code = int(pytest.main(list(rest)))
-    return code if patched.loaded else NOT_LOADED
+def main() -> None:
+    """Answers each request (`module`, or "" for none, `source`, `arguments`, `seconds`) with `code` and `output`.
+
+    `code` is pytest's, or NOT_LOADED, or minus the signal that ended it: SIGKILL when its seconds were over.
+    """
+    for name in WARM:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        request = json.loads(line)
+        with tempfile.TemporaryFile() as output:
+            child = os.fork()
+            if child == 0:
+                _run(request["module"], request["source"], request["arguments"], output.fileno())
+            code = _ended(child, request["seconds"])
+            output.seek(0)
+            answer = {"code": code, "output": output.read().decode(errors="replace")}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def _ended(child: int, seconds: int) -> int:
+    signal.signal(signal.SIGALRM, lambda number, frame: os.kill(child, signal.SIGKILL))
+    signal.alarm(seconds)
+    _, status = os.waitpid(child, 0)
+    signal.alarm(0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _run(name: str, source: str, arguments: Sequence[str], output: int) -> NoReturn:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, file in enumerate((nothing, output, output)):
+        os.dup2(file, number)
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        patched = PatchedModule(name, source)
+        sys.meta_path.insert(0, patched)
+        code = int(pytest.main([*arguments, "-W", ALREADY_THERE]))
+        if name and not patched.loaded:
+            code = NOT_LOADED
+    except BaseException:  # noqa: BLE001 - whatever it is, this fork must not go on as its parent does
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -2,11 +2,13 @@
 
 import importlib
 import importlib.util
+import json
+import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 import tests.mutants
+from tests.mutants.patched_pytest import ONE_THREAD
 from tests.mutants.text_mutant import TextMutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,35 +66,59 @@ def patched(mutant: TextMutant) -> str:
     return source
 
 
-def check_unpatched(mutants: Iterable[TextMutant]) -> None:
+class WarmPytest:
+    """Runs pytest again and again, each time in a fork of one process that has imported what tests need (patched_pytest.py)."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.patched_pytest"],
+            cwd=ROOT,
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self, tests: Iterable[str], seconds: int, *, module: str = "", source: str = ""
+    ) -> tuple[int, str]:
+        """The exit code and what was printed."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        request = {
+            "module": module,
+            "source": source,
+            "arguments": [*_QUIET, *tests],
+            "seconds": seconds,
+        }
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        return answer["code"], answer["output"]
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
+
+
+def check_unpatched(mutants: Iterable[TextMutant], warm: WarmPytest) -> None:
     """Raises FailsUnpatched."""
     named = sorted({test for mutant in mutants for test in mutant.caught_by.split()})
     if not named:
         return
-    done = _pytest(["-m", "pytest", *_QUIET, *named], SECONDS * 4)
-    if done.returncode != 0:
-        raise FailsUnpatched(done.stdout[-3000:] + done.stderr[-1000:])
+    code, output = warm.run(named, SECONDS * 4)
+    if code != 0:
+        raise FailsUnpatched(output[-4000:])
 
 
-def run(mutant: TextMutant) -> TextCatch:
+def run(mutant: TextMutant, warm: WarmPytest) -> TextCatch:
     """One mutant against its tests, in a process of its own. Raises PatchDoesNotApply."""
     began = monotonic()
-    with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
-        file.write(patched(mutant))
-        file.flush()
-        command = ["-m", "tests.mutants.patched_pytest", mutant.module, file.name]
-        try:
-            done = _pytest([*command, *_QUIET, *mutant.caught_by.split()], SECONDS)
-        except subprocess.TimeoutExpired:
-            return TextCatch(mutant.name, f"hung for {SECONDS} s: {mutant.caught_by}", monotonic() - began)
-    failed = _FAILED.search(done.stdout)
+    code, output = warm.run(mutant.caught_by.split(), SECONDS, module=mutant.module, source=patched(mutant))
+    seconds = monotonic() - began
+    if code == -signal.SIGKILL:
+        return TextCatch(mutant.name, f"hung for {SECONDS} s: {mutant.caught_by}", seconds)
+    failed = _FAILED.search(output)
     # 1: a test failed; 2 and 4: a test file could not even be imported with the mistake in place
-    caught = done.returncode in (1, 2, 4)
+    caught = code in (1, 2, 4)
     test = (failed.group(1) if failed else mutant.caught_by) if caught else None
-    return TextCatch(mutant.name, test, monotonic() - began)
-
-
-def _pytest(arguments: list[str], seconds: float) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
-    )
+    return TextCatch(mutant.name, test, seconds)
