@@ -73,7 +73,7 @@ def main() -> int:
         document = json.loads(said.report.read_text())
         sys.stdout.write("\n".join([report(document), *summary(document), ""]))
         return 0
-    figures = _Figures(said.json)
+    figures = Figures(said.json)
     with Room() as room:
         for part in _chosen(said):
             if said.resume and figures.has(part):
@@ -104,7 +104,7 @@ def _chosen(said: argparse.Namespace) -> list[Part]:
     ]
 
 
-class _Figures:
+class Figures:
     """The JSON document, written after each part, so that a later failure takes nothing away."""
 
     def __init__(self, path: Path) -> None:

@@ -14,10 +14,13 @@ import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
-from tests.benchmarks.aims import Rows
+from tests.benchmarks import aims
+from tests.benchmarks.__main__ import Figures
+from tests.benchmarks.aims import Aim, Rows
 from tests.benchmarks.data.content import content, expected
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
-from tests.benchmarks.data.topics import FilledTopic
+from tests.benchmarks.data.topics import COMPRESSIONS, FilledTopic
+from tests.benchmarks.parts import PARTS, Part, copies_for
 from tests.benchmarks.peers.assignment import Assignment
 from tests.benchmarks.peers.bare import Buckets
 from tests.benchmarks.peers.flink.statements import flink_type
@@ -28,6 +31,7 @@ from tests.benchmarks.report import report
 from tests.benchmarks.throughput import Comparison, Cost, decoded
 from tests.benchmarks.verdict import add_rows, summary
 from tests.oracle.tree import LocalTree
+from tests.services.jars import ROOT
 
 SHAPE = Shape(
     {"n": "bigint", "x": "double", "t": "timestamp", "s": "struct<a:string>", "l": "array<string>"},
@@ -217,3 +221,36 @@ def test_the_report_names_both_ratios_and_the_smaller_one_counts(tmp_path: Path)
         "missed: flights: against bare loop (the limit), marginal: 0.80, aim >= 0.85",
     ]
     assert ">10</text>" in plot(document)
+
+
+def test_the_aims_stand_in_the_documentation_too() -> None:
+    text = (ROOT / "docs/performance.md").read_text()
+    table = text[text.index("## Aims") : text.index("## Figures")]
+    declared = [aim for value in vars(aims).values() for aim in _aims_in(value)]
+    assert len(declared) >= 20
+    assert [str(aim) for aim in declared if str(aim) not in table] == []
+    assert f"{aims.CALLS} + {aims.CALLS_PER_FILE} per data file" in table
+
+
+def _aims_in(value: object) -> list[Aim]:
+    if isinstance(value, dict):
+        return [aim for aim in value.values() if isinstance(aim, Aim)]
+    return [value] if isinstance(value, Aim) else []
+
+
+def test_all_measures_every_data_set_and_compression_once() -> None:
+    names = [part.name for part in PARTS.values() if part.in_all]
+    assert set(DATA_SETS) - set(names) == {"scattered"}
+    assert {f"flights-{way}" for way in COMPRESSIONS} - set(names) == {"flights-none"}
+    assert copies_for(DATA_SETS["flights"], (100, 500)) == (1, 5)
+    assert copies_for(DataSet("large", SHAPE, lambda: iter([b"x" * 10_000_000])), (1, 2)) == (1, 2)
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    part = Part("plan", "", "modes", lambda _room, _rounds: {"rows": []})
+    figures = Figures(tmp_path / "bench.json")
+    assert not figures.has(part)
+    figures.note(part, {"rows": [{"what": "w", "measured": "2 s", "aim": "<= 1 s", "reached": False}]})
+    again = Figures(tmp_path / "bench.json")
+    assert again.has(part)
+    assert list(summary(again.document)) == ["0 of 1 aims reached", "missed: plan: w: 2 s, aim <= 1 s"]
