@@ -12,7 +12,7 @@ from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.problems import Problem
 from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,14 @@ class TableIntent:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets accepted as lost, to be recorded as an AcceptedGap; empty when only `reason` is to be recorded."""
+    """Offsets accepted as lost; empty when only `reason` is to be recorded."""
 
     range: OffsetRange
     reason: str
+
+    def recorded(self, accepted_at: str, epoch: int) -> AcceptedGap:
+        """As the snapshot of this epoch has it."""
+        return AcceptedGap(range=self.range, reason=self.reason, accepted_at=accepted_at, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)

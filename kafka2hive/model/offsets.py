@@ -1,5 +1,6 @@
 """Positions in Kafka. All ranges are half-open, `[start, end)`."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 # In place of a topic's or cluster's id that the broker does not give.
@@ -34,6 +35,11 @@ class OffsetRange:
 
     def __str__(self) -> str:
         return f"{self.topic_partition}@[{self.start}, {self.end})"
+
+
+def first_ranges(ranges: Collection[OffsetRange]) -> str:
+    """The first ten of them, for a message."""
+    return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")
 
 
 @dataclass(frozen=True, slots=True)

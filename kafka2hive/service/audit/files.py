@@ -9,7 +9,8 @@ from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePar
 from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import Concurrency, FileSystem, NotFound, children, length_at
+from kafka2hive.service.shared.files_below import files_below
+from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
 
 
 def audit_presence(
@@ -94,20 +95,11 @@ def _lengths(
     files: FileSystem, concurrency: Concurrency, tables: set[str], directories: set[str]
 ) -> dict[str, int]:
     """Length by path of all that readers may see below `tables`, and in `directories`."""
-    there: dict[str, int] = {}
-    ahead, looked_at = tables | directories, set[str]()
-    while ahead:
-        looked_at |= ahead
-        deeper = set()
-        for child in (
-            c for listed in concurrency.map(lambda d: children(files, d), sorted(ahead)) for c in listed
-        ):
-            if not child.is_directory:
-                there[child.path] = child.length
-            elif child.name[0] not in "_." and any(child.path.startswith(f"{table}/") for table in tables):
-                deeper.add(child.path)
-        ahead = deeper - looked_at
-    return there
+
+    def enters(directory: FileStatus) -> bool:
+        return directory.name[0] not in "_." and any(directory.path.startswith(f"{t}/") for t in tables)
+
+    return {file.path: file.length for file in files_below(files, concurrency, tables | directories, enters)}
 
 
 def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from kafka2hive.hive.port import Hive
 from kafka2hive.hive.tables import create_statement
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Table
@@ -38,7 +38,5 @@ def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None
         return Failed(
             ServiceUnavailable("hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url")
         )
-    except MetastoreRefused as error:
-        return Failed(TableError("hive.refused", f"{name}: {error}", "as Hive says"))
     except (TableError, ServiceUnavailable, ConfigError) as error:
         return Failed(error)

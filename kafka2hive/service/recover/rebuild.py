@@ -1,6 +1,6 @@
 """`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger that they prove."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -17,6 +17,7 @@ from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, Owne
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
 from kafka2hive.model.quantities import counted
+from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables
@@ -60,7 +61,8 @@ def rebuild_ledger(
     staging = children(files, staging_directory(location))
     pending = [s for s in staging if s.name.endswith(".pending")]
     staged, _ = _read(wiring, table, pending, final=False)
-    there = [*_visible(wiring, location), *_visible(wiring, letters)]
+    below = files_below(files, wiring.ports.concurrency, (location, letters))
+    there = [file for file in below if file.name[0] not in "_."]
     visible, untracked = _read(wiring, table, there, final=True)
     moved = {f.name for f in visible}
     found = [*visible, *(f for f in staged if f.name not in moved)]
@@ -127,23 +129,6 @@ def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
             if routed.name == table:
                 return routed.location
     raise no_such_table(table, literal_rules(wiring))
-
-
-def _visible(wiring: Wiring, location: str) -> Iterator[FileStatus]:
-    """Every file below that readers see, level by level, the directories of a level side by side."""
-    files, concurrency = wiring.ports.files, wiring.ports.concurrency
-    level = [location]
-    while level:
-        deeper = []
-        for listed in concurrency.map(lambda directory: children(files, directory), level):
-            for child in listed:
-                if child.name[0] in "_.":
-                    continue
-                if child.is_directory:
-                    deeper.append(child.path)
-                else:
-                    yield child
-        level = deeper
 
 
 def _read(

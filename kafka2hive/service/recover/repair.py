@@ -17,7 +17,7 @@ from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.model.snapshot import AcceptedLoss
 from kafka2hive.service.shared.kafka_view import last_read_epochs, logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean
 from kafka2hive.service.shared.wiring import Wiring
@@ -137,10 +137,7 @@ class Repairs:
                 raise stop(owned.paths.table, problems)
             case FirstPositions(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), owned.next_epoch
-                recorded = tuple(
-                    AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch)
-                    for g in accepted
-                )
+                recorded = tuple(gap.recorded(now, epoch) for gap in accepted)
                 return replace(repair, positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
             case Resume():
                 return repair

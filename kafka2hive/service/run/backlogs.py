@@ -10,7 +10,7 @@ from kafka2hive.kafka.views import ClusterView, Watermark
 from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import UNKNOWN_START, AcceptedGap, Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_START, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.table_state import Table
@@ -77,14 +77,11 @@ def change_before_reading(
 ) -> change.FirstPositions:
     """The change without files that commits first positions, accepted gaps, and learned topic ids."""
     owned = table.owned
-    epoch = owned.ledger.next_epoch
     first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
     began = bool(owned.state.positions) or not first.positions
     return change.FirstPositions(
         positions=first.positions,
-        gaps=tuple(
-            AcceptedGap(range=g.range, reason=g.reason, accepted_at=now, epoch=epoch) for g in first.gaps
-        ),
+        gaps=tuple(gap.recorded(now, owned.ledger.next_epoch) for gap in first.gaps),
         topic_ids=topic_ids,
         registered=owned.registered,
         cluster_id=logs.cluster.cluster_id,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.pipeline.values import Refusal, TableManifest
 
 FLOOR_RECORDS = 100
@@ -24,10 +24,9 @@ def check_dead_letters(
     if total.dead_lettered <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
         return
     reasons = "; ".join(_text(one, total.dead_lettered) for one in frequent(manifests)[:SHOWN])
-    ranges = ", ".join(map(str, sorted(planned)[:10])) + (" .." if len(planned) > 10 else "")
     raise TableError(
         "dead_letters.too_many",
-        f"{table}: {total.dead_lettered} of {total.read} records of {ranges} cannot be decoded or bucketed,"
+        f"{table}: {total.dead_lettered} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
         f" more than the map's dead_letter_share {share}. Most frequent: {reasons or 'unknown'}",
         "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
     )

@@ -8,7 +8,7 @@ from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition, first_ranges
 from kafka2hive.pipeline.delivered import check_accounts
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
 from kafka2hive.service.run.dead_letter_share import check_dead_letters
@@ -56,7 +56,7 @@ def judge_manifests(
     accounts = tuple(a for m in manifests for a in m.accounts)
     if sorted(a.range for a in accounts) != sorted(planned):
         raise AccountingMismatch(
-            f"{table}: planned {_texts(planned)}, accounted {_texts([a.range for a in accounts])}"
+            f"{table}: planned {first_ranges(planned)}, accounted {first_ranges([a.range for a in accounts])}"
         )
     files = tuple(f for m in manifests for f in m.files)
     total = sum((a.account for a in accounts), OffsetAccounting())
@@ -98,7 +98,3 @@ def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
     empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
     unmapped = tuple(dict.fromkeys(key for seen in some for key in seen.unmapped)) if empty else ()
     return ColumnsSeen(sum(seen.rows for seen in some), empty, unmapped)
-
-
-def _texts(ranges: Sequence[OffsetRange]) -> str:
-    return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")

@@ -71,7 +71,7 @@ class Catalogue:
     def ensure(self, name: str) -> None:
         """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
 
-        Raises MetastoreUnavailable, MetastoreRefused, TableError. A name the map does not know is left as it is.
+        Raises MetastoreUnavailable, TableError. A name the map does not know is left as it is.
         """
         if name in self._ensured or self._metastore is None or name not in self._expected:
             return
@@ -87,8 +87,14 @@ class Catalogue:
     def compare(self, session: Session, name: str, *, create: bool) -> TableDescription | None:
         """Hive's table, after a comparison with the map's. A missing one is made with `create`, else it is None.
 
-        Raises MetastoreUnavailable, MetastoreRefused, TableError (another table; missing, and not to be made).
+        Raises MetastoreUnavailable, TableError (another table; missing, and not to be made; a statement refused).
         """
+        try:
+            return self._compare(session, name, create=create)
+        except MetastoreRefused as error:
+            raise TableError("hive.refused", f"{name}: {error}", "as Hive says") from error
+
+    def _compare(self, session: Session, name: str, *, create: bool) -> TableDescription | None:
         spec, may_create = self._expected[name]
         found = describe(session, name)
         if found is None:

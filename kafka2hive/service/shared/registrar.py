@@ -13,7 +13,7 @@ from typing import Protocol
 
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.publish.register import Registered, register
 from kafka2hive.storage.port import Background, Thread
 
@@ -52,7 +52,7 @@ class EnsureTable(Protocol):
     """Creates or checks one Hive table; cheap when it was done before."""
 
     def __call__(self, name: str) -> None:
-        """Raises MetastoreUnavailable, MetastoreRefused, TableError."""
+        """Raises MetastoreUnavailable, TableError."""
         ...
 
 
@@ -88,8 +88,6 @@ def _ensured(ensure: EnsureTable, table: str) -> _Hive | RefusedByHive:
     except MetastoreUnavailable as error:
         log.warning("Hive is not there, %s keeps its pending registrations: %s", table, error)
         return _Hive.AWAY
-    except MetastoreRefused as error:
-        return RefusedByHive(table, TableError("hive.refused", f"{table}: {error}"))
     except TableError as error:
         return RefusedByHive(table, error)
     return _Hive.READY

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.port import Session
 from kafka2hive.model.errors import ConfigError, TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.run.compare.gate import Gate, HiveGate
 from kafka2hive.service.shared.hive_schemas import Catalogue
@@ -46,8 +46,6 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
         there = catalogue.compare(session, question.table, create=question.create)
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
-    except MetastoreRefused as error:
-        return Differs(TableError("hive.refused", f"{question.table}: {error}"))
     except TableError as error:
         return Differs(error)
     return Agrees(there is not None)
