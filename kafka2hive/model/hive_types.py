@@ -4,6 +4,7 @@ Grammar and bounds follow the Hive language manual (LanguageManual Types). What 
 (uniontype, intervals, timestamp with local time zone) is refused by name, never mapped to something near it.
 """
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -188,6 +189,7 @@ class _Parser:
             self._expect(",")
 
 
+@functools.lru_cache(maxsize=4096)
 def parse_hive_type(text: str) -> "pa.DataType":
     """Hive's type text to Arrow's type; words in any case, blanks anywhere between them.
 
@@ -219,7 +221,7 @@ def hive_type_of(dtype: "pa.DataType") -> str:
     """Arrow's type to Hive's text; `parse_hive_type` gives the same type back. Raises HiveTypeError for others."""
     import pyarrow as pa
 
-    names = {pa.type_for_alias(arrow): hive for hive, arrow in SIMPLE.items()}
+    names = _simple_names()
     if dtype in names:
         return names[dtype]
     if dtype == pa.timestamp("us"):
@@ -233,6 +235,13 @@ def hive_type_of(dtype: "pa.DataType") -> str:
     if pa.types.is_struct(dtype) and dtype.num_fields:
         return f"struct<{','.join(f'{_field_name(f.name)}:{hive_type_of(f.type)}' for f in dtype)}>"
     raise HiveTypeError(str(dtype), 0, f"Arrow type {dtype} has no Hive type", "")
+
+
+@functools.cache
+def _simple_names() -> "dict[pa.DataType, str]":
+    import pyarrow as pa
+
+    return {pa.type_for_alias(arrow): hive for hive, arrow in SIMPLE.items()}
 
 
 def _field_name(name: str) -> str:

@@ -5,6 +5,7 @@ the time after): from then on it takes summer for winter. Those instants are con
 """
 
 import datetime
+import functools
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -22,6 +23,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _ARROW_KNOWS = 2_114_380_800_000_000  # 2037-01-01T00:00:00Z, microseconds
 
 
+@functools.lru_cache(maxsize=1024)
 def check_zone(zone: str) -> None:
     """Raises ValueError where Python or Arrow does not know the zone."""
     try:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consumer, process_consumer
@@ -175,6 +176,9 @@ class Task:
         return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
 
     def _read(self, wave: list[RangeRequest], left: dict[str, int]) -> Iterator[TableManifest]:
+        ranges: dict[str, list[OffsetRange]] = {}
+        for item in wave:
+            ranges.setdefault(item.table, []).append(item.range)
         self._consumer.expect([item.range for item in wave])
         fetch = self._open_fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
         asked = time.perf_counter()
@@ -193,7 +197,7 @@ class Task:
                 case TableUnreadable(table, failure):
                     yield self._running.pop(table).fail(failure)
                 case TableRead(table):
-                    read = self._consumer.delivered([item.range for item in wave if item.table == table])
+                    read = self._consumer.delivered(ranges[table])
                     self._delivered[table] = (*self._delivered.get(table, ()), *read)
                     left[table] -= 1
                     if left[table] == 0:

@@ -4,7 +4,7 @@ Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other. What th
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
@@ -29,17 +29,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InFlightEpoch:
-    """The planned epoch that Spark works on; `began` monotonic seconds."""
+    """The planned epoch that Spark works on; `began` monotonic seconds. `ranges`: by table, what its tasks read together."""
 
     epoch: PlannedEpoch
     began: float
+    ranges: Mapping[str, tuple[OffsetRange, ...]]
 
-    def ranges(self, table: str) -> list[OffsetRange]:
-        return [r for plan in self.epoch.tasks for t in plan.tables if t.table == table for r in t.ranges]
+    @staticmethod
+    def of(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
+        ranges: dict[str, tuple[OffsetRange, ...]] = {}
+        for task in (t for plan in epoch.tasks for t in plan.tables):
+            ranges[task.table] = (*ranges.get(task.table, ()), *task.ranges)
+        return InFlightEpoch(epoch, began, ranges)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return tuple(sorted({t.table for plan in self.epoch.tasks for t in plan.tables}))
+        return tuple(sorted(self.ranges))
 
 
 class EpochLoop:
@@ -127,7 +132,7 @@ class EpochLoop:
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; planned were {in_flight.ranges(name)[:3]}: {reason}",
+                    f"{name}: its tasks die or raise; planned were {in_flight.ranges[name][:3]}: {reason}",
                     "look at the tasks' log of these offsets; the table is tried again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
@@ -219,7 +224,7 @@ class EpochLoop:
             self._isolation = self._isolation.succeeded(only)
             return self._plan_due(backlogs)
         self._planned += 1
-        self._in_flight = InFlightEpoch(PlannedEpoch(self._planned, plans), self._clock.monotonic())
+        self._in_flight = InFlightEpoch.of(PlannedEpoch(self._planned, plans), self._clock.monotonic())
         for name in self._in_flight.tables:
             self._owned_tables.tables[name].planned_at = self._in_flight.began
         return self._in_flight.epoch
@@ -231,7 +236,7 @@ class EpochLoop:
         check_epoch(table.name, manifests, owned.ledger)
         outcome = judge_manifests(
             table.name,
-            in_flight.ranges(table.name),
+            in_flight.ranges[table.name],
             manifests,
             table.rule.dead_letter_share,
             owned.registered,
