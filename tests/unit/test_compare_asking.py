@@ -10,6 +10,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import DaemonThreads
+from tests.simulation.clock import SimulatedClock
 
 LONG = 60.0
 
@@ -36,6 +37,42 @@ class Server:
         if self.hanging.is_set():
             assert self.go_on.wait(LONG)
         return self.answers.get(question.table, Agrees())
+
+
+class Turns:
+    """The Background port without threads: who waits lets those started have their turn, and where that is none, time passes."""
+
+    def __init__(self) -> None:
+        self.clock = SimulatedClock()
+        self.hangs = False
+        self._started: list[Callable[[], None]] = []
+
+    def start(self, name: str, work: Callable[[], None]) -> "Turns":
+        self._started.append(work)
+        return self
+
+    def join(self, timeout: float | None = None) -> None:
+        while self._started:
+            self._started.pop(0)()
+
+    def condition(self) -> "Turns":
+        return self
+
+    def __enter__(self) -> bool:
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        """Nobody else wants it."""
+
+    def notify_all(self) -> None:
+        """Who waits looks by itself."""
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
+        if not self.hangs:
+            self.join()
+        if not predicate():
+            self.clock.sleep(timeout or 0.0)
+        return predicate()
 
 
 def asking_of(
@@ -78,6 +115,20 @@ def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
     assert [patient.answer(q(f"d.{n}")) for n in range(50)] == [NoAnswer("silent")] * 50
     server.go_on.set()
     first.join()
+
+
+def test_questions_wait_by_the_clock_and_the_threads_of_the_wiring() -> None:
+    turns, server = Turns(), Server()
+    asking = Asking(server.session, turns, turns.clock, threads=2, longest_silence=5.0)
+    assert asking.answer(q("d.a")) == Agrees()
+    turns.hangs, began = True, turns.clock.monotonic()
+    silent = NoAnswer("HiveServer2 has not answered for 5 s")
+    assert asking.answer(q("d.b")) == silent and turns.clock.monotonic() - began == 5.0
+    assert asking.answer(q("d.c")) == silent and turns.clock.monotonic() - began == 5.0, "not waited for"
+    turns.hangs = False
+    turns.join()
+    assert [asking.answer(q(f"d.{name}")) for name in "bc"] == [Agrees()] * 2
+    assert server.asked == ["d.a", "d.b", "d.c"]
 
 
 def test_a_late_answer_is_there_for_the_next_who_asks() -> None:
