@@ -17,7 +17,7 @@ from kafka2hive.pipeline.decode import make_decoder
 from tests.benchmarks import aims
 from tests.benchmarks.__main__ import Figures
 from tests.benchmarks.aims import Aim, Rows
-from tests.benchmarks.data.content import content, expected
+from tests.benchmarks.data.content import batch_sum, content, expected, maps_as_lists
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.data.topics import COMPRESSIONS, FilledTopic
 from tests.benchmarks.parts import PARTS, Part, copies_for
@@ -150,6 +150,21 @@ def test_the_decoder_and_the_bare_loop_write_what_every_data_set_holds(data: Dat
     assert (found.rows, found.checksum) == expected(decoded(first), data.shape)
 
 
+def test_maps_are_read_as_lists_of_pairs_where_a_file_calls_their_keys_optional(tmp_path: Path) -> None:
+    shape = Shape({"m": "map<string,string>", "t": "timestamp"}, "t", "month")
+    schema = pa.schema([("m", pa.map_(pa.string(), pa.string())), ("t", pa.timestamp("us"))])
+    rows = pa.RecordBatch.from_pylist(
+        [{"m": [("a", "b"), ("c", None)], "t": MAY}, {"m": [], "t": MAY}, {"m": None, "t": MAY}], schema
+    )
+    pq.write_table(pa.Table.from_batches([rows]), tmp_path / "a.parquet", store_schema=False)
+    data = maps_as_lists((tmp_path / "a.parquet").read_bytes(), shape)
+    (read,) = pq.ParquetFile(pa.BufferReader(data)).iter_batches()
+    assert pa.types.is_list(read.schema.field("m").type)
+    swapped = pa.array([[("c", None), ("a", "b")], [], None], schema.field("m").type)
+    other = pa.RecordBatch.from_arrays([swapped, rows.column("t")], schema=schema)
+    assert batch_sum(read, "x", shape) == batch_sum(rows, "x", shape) == batch_sum(other, "x", shape)
+
+
 def test_keys_come_in_the_orders_that_a_data_set_names() -> None:
     orders = {
         name: Counter(tuple(orjson.loads(record)) for record in islice(DATA_SETS[name].each(), 2_000))
@@ -167,7 +182,7 @@ def test_nested_types_have_a_name_in_flink() -> None:
         flink_type("array<struct<a:bigint,b:struct<c:string>>>")
         == "ARRAY<ROW<`a` BIGINT, `b` ROW<`c` STRING>>>"
     )
-    assert flink_type("map<string,array<binary>>") == "MAP<STRING NOT NULL, ARRAY<BYTES>>"
+    assert flink_type("map<string,array<binary>>") == "MAP<STRING, ARRAY<BYTES>>"
     assert flink_type("decimal(18,4)") == "DECIMAL(18,4)"
 
 

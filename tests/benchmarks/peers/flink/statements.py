@@ -23,9 +23,7 @@ def flink_type(hive: str) -> str:
         fields = (field.partition(":") for field in _top_level(hive[7:-1]))
         return "ROW<" + ", ".join(f"`{name}` {flink_type(kind)}" for name, _, kind in fields) + ">"
     if hive.startswith("map<"):
-        key, value = _top_level(hive[4:-1])
-        # a nullable key would become an optional field in Parquet, which the format does not allow for maps
-        return f"MAP<{flink_type(key)} NOT NULL, {flink_type(value)}>"
+        return "MAP<" + ", ".join(flink_type(kind) for kind in _top_level(hive[4:-1])) + ">"
     if hive.startswith("decimal("):
         return hive.upper()
     return _NAMES[hive]
