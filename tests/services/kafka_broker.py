@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.services.java_service import JavaService
@@ -45,8 +45,11 @@ class KafkaNodes(Service):
     def wait_for_group_coordinator(self) -> None:
         """The first question about a consumer group creates the topic of all offsets, which takes a new cluster seconds."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "first", "log_level": 2})
+        deadline = time.monotonic() + 120
         try:
-            consumer.committed([TopicPartition("first", 0)], timeout=120)
+            while not _has_coordinator(consumer):
+                assert time.monotonic() < deadline, "no broker coordinates consumer groups"
+                time.sleep(0.1)
         finally:
             consumer.close()
 
@@ -92,6 +95,24 @@ class KafkaBroker(KafkaNodes):
     def service(self) -> JavaService:
         """The broker's process."""
         return self._nodes[1]
+
+
+_NO_COORDINATOR_YET = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+
+
+def _has_coordinator(consumer: Consumer) -> bool:
+    """On a busy machine the client gives up asking while the broker still loads the group's offsets."""
+    try:
+        consumer.committed([TopicPartition("first", 0)], timeout=120)
+    except KafkaException as error:
+        if error.args[0].code() not in _NO_COORDINATOR_YET:
+            raise
+        return False
+    return True
 
 
 def _wait_until_known(admin: AdminClient, name: str, partitions: int) -> None:
