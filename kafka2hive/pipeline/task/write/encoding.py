@@ -7,7 +7,7 @@ from kafka2hive.config.values import WriterOptions
 
 #: 1 MiB of 8-byte values. With Arrow's own 20,000 the compressor, which begins anew with each page, sees less of what repeats.
 _ROWS_PER_PAGE = 128 * 1024
-_SAMPLE_ROWS = 32 * 1024
+_SAMPLE_ROWS = 16 * 1024
 _SAMPLE_ROWS_AT_LEAST = 8 * 1024
 _WORTH_IT = 0.9  # what readers filter by a dictionary is kept where a column without one is hardly smaller
 

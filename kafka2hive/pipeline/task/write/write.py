@@ -27,7 +27,7 @@ from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.storage.port import FileSystem
 
-_POOL_BYTES = 32 * 1024 * 1024
+_POOL_BYTES = 16 * 1024 * 1024  # while it is split, its rows are held twice
 
 
 @dataclass(slots=True)
