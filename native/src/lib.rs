@@ -11,6 +11,8 @@ pub mod columns;
 pub mod cursor;
 pub mod decoder;
 pub mod keys;
+#[cfg(feature = "python")]
+mod messages;
 pub mod moments;
 pub mod nested;
 pub mod numbers;

@@ -2,9 +2,9 @@
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule};
+use pyo3::types::{PyBytes, PyCapsule, PyList};
 
-use crate::{arrow, decoder, guarded, plan, Panicked};
+use crate::{arrow, decoder, guarded, messages, plan, Panicked};
 
 /// Changes whenever Python must call this module in another way.
 const INTERFACE: u32 = 1;
@@ -55,6 +55,20 @@ impl Decoder {
     }
 }
 
+type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
+
+/// Values and times of Kafka's messages (messages.rs), as capsules of Arrow arrays.
+#[pyfunction]
+fn values_and_times<'py>(
+    list: &Bound<'py, PyList>,
+    value: &Bound<'py, PyAny>,
+    time: &Bound<'py, PyAny>,
+    bytes: usize,
+) -> PyResult<Capsules<'py>> {
+    let (values, times) = guarded(&mut Some(()), |()| messages::values_and_times(list, value, time, bytes))??;
+    Ok((arrow::capsule(values, list.py())?, arrow::capsule(times, list.py())?))
+}
+
 impl From<Panicked> for PyErr {
     fn from(_: Panicked) -> PyErr {
         PyRuntimeError::new_err("the compiled decoder panicked")
@@ -64,5 +78,6 @@ impl From<Panicked> for PyErr {
 #[pymodule]
 fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
+    module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_class::<Decoder>()
 }

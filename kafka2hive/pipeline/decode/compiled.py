@@ -31,7 +31,8 @@ def fits(library: Any) -> bool:
     return library is not None and library.INTERFACE == INTERFACE
 
 
-INSTALLED = fits(kafka2hive_native)
+LIBRARY: Any = kafka2hive_native if fits(kafka2hive_native) else None
+INSTALLED = LIBRARY is not None
 
 _log = logging.getLogger(__name__)
 

@@ -1,8 +1,7 @@
 """Messages of one table on their way through a task, with the ranges they came from."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ import pyarrow as pa
 from confluent_kafka import Message
 
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.task import message_columns
 
 Positions = npt.NDArray[np.int64]
 """Positions of messages within a chunk, from 0, ascending."""
-
-_second: Callable[[tuple[int, int]], int] = itemgetter(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,8 @@ class Chunk:
 
     table: str
     segments: tuple[Segment, ...]
-    messages: Sequence[Any]
+    messages: list[Any]
+    _times: list[pa.Int64Array] = field(default_factory=list, init=False, repr=False, compare=False)
     _unreadable: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -54,8 +53,12 @@ class Chunk:
         return [self.messages[position] for position in positions.tolist()]
 
     def values(self, positions: Positions | None = None) -> pa.BinaryArray:
-        """The values, null for tombstones."""
-        return pa.array(list(map(Message.value, self._chosen(positions))), pa.binary())
+        """The values, null for tombstones. All of them are read together with their timestamps, which are kept."""
+        if positions is not None:
+            return message_columns.values(self._chosen(positions))
+        values, times = message_columns.values_and_times(self.messages, self.value_bytes)
+        self._times[:] = [times]
+        return values
 
     def keys(self, positions: Positions | None = None) -> pa.BinaryArray:
         return pa.array(list(map(Message.key, self._chosen(positions))), pa.binary())
@@ -65,10 +68,9 @@ class Chunk:
 
     def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
         """Epoch milliseconds; null where the record has none (the protocol's -1)."""
-        chosen = self._chosen(positions)
-        times = np.fromiter(map(_second, map(Message.timestamp, chosen)), np.int64, len(chosen))
-        missing = times < 0
-        return pa.array(times, mask=missing if missing.any() else None)
+        if positions is None and self._times:
+            return self._times[0]
+        return message_columns.times(self._chosen(positions))
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
         """`list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""

@@ -1,0 +1,52 @@
+"""What every message is read for, its value and its timestamp, as Arrow columns.
+
+One pass of the compiled library over the client's objects where it is installed, a pass of Python's for each field
+where it is not. A library that was built before it could do so still decodes.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import Message
+
+from kafka2hive.pipeline.decode.compiled import LIBRARY
+
+COMPILED = hasattr(LIBRARY, "values_and_times")
+
+_second: Callable[[tuple[int, int]], int] = itemgetter(1)
+
+
+def values_and_times(
+    messages: list[Any], value_bytes: int, compiled: bool = COMPILED
+) -> tuple[pa.BinaryArray, pa.Int64Array]:
+    """Values, null for tombstones, and timestamps as `times`. `value_bytes`: what the values sum to."""
+    if not compiled:
+        return values(messages), times(messages)
+    found = LIBRARY.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
+    binary, integers = map(_Column, (pa.binary(), pa.int64()), found)
+    return pa.array(binary), pa.array(integers)
+
+
+def values(messages: Sequence[Any]) -> pa.BinaryArray:
+    return pa.array(list(map(Message.value, messages)), pa.binary())
+
+
+def times(messages: Sequence[Any]) -> pa.Int64Array:
+    """Epoch milliseconds; null where the record has none (the protocol's -1)."""
+    found = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
+    missing = found < 0
+    return pa.array(found, mask=missing if missing.any() else None)
+
+
+class _Column:
+    """An Arrow array of the C data interface with its type."""
+
+    def __init__(self, dtype: pa.DataType, array: object) -> None:
+        self._dtype = dtype
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._dtype.__arrow_c_schema__(), self._array

@@ -1,0 +1,42 @@
+//! What each of Kafka's messages is read for, its value and its time, in one pass over the client's objects.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use crate::array::{Array, Buffer};
+
+/// Arrow arrays of the values (binary; null for a tombstone) and of the times (int64; null where below 0).
+///
+/// `value` and `time` are the client's methods, not bound to a message; `time` gives its kind and the milliseconds.
+/// `bytes`: room for so many bytes of values is made at once.
+pub fn values_and_times(
+    messages: &Bound<'_, PyList>,
+    value: &Bound<'_, PyAny>,
+    time: &Bound<'_, PyAny>,
+    bytes: usize,
+) -> PyResult<(Array, Array)> {
+    let count = messages.len();
+    let (mut data, mut ends, mut tombstones) = (Vec::with_capacity(bytes), Vec::with_capacity(count + 1), vec![]);
+    let (mut times, mut timeless) = (Vec::with_capacity(count), vec![]);
+    ends.push(0);
+    for (place, message) in messages.iter().enumerate() {
+        let message = PyTuple::new(messages.py(), [message])?;
+        let found = value.call1(&message)?;
+        if let Ok(bytes) = found.cast::<PyBytes>() {
+            data.extend_from_slice(bytes.as_bytes());
+        } else if found.is_none() {
+            tombstones.push(place as u32);
+        } else {
+            return Err(PyTypeError::new_err("a value is bytes or None"));
+        }
+        ends.push(i32::try_from(data.len()).map_err(|_| PyValueError::new_err("values beyond 2 GB"))?);
+        let milliseconds: i64 = time.call1(&message)?.cast::<PyTuple>()?.get_item(1)?.extract()?;
+        if milliseconds < 0 {
+            timeless.push(place as u32);
+        }
+        times.push(milliseconds);
+    }
+    let values = Array::new(count, &tombstones, vec![Buffer::of(ends), Buffer::of(data)], vec![]);
+    Ok((values, Array::new(count, &timeless, vec![Buffer::of(times)], vec![])))
+}

@@ -1,0 +1,86 @@
+"""Values and timestamps of messages as Arrow columns: the same by Python's passes and by the compiled library's one."""
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Message
+
+from kafka2hive.pipeline.decode.compiled import INSTALLED
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.message_columns import COMPILED, values_and_times
+from tests.harness.task_files import offsets
+
+WAYS = [False, True] if COMPILED else [False]  # scripts/setup says so when it is not installed
+NO_TIMESTAMP, CREATED, APPENDED = 0, 1, 2
+
+
+def message(value: bytes | None, timestamp: tuple[int, int] = (CREATED, 1_000)) -> Message:
+    return Message(topic="t", partition=0, offset=0, value=value, key=b"k", timestamp=timestamp)
+
+
+def read(messages: list[Any], compiled: bool, value_bytes: int | None = None) -> tuple[list[Any], list[Any]]:
+    size = sum(map(len, messages)) if value_bytes is None else value_bytes
+    values, times = values_and_times(messages, size, compiled)
+    values.validate(full=True)
+    times.validate(full=True)
+    assert (values.type, times.type) == (pa.binary(), pa.int64())
+    return values.to_pylist(), times.to_pylist()
+
+
+def test_the_library_that_is_installed_reads_messages_too() -> None:
+    assert COMPILED == INSTALLED, "the compiled library is an older one: run scripts/setup"
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+def test_a_tombstone_is_null_and_an_empty_value_is_not(compiled: bool) -> None:
+    messages = [message(b"a"), message(None), message(b""), message(b"\x00\xff" * 3), message(None)]
+    assert read(messages, compiled)[0] == [b"a", None, b"", b"\x00\xff" * 3, None]
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+def test_a_timestamp_counts_whatever_set_it_and_none_is_null(compiled: bool) -> None:
+    given = [(NO_TIMESTAMP, -1), (CREATED, 0), (APPENDED, 253_402_300_799_999), (CREATED, -5), (CREATED, 7)]
+    messages = [message(b"", timestamp) for timestamp in given]
+    assert read(messages, compiled)[1] == [None, 0, 253_402_300_799_999, None, 7]
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+def test_no_messages_are_two_empty_columns(compiled: bool) -> None:
+    assert read([], compiled) == ([], [])
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("value_bytes", [0, 1, 1_000_000])
+def test_the_room_that_is_made_for_values_changes_nothing(compiled: bool, value_bytes: int) -> None:
+    messages = [message(bytes([n]) * n) for n in range(100)]
+    assert read(messages, compiled, value_bytes)[0] == [bytes([n]) * n for n in range(100)]
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+def test_columns_outlive_the_messages_that_they_were_read_from(compiled: bool) -> None:
+    dice = random.Random(11)
+    given = [None if dice.random() < 0.1 else dice.randbytes(dice.randrange(2_000)) for _ in range(3_000)]
+    times = [dice.choice([-1, dice.randrange(2**42)]) for _ in given]
+    messages = [message(value, (CREATED, time)) for value, time in zip(given, times, strict=True)]
+    values, stamps = values_and_times(messages, sum(map(len, messages)), compiled)
+    del messages
+    assert values.to_pylist() == given
+    assert stamps.to_pylist() == [None if time < 0 else time for time in times]
+    assert values.slice(1_000, 10).to_pylist() == given[1_000:1_010]
+
+
+@pytest.mark.parametrize("compiled", WAYS)
+def test_what_is_no_message_is_an_error(compiled: bool) -> None:
+    with pytest.raises(TypeError):
+        values_and_times([message(b"a"), "no message"], 1, compiled)
+
+
+def test_a_chunk_has_the_same_timestamps_before_and_after_its_values_were_read() -> None:
+    messages = [message(b"a", (CREATED, 5)), message(b"b", (NO_TIMESTAMP, -1)), message(None, (APPENDED, 6))]
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 2, -1),), messages)
+    before = chunk.timestamps()
+    assert chunk.values().to_pylist() == [b"a", b"b", None]
+    assert chunk.timestamps().equals(before)
+    assert before.to_pylist() == [5, None, 6]
