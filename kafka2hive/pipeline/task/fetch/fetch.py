@@ -21,7 +21,7 @@ from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, Delivery, Ke
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableFailure
 
-CHUNK_RECORDS = 30_000  # fewer: the decoder's cost per batch shows; more: batches leave the processor's cache
+CHUNK_RECORDS = 16_000  # fewer: the cost per chunk shows; more: messages leave the processor's cache, and pages are cleared
 CHUNK_BYTES = 16 * 1024 * 1024
 _HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
 _POLL_SECONDS = 0.05
