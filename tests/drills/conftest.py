@@ -1,7 +1,8 @@
 """What drills share: their form, the report, and the topic with all flights."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,13 @@ class Figures:
     def __call__(self, **figures: Figure) -> None:
         for name, value in figures.items():
             self._record(f"{_FIGURE}{name}", _sendable(value))
+
+
+@pytest.fixture
+def processes() -> Iterator[ExitStack]:
+    """Every run of the test; at its end nothing of them is left."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture(scope="session")

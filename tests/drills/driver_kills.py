@@ -146,5 +146,4 @@ class LeftToDump:
         self._total = total
 
     def __call__(self) -> int:
-        read = sum(p["end"] for ledger in self._ledgers for p in ledger.newest()["position"])
-        return self._total - read
+        return self._total - sum(sum(ledger.ends().values()) for ledger in self._ledgers)

@@ -3,11 +3,12 @@
 from tests.oracle.tree import Tree
 
 
-def take_marker_drafts_away(tree: Tree, location: str) -> int:
+def take_marker_drafts_away(tree: Tree, location: str, *, empty_only: bool = False) -> int:
     """Delete drafts of the owner marker; gives how many there were."""
     drafts = [
         path
-        for path in tree.files(location)
+        for path, length in tree.files(location).items()
+        if not (empty_only and length)
         if path.startswith(f"{location}/_kafka2hive_owner.") and path.endswith(".in-progress")
     ]
     for path in drafts:

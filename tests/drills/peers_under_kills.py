@@ -20,7 +20,7 @@ from tests.drills.form import Form
 from tests.drills.sink_reading import SinkReading, listed_by_hive, listed_by_spark, read_sink
 from tests.drills.stream import Stream
 from tests.oracle.tree import LocalTree
-from tests.services.java_service import JavaService
+from tests.services.service_process import ServiceProcess
 
 if TYPE_CHECKING:
     from tests.drills.conftest import Figures
@@ -49,7 +49,7 @@ def test_the_same_kills_for_every_sink(
     location = CONTESTANTS[name].location(place)
     kafka.create_topic(unique, 4)
     command = CONTESTANTS[name].command(place, CHECKPOINT_SECONDS)
-    process = JavaService(name, command, Path.cwd())
+    process = ServiceProcess(name, command, Path.cwd())
     process.output = tmp_path / "output"
     at_work = 0
     with Stream(kafka.bootstrap, {unique: 4}, record, PER_SECOND) as stream:
@@ -77,7 +77,7 @@ def test_the_same_kills_for_every_sink(
         assert reading.exact, reading
 
 
-def drained(process: JavaService, read: Callable[[], SinkReading]) -> SinkReading:
+def drained(process: ServiceProcess, read: Callable[[], SinkReading]) -> SinkReading:
     """Wait until all is there, or until nothing has come for ten checkpoints after something came."""
     deadline, quiet = time.monotonic() + DRAIN_SECONDS, time.monotonic()
     first = last = read()

@@ -1,19 +1,13 @@
 """How far a service's ledgers are, and the longest time that nothing moved."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tests.harness.program import Running
 from tests.oracle.ledger_text import LedgerText
 
 PATIENCE_SECONDS = 900.0  # says nothing about the product: the machine may be busy with much else
 PAUSE_SECONDS = 0.2  # ledgers are read whole at each look
-
-
-def read_so_far(ledgers: Sequence[LedgerText]) -> dict[tuple[str, int], int]:
-    """The next offset of every topic partition, of those ledgers that are made; a topic is read by one of them."""
-    made = [ledger.newest() for ledger in ledgers if ledger.is_made()]
-    return {(p["topic"], p["number"]): p["end"] for state in made for p in state["position"]}
 
 
 class Progress:
@@ -40,12 +34,6 @@ class Progress:
         self.longest_seconds = max(self.longest_seconds, took)
         return took
 
-    def wait_for(self, ends: Mapping[tuple[str, int], int], seconds: float = PATIENCE_SECONDS) -> None:
-        """Until everything below `ends` is read."""
-        self._run.wait_until(
-            lambda: read_so_far(self._ledgers) == dict(ends), f"at {ends}", seconds, PAUSE_SECONDS
-        )
-
     @staticmethod
     def _total(ledger: LedgerText) -> int:
-        return sum(p["end"] for p in ledger.newest()["position"])
+        return sum(ledger.ends().values())

@@ -1,16 +1,30 @@
 """Records that keep coming, whatever happens to the brokers: each waits until it is acknowledged."""
 
+import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from tests.services.flights import COUNT, flights
 from tests.services.produce import Place
 
 _PATIENCE_SECONDS = 1800
 _TICK_SECONDS = 0.05
+
+
+def some_flights(seed: int, together: int = 30_000) -> Callable[[], bytes]:
+    """One flight after another: `together` from a random place of the source, where a month stands together, then others."""
+    chance = random.Random(seed)
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            begin = chance.randrange(COUNT - together)
+            yield from flights()[begin : begin + together]
+
+    return endless().__next__
 
 
 class Stream:

@@ -76,6 +76,14 @@ class Supervised:
         self.read_on()
         self.wait_until(lambda: any(wanted(r) for r in self.read_on()), what, seconds, pause=0.002)
 
+    def terminate(self) -> int:
+        """SIGTERM to the run under way; gives its exit code."""
+        return self.run.terminate()
+
+    def tail(self) -> str:
+        """The end of its log."""
+        return self.run.tail()
+
     def look_after(self) -> None:
         """Start it again when it has ended. Fails the test when the unit would have stayed down."""
         if self.run.alive:

@@ -1,6 +1,5 @@
 """One run of the service lives through every restart of its broker, clean or not, and through one that hangs."""
 
-import itertools
 import random
 import time
 from pathlib import Path
@@ -10,13 +9,9 @@ import pytest
 
 from tests.drills.form import Form
 from tests.drills.progress import Progress
-from tests.drills.stream import Stream
-from tests.harness.program import Running, command
-from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
-from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of, flight
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import LocalTree
-from tests.services.flights import flights
+from tests.drills.stream import Stream, some_flights
+from tests.harness.program import Running
+from tests.harness.scenario import Scenario, flights_in, on_disk, payloads_in
 from tests.services.kafka_broker import KafkaBroker
 
 if TYPE_CHECKING:
@@ -33,24 +28,17 @@ def test_one_run_lives_through_every_restart_of_its_broker(
     chance = random.Random(seed)
     restarts, hangs = form.count(3, 50), form.count(1, 3)
     hang_seconds = form.pick((5.0, 5.0), (60.0, 240.0))
-    uri, tree = f"file://{tmp_path}/disk", LocalTree()
-    json, raw = f"{unique}.flights", f"{unique}.payloads"
-    ledgers = [LedgerText(tree, ledger_root(uri), table) for table in (json, raw)]
-    payloads = itertools.cycle(flights()[(start := chance.randrange(300_000)) : start + 30_000])
+    topics = {f"{unique}-j": 2, f"{unique}-r": 2}
+    json, raw = topics
+    tables = [flights_in(f"{unique}.flights", json), payloads_in(f"{unique}.payloads", raw)]
     with KafkaBroker(tmp_path / "kafka") as broker:
-        for topic in (f"{unique}-j", f"{unique}-r"):
-            broker.create_topic(topic, 2)
-        config = write_map(
-            tmp_path,
-            unique,
-            broker.bootstrap,
-            uri,
-            [flights_table(json, f"{unique}-j"), raw_table(raw, f"{unique}-r")],
-        )
-        topics = {f"{unique}-j": 2, f"{unique}-r": 2}
+        for topic, count in topics.items():
+            broker.create_topic(topic, count)
+        scenario = Scenario(tmp_path, unique, broker.bootstrap, on_disk(tmp_path), tables)
+        ledgers = scenario.ledgers_of()
         with (
-            Stream(broker.bootstrap, topics, lambda: next(payloads), PER_SECOND) as stream,
-            Running(config) as run,
+            Stream(broker.bootstrap, topics, some_flights(seed), PER_SECOND) as stream,
+            Running(scenario.config) as run,
         ):
             run.wait_for_epoch()
             generations = [ledger.generation() for ledger in ledgers]
@@ -79,20 +67,11 @@ def test_one_run_lives_through_every_restart_of_its_broker(
                 )
                 broker.service.resume()
                 progress.wait()
-            stored = stream.end()
-            progress.wait_for(ends_of(stored))
-            assert run.terminate() == 143, run.tail()
+            stored = scenario.end(run, stream)
         assert len(pids) == restarts + 1, f"restarts that did not happen (seed {seed})"
         assert [ledger.generation() for ledger in ledgers] == generations, f"taken over anew (seed {seed})"
-        verified = command("verify", config)
-        assert verified.code == 0, verified.out + verified.log
-    for table, topic in ((json, f"{unique}-j"), (raw, f"{unique}-r")):
-        mine = {place: value for place, value in stored.items() if place[0] == topic}
-        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(mine))
-        if table == json:
-            assert_exactly(tree, location(uri, table), mine, flight)
-        else:
-            assert_same_bytes(tree, location(uri, table), mine)
+        scenario.verify()
+    scenario.assert_exactly_once(stored)
     figures(
         restarts=restarts,
         killed=killed,

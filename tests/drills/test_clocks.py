@@ -15,12 +15,9 @@ import pytest
 
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
-from tests.harness.program import command
-from tests.harness.service_map import PLACE, ledger_root, location, raw_table, write_map
+from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.data_files import visible_rows
-from tests.oracle.exact import assert_exactly, assert_same_bytes, assert_settled, ends_of
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
+from tests.oracle.exact import ends_of
 from tests.services.produce import Place, produce
 
 if TYPE_CHECKING:
@@ -120,40 +117,24 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
-    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     new_york, berlin, now = (f"{unique}.{name}" for name in ("new_york", "berlin", "now"))
-    columns = {"id": "bigint", "at": "timestamp", "ms": "bigint"}
-    common = {"topics": [unique], "start": "earliest", "metadata": PLACE, "columns": columns}
-    common["flush"] = {"interval": "500ms"}
+    own = {"columns": {"id": "bigint", "at": "timestamp", "ms": "bigint"}, "flush": {"interval": "500ms"}}
+    by_at, by_ms = bucket("at"), bucket("ms", unit="ms", zone="Europe/Berlin")
+    tables = [
+        flights_in(new_york, unique, in_new_york, **own, zone="America/New_York", bucket=by_at),
+        flights_in(berlin, unique, in_berlin, **own, bucket=by_ms),
+        payloads_in(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
+    ]
     clock = Clock(tmp_path)
-    config = write_map(
-        tmp_path,
-        unique,
-        kafka.bootstrap,
-        uri,
-        [
-            {**common, "table": new_york, "zone": "America/New_York", "bucket": bucket("at")},
-            {**common, "table": berlin, "bucket": bucket("ms", unit="ms", zone="Europe/Berlin")},
-            raw_table(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
-        ],
-    )
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables)
     kafka.create_topic(unique, 2)
     records = [orjson.dumps({"id": n, "at": text, "ms": ms}) for n, (text, ms) in enumerate(moments())]
     stored: dict[Place, bytes | None] = {}
-    ledgers = [LedgerText(tree, ledger_root(uri), table) for table in (new_york, berlin, now)]
-
-    def read(ledger: LedgerText) -> int:
-        return sum(p["end"] for p in ledger.newest()["position"])
 
     def some_more(service: Supervised) -> None:
         stored.update(produce(kafka.bootstrap, unique, chance.sample(records, len(records)), 2))
         service.wait_until(lambda: service.epochs() > 0, f"an epoch (seed {seed})", 600, 0.2)
-        service.wait_until(
-            lambda: all(read(ledger) == len(stored) for ledger in ledgers),
-            f"at the end (seed {seed})",
-            600,
-            0.2,
-        )
+        scenario.wait_until_at(service, ends_of(stored), seconds=600)
 
     starts = [0, -DAY, DAY, 0][: form.count(3, 3)] + [
         chance.choice([-DAY, 0, DAY, 400 * DAY, -400 * DAY]) for _ in range(form.count(0, 12))
@@ -164,7 +145,7 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
         with monkeypatch.context() as patch, ExitStack() as stack:
             for name, value in clock.env.items():
                 patch.setenv(name, value)
-            service = stack.enter_context(Supervised(config))
+            service = stack.enter_context(Supervised(scenario.config))
             some_more(service)
             for _ in range(form.pick(1, 3)):
                 clock.move(seconds + chance.choice([-1, 1]) * chance.choice([3600, DAY, 40 * DAY]))
@@ -173,16 +154,15 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
                 assert service.run.terminate() == 143, service.run.tail()
             else:
                 service.run.kill_driver()
-    recovered = command("recover", config, "--takeover")
-    assert recovered.code == 0, recovered.log
+    scenario.recover("--takeover")
 
     written = [
         datetime.datetime.fromisoformat(snapshot["header"][0]["written_at"])
-        for ledger in ledgers
+        for ledger in scenario.ledgers_of()
         for snapshot in ledger.history()
     ]
     back = sum(after < before for before, after in itertools.pairwise(written))
-    days = {row.partition for row in visible_rows(tree, location(uri, now))}
+    days = {row.partition for row in visible_rows(scenario.tree, scenario.location(now))}
     assert min(written) < began - datetime.timedelta(hours=12) and len(days) > 1, (
         f"seed {seed}: no clock moved"
     )
@@ -195,17 +175,14 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
         processing_days=len(days),
         records=len(stored),
     )
-    for table in (new_york, berlin, now):
-        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
-    hours = assert_exactly(tree, location(uri, new_york), stored, in_new_york)
+    rows = scenario.assert_exactly_once(stored)
+    hours = rows[new_york]
     assert "dt=2013-03-10/hr=02" in hours, "the wall clock of the skipped hour is kept as written"
     copies = len(stored) // len(records)
     assert hours["dt=2013-11-03/hr=01"] == copies * 25, "two hours of instants, and a wall clock"
-    hours = assert_exactly(tree, location(uri, berlin), stored, in_berlin)
+    hours = rows[berlin]
     assert "dt=2013-03-31/hr=02" not in hours and hours["dt=2013-10-27/hr=02"] == copies * 24
-    assert_same_bytes(tree, location(uri, now), stored)
-    audit = command("verify", config, "--contents")
-    assert audit.code == 0, audit.out + audit.log
+    scenario.verify("--contents")
 
 
 def bucket(field: str, **more: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ Most kills of the short form hit commands that need no Spark: the steps of a sta
 import random
 import statistics
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,17 +26,8 @@ from tests.drills.failpoint_names import (
 from tests.drills.form import Form
 from tests.drills.leftovers import take_marker_drafts_away
 from tests.harness.program import command
-from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
-from tests.oracle.exact import (
-    assert_exactly,
-    assert_same_bytes,
-    assert_settled,
-    ends_of,
-    flight,
-    flights_by_month,
-)
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
+from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
+from tests.oracle.exact import flights_by_month
 from tests.services.flights import COUNT, flights
 from tests.services.produce import produce
 
@@ -49,13 +39,6 @@ if TYPE_CHECKING:
 SHORT_FLIGHTS = 20_000
 # what a run dumps before it is killed, by experience
 EPOCHS_OF_A_RUN = 5
-
-
-@pytest.fixture
-def processes() -> Iterator[ExitStack]:
-    """Every run of the test; at its end nothing of them is left."""
-    with ExitStack() as stack:
-        yield stack
 
 
 def kill_the_beginning(killer: Killer) -> None:
@@ -121,22 +104,20 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
     kills, records = form.count(34, 200), form.pick(SHORT_FLIGHTS, COUNT)
     kafka.create_topic(hive_database, 4)
     stored = produce(kafka.bootstrap, hive_database, flights()[:records], 4)
-    uri = f"{hdfs.namenode_url}/{hive_database}"
     json, raw = f"{hive_database}.flights", f"{hive_database}.payloads"
+    scenario = Scenario(
+        tmp_path,
+        hive_database,
+        kafka.bootstrap,
+        on_hdfs(hdfs, hive_database),
+        [flights_in(json, hive_database), payloads_in(raw, hive_database)],
+    )
 
     def the_map(epoch_records: int) -> Path:
-        return write_map(
-            tmp_path,
-            hive_database,
-            kafka.bootstrap,
-            uri,
-            [flights_table(json, hive_database), raw_table(raw, hive_database)],
-            hive={"url": f"hive://{hive.address}"},
-            limits={"epoch_records": epoch_records, "keep_snapshots": 2},
-        )
+        limits = {"epoch_records": epoch_records, "keep_snapshots": 2}
+        return scenario.write_map(hive={"url": f"hive://{hive.address}"}, limits=limits)
 
-    tree, root = HdfsTree(hdfs.client()), ledger_root(uri)
-    ledgers = [LedgerText(tree, root, table) for table in (json, raw)]
+    ledgers = scenario.ledgers_of()
     left = LeftToDump(ledgers, 2 * records)
     runs = form.pick(8, kills - 26)
     killer = Killer(the_map(2 * records // (runs * EPOCHS_OF_A_RUN)), ledgers, chance, processes)
@@ -150,26 +131,20 @@ def test_kills_of_the_program_lose_nothing_and_double_nothing(
     except AssertionError as failed:
         failed.add_note(f"seed {seed}, after {[kill.what for kill in killer.kills]}")
         raise
-    recovered = command("recover", killer.config, "--json")
-    assert recovered.code == 0, recovered.log
+    recovered = scenario.recover("--json")
     assert {t["result"] for t in recovered.document["tables"]} == {"done"}
 
     done = killer.kills
     unfinished, at_work = sum(kill.unfinished for kill in done), sum(kill.at_work for kill in done)
     assert len(done) == kills
     assert unfinished >= min(3, runs // 2), f"seed {seed}: too few kills within a commit"
-    drafts = sum(take_marker_drafts_away(tree, location(uri, table)) for table in (json, raw))
-    ends = ends_of(stored)
-    for table in (json, raw):
-        assert_settled(tree, root, table, location(uri, table), ends)
-    assert_exactly(tree, location(uri, json), stored, flight)
-    assert_same_bytes(tree, location(uri, raw), stored)
+    drafts = sum(take_marker_drafts_away(scenario.tree, scenario.location(t)) for t in (json, raw))
+    scenario.assert_exactly_once(stored)
     assert Counter(dict(hive.query(f"select dt, count(*) from {json} group by dt"))) == flights_by_month(
         stored
     ), f"seed {seed}"
     assert hive.query(f"select count(*) from {raw}") == [(records,)]
-    verified = command("verify", killer.config, "--contents")
-    assert verified.code == 0, f"seed {seed}: {verified.out}{verified.log[-3000:]}"
+    scenario.verify("--contents")
 
     first_rows = sorted(kill.first_rows for kill in done if kill.first_rows is not None)
     names = Counter(kill.what for kill in done)

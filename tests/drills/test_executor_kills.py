@@ -17,18 +17,9 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form
 from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
-from tests.harness.program import Running, command
-from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
-from tests.oracle.exact import (
-    Acknowledged,
-    assert_exactly,
-    assert_same_bytes,
-    assert_settled,
-    ends_of,
-    flight,
-)
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
+from tests.harness.program import Running
+from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
+from tests.oracle.exact import Acknowledged, assert_exactly, flight
 from tests.services.flights import flights
 from tests.services.produce import produce
 from tests.services.spark_standalone import SparkStandalone
@@ -56,7 +47,7 @@ SPECULATED_EPOCH_RECORDS = 8_000
 SPECULATED_RECORD_BYTES = 4_000
 
 
-class Service:
+class Target:
     """The service under attack, two tables on one topic."""
 
     def __init__(
@@ -67,45 +58,36 @@ class Service:
         source = flights()
         wanted = [source[number % len(source)].ljust(length) for number in range(records)]
         self.stored: Acknowledged = produce(kafka.bootstrap, name, wanted, 4)
-        self._kafka, self._name, self._folder = kafka, name, folder
-        self.uri = f"{hdfs.namenode_url}/{name}"
-        self.json, self.raw = f"{name}.flights", f"{name}.payloads"
-        self.tree = HdfsTree(hdfs.client())
-        self.locations = [location(self.uri, table) for table in (self.json, self.raw)]
+        self._json = f"{name}.flights"
+        tables = [flights_in(self._json, name), payloads_in(f"{name}.payloads", name)]
+        self.scenario = Scenario(folder, name, kafka.bootstrap, on_hdfs(hdfs, name), tables)
 
     def config(self, master: str, epoch_records: int, conf: dict[str, str]) -> Path:
         """The map; `epoch_records` count both tables' records."""
         spark: dict[str, Any] = {"master": master, "conf": conf}
-        tables = [flights_table(self.json, self._name), raw_table(self.raw, self._name)]
-        return write_map(
-            self._folder,
-            self._name,
-            self._kafka.bootstrap,
-            self.uri,
-            tables,
-            spark=spark,
-            limits={"epoch_records": epoch_records},
-        )
+        return self.scenario.write_map(spark=spark, limits={"epoch_records": epoch_records})
 
-    def assert_right(self, config: Path) -> int:
+    def prey(self, roots: list[int]) -> Prey:
+        """What writes its files below these processes."""
+        return Prey(self.scenario.tree, list(map(self.scenario.location, self.scenario.tables)), roots)
+
+    def assert_right(self) -> int:
         """Every record once in both tables, all orphans swept; gives how many orphans there were."""
-        assert_exactly(self.tree, self.locations[0], self.stored, flight)
-        recovered = command("recover", config, "--json")
-        assert recovered.code == 0, recovered.log
-        for table, place in zip((self.json, self.raw), self.locations, strict=True):
-            assert_settled(self.tree, ledger_root(self.uri), table, place, ends_of(self.stored))
-        assert_exactly(self.tree, self.locations[0], self.stored, flight)
-        assert_same_bytes(self.tree, self.locations[1], self.stored)
-        verified = command("verify", config)
-        assert verified.code == 0, verified.out
+        scenario = self.scenario
+        place = scenario.location(self._json)
+        assert_exactly(
+            scenario.tree, place, self.stored, flight
+        )  # orphans are there, and no reader sees them
+        recovered = scenario.recover("--json")
+        scenario.assert_exactly_once(self.stored)
+        scenario.verify()
         return sum(int(table["orphans_deleted"]) for table in recovered.document["tables"])
 
     def tasks(self) -> set[int]:
         """The numbers of the tasks that took part in the epochs."""
-        ledgers = [LedgerText(self.tree, ledger_root(self.uri), table) for table in (self.json, self.raw)]
         return {
             int(account["task"])
-            for ledger in ledgers
+            for ledger in self.scenario.ledgers_of()
             for snapshot in ledger.history()
             for account in snapshot["account"]
         }
@@ -169,16 +151,16 @@ def test_killed_workers_cost_attempts_and_no_record(
 ) -> None:
     kills = form.count(6, 60)
     wanted = [("killed", kill_worker)] * kills
-    service = Service(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
-    config = service.config("local[2,4]", EPOCH_RECORDS, WARN)
+    target = Target(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
+    config = target.config("local[2,4]", EPOCH_RECORDS, WARN)
     with ExitStack() as stack:
         run = stack.enter_context(Running(config, "--once"))
         run.wait_for_epoch(PATIENCE)
-        felt = strike_until(run, Prey(service.tree, service.locations, [run.pid]), wanted)
+        felt = strike_until(run, target.prey([run.pid]), wanted)
         assert run.wait(PATIENCE) == 0, run.tail()
         lost, epochs = lost_attempts(run), run.epochs()
         assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
-    orphans = service.assert_right(config)
+    orphans = target.assert_right()
     assert orphans, "no attempt was killed while it wrote"
     figures(
         kills=kills,
@@ -200,14 +182,14 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     wanted = [blows[number % 2] for number in range(kills)]
     random.Random(seed).shuffle(wanted)
     records = (2 * (kills + pauses) + 3) * SPECULATED_EPOCH_RECORDS // 2
-    service = Service(kafka, hdfs, unique, tmp_path, records, SPECULATED_RECORD_BYTES)
+    target = Target(kafka, hdfs, unique, tmp_path, records, SPECULATED_RECORD_BYTES)
     # two names of one machine: Spark starts a twin only on another host
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
-        config = service.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
+        config = target.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
         with ExitStack() as stack:
             run = stack.enter_context(Running(config, "--once"))
             run.wait_for_epoch(PATIENCE)
-            prey = Prey(service.tree, service.locations, [worker.pid for worker in cluster.workers])
+            prey = target.prey([worker.pid for worker in cluster.workers])
             overtaken = tries = 0
             while overtaken < pauses:
                 tries += 1
@@ -217,8 +199,8 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
             assert run.wait(PATIENCE) == 0, run.tail()
             lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
             assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
-    orphans = service.assert_right(config)
-    assert len(service.tasks()) > 1, "one task did it all"
+    orphans = target.assert_right()
+    assert len(target.tasks()) > 1, "one task did it all"
     figures(
         seed=seed,
         kills=kills,

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
-from hdfs_native import Client
 
 from tests.drills.conftest import Figures
 from tests.drills.followed_log import FollowedLog
 from tests.drills.form import Form
 from tests.harness.namenode_proxy import FaultyCalls, NameNodeProxy
 from tests.harness.program import command
-from tests.harness.service_map import flights_table, ledger_root, location, write_map
-from tests.oracle.exact import assert_exactly, assert_settled, ends_of
+from tests.harness.scenario import Scenario, flights_in, on_hdfs
+from tests.oracle.exact import Acknowledged
 from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
-from tests.services.produce import Place, produce
+from tests.services.produce import produce
 
 if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
@@ -52,14 +50,6 @@ def flights_of_some_days() -> list[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
-    """What was sent, and what the broker acknowledged."""
-
-    name: str
-    stored: dict[Place, bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
 class Dumped:
     """A run to its end: `rate` in records a second, from the end of its first epoch to the end of its last."""
 
@@ -80,45 +70,42 @@ class FlakyDump:
     """`run --once` of one topic, again and again, each into a table of its own through the proxy."""
 
     def __init__(
-        self, folder: Path, kafka: "KafkaBroker", hdfs: Hdfs, proxy: NameNodeProxy, topic: Topic
+        self,
+        folder: Path,
+        kafka: "KafkaBroker",
+        hdfs: Hdfs,
+        proxy: NameNodeProxy,
+        topic: str,
+        stored: Acknowledged,
     ) -> None:
-        self._folder = folder
-        self._kafka = kafka
-        self._hdfs = hdfs
-        self._proxy = proxy
-        self._topic = topic
+        self._folder, self._kafka, self._hdfs, self._proxy = folder, kafka, hdfs, proxy
+        self._topic, self._stored = topic, stored
 
     def __call__(self, name: str, faults: FaultyCalls) -> Dumped:
         """To the end, with these faults; then, without faults, everything is asked whether it is exact."""
-        uri, table = f"{self._proxy.url}/{name}", f"{name}.flights"
-        config = write_map(
+        table, by_day = f"{name}.flights", {"field": "time_hour", "path": "dt=%Y-%m-%d"}
+        scenario = Scenario(
             self._folder,
             name,
             self._kafka.bootstrap,
-            uri,
-            [flights_table(table, self._topic.name, bucket={"field": "time_hour", "path": "dt=%Y-%m-%d"})],
+            on_hdfs(self._hdfs, name, self._proxy.url),
+            [flights_in(table, self._topic, flight_of_a_day, bucket=by_day)],
             limits={"epoch_records": EPOCH_RECORDS},
         )
         self._proxy.fate = faults
         try:
-            done = command("run", config, "--once")
+            done = command("run", scenario.config, "--once")
         finally:
             self._proxy.fate = FaultyCalls(random.Random(SEED), 0.0, 0.0)
         assert done.code == 0, done.log[-3000:]
-        log = config.with_suffix(".log")
+        log = scenario.config.with_suffix(".log")
         log.write_text(done.log)
 
-        verified = command("verify", config, "--contents", "--json")
-        assert verified.code == 0, verified.out + verified.log
-        recovered = command("recover", config, "--json")  # sweeps what was given up
-        assert recovered.code == 0, recovered.log
-        tree = HdfsTree(Client(self._proxy.url, self._hdfs.client_properties))
-        place, ends = location(uri, table), ends_of(self._topic.stored)
-        assert_settled(tree, ledger_root(uri), table, place, ends)
-        assert sum(assert_exactly(tree, place, self._topic.stored, flight_of_a_day).values()) == len(
-            self._topic.stored
-        )
-        return self._dumped(FollowedLog(log), LedgerText(tree, ledger_root(uri), table))
+        scenario.verify("--contents", "--json")
+        scenario.recover("--json")  # sweeps what was given up
+        rows = scenario.assert_exactly_once(self._stored)[table]
+        assert rows.total() == len(self._stored)
+        return self._dumped(FollowedLog(log), scenario.ledgers[table])
 
     @staticmethod
     def _dumped(log: FollowedLog, ledger: LedgerText) -> Dumped:
@@ -141,8 +128,8 @@ def test_a_dump_of_fifty_files_an_epoch_ends_and_is_exact_while_the_namenode_los
 ) -> None:
     kafka.create_topic(unique, 4)
     records = flights_of_some_days()[: form.pick(4, 10) * EPOCH_RECORDS]
-    topic = Topic(unique, produce(kafka.bootstrap, unique, records, 4))
-    dump = FlakyDump(tmp_path, kafka, hdfs, proxy, topic)
+    stored = produce(kafka.bootstrap, unique, records, 4)
+    dump = FlakyDump(tmp_path, kafka, hdfs, proxy, unique, stored)
     well = FaultyCalls(random.Random(SEED), 0.0, 0.0)
     undisturbed = dump(f"{unique}_well", well) if form.long else None
     for share in form.pick((0.02,), (0.002, 0.02)):

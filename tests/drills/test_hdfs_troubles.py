@@ -13,11 +13,9 @@ import pytest
 from tests.drills.conftest import Figures
 from tests.drills.followed_log import Record
 from tests.drills.form import Form
-from tests.drills.load import Load
-from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
+from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
-from tests.harness.service_map import flights_table, location, write_map
-from tests.oracle.tree import HdfsTree
+from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.services.hadoop_files import DATANODE_REGISTERED
 from tests.services.hdfs import Hdfs
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
 USER = "dumper"
+PER_SECOND = 300
 _NO_RESERVE = "<name>dfs.datanode.du.reserved</name><value>0</value>"
 _ALL_RESERVED = f"<name>dfs.datanode.du.reserved</name><value>{1 << 60}</value>"
 
@@ -36,13 +35,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
         yield hdfs
 
 
-class DemoContext:
+class Troubles:
     """The service, its HDFS and tables; every trouble leaves HDFS well again."""
 
-    def __init__(self, hdfs: Hdfs, service: Supervised, tables: dict[str, str], form: Form) -> None:
+    def __init__(self, hdfs: Hdfs, service: Supervised, scenario: Scenario, form: Form) -> None:
         self._hdfs = hdfs
         self._service = service
-        self._tables = tables
+        self._tables = {table: scenario.location(table) for table in scenario.tables}
         self._form = form
         self._client = hdfs.client()
 
@@ -115,38 +114,36 @@ def test_one_run_outlives_every_trouble_of_its_hdfs(
     kafka: "KafkaBroker", guarded: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
-    uri = f"{guarded.namenode_url}/{unique}"
     names = [f"{unique}.{name}" for name in ("limited", "denied", "untouched")]
-    tables = {name: location(uri, name) for name in names}
+    tables = [flights_in(name, unique) for name in names]
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(guarded, unique), tables)
+    kafka.create_topic(unique, 4)
     root = guarded.client()
     root.mkdirs(f"/{unique}")
     root.set_owner(f"/{unique}", USER, USER)
-    config = write_map(
-        tmp_path, unique, kafka.bootstrap, uri, [flights_table(name, unique) for name in names]
-    )
     back: dict[str, float] = {}
     with (
-        Load(kafka, unique, 300, seed) as load,
-        Supervised(config, env={"HADOOP_USER_NAME": USER}) as service,
+        Stream(kafka.bootstrap, {unique: 4}, some_flights(seed, PER_SECOND), PER_SECOND) as load,
+        Supervised(scenario.config, env={"HADOOP_USER_NAME": USER}) as service,
     ):
-        scene = DemoContext(guarded, service, tables, form)
-        scene.all_go_on()
+        hurt = Troubles(guarded, service, scenario, form)
+        hurt.all_go_on()
         troubles: list[Callable[[], None]] = [
-            scene.safe_mode,
-            scene.datanode_gone_then_full,
-            scene.quota_and_permission,
-            scene.namenode_hangs,
+            hurt.safe_mode,
+            hurt.datanode_gone_then_full,
+            hurt.quota_and_permission,
+            hurt.namenode_hangs,
         ]
         for trouble in troubles * form.count(1, 3):
             trouble()
             over = time.monotonic()
-            scene.all_go_on()
+            hurt.all_go_on()
             name = f"{trouble.__name__}_back_s"
             back[name] = max(back.get(name, 0.0), round(time.monotonic() - over, 1))
-        stored = load.end()
-        dumped = [Dumped(HdfsTree(guarded.client()), uri, name, stored) for name in names]
-        end_well(service, config, dumped)
-    rows = sum(assert_exactly_once(table) for table in dumped)
+        stored = scenario.end(service, load)
+        scenario.verify("--json")
+        scenario.recover("--json")
+    rows = sum(found.total() for found in scenario.assert_exactly_once(stored).values())
     assert rows == 3 * len(stored), f"seed {seed}"
     figures(
         troubles=len(back) * form.count(1, 3),

@@ -11,17 +11,8 @@ import pytest
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
 from tests.harness.program import command
-from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
-from tests.oracle.exact import (
-    assert_exactly,
-    assert_same_bytes,
-    assert_settled,
-    ends_of,
-    flight,
-    flights_by_month,
-)
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
+from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
+from tests.oracle.exact import ends_of, flights_by_month
 from tests.services.flights import flights
 from tests.services.hive_server import HiveServer
 from tests.services.produce import Place, produce
@@ -38,7 +29,6 @@ PARTS = 4
 def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
-    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     json_table, raw, doomed = (f"{unique}.{name}" for name in ("flights", "payloads", "doomed"))
     records = flights()[:: form.pick(60, 4)]
     parts = [records[n * len(records) // PARTS : (n + 1) * len(records) // PARTS] for n in range(PARTS)]
@@ -46,30 +36,19 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
     kafka.create_topic(unique, 2)
     (tmp_path / "hive").mkdir()
     with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
-        tables = [flights_table(json_table, unique), raw_table(raw, unique), flights_table(doomed, unique)]
-        config = write_map(
-            tmp_path,
-            unique,
-            kafka.bootstrap,
-            uri,
-            tables,
-            hive={"url": f"hive://{hive.address}", "timeout": "5s"},
-        )
-        ledgers = {name: LedgerText(tree, ledger_root(uri), name) for name in (json_table, raw, doomed)}
+        tables = [flights_in(json_table, unique), payloads_in(raw, unique), flights_in(doomed, unique)]
+        address = {"url": f"hive://{hive.address}", "timeout": "5s"}
+        scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
+        config = scenario.config
 
         def produce_part(number: int) -> None:
             stored.update(produce(kafka.bootstrap, unique, parts[number], 2))
 
-        def is_read(*names: str) -> bool:
-            return all(
-                sum(p["end"] for p in ledgers[name].newest()["position"]) == len(stored) for name in names
-            )
-
         def owed() -> int:
-            return sum(len(ledger.newest()["unregistered"]) for ledger in ledgers.values())
+            return sum(len(ledger.newest()["unregistered"]) for ledger in scenario.ledgers_of())
 
         def wait_until_read(service: Supervised, *names: str) -> None:
-            service.wait_until(lambda: is_read(*(names or ledgers)), "at the end", 600, 0.2)
+            scenario.wait_until_at(service, ends_of(stored), *names, seconds=600)
 
         with Supervised(config) as service:
             produce_part(0)
@@ -112,9 +91,8 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
             restarts = service.restarts
             assert service.run.terminate() == 143, service.run.tail()
 
-        with Supervised(
-            config
-        ) as service:  # makes the table again where the first run has not, and registers what is left
+        # makes the table again where the first run has not, and registers what is left
+        with Supervised(config) as service:
             service.wait_until(lambda: service.run.said("the query runs"), "running", 600)
             wait_until_read(service)
             service.wait_until(
@@ -131,11 +109,7 @@ def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
         for table in (json_table, doomed):
             assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
         assert hive.query(f"select count(*) from {raw}") == [(len(stored),)]
-    for table in ledgers:
-        assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
-    for table in (json_table, doomed):
-        assert_exactly(tree, location(uri, table), stored, flight)
-    assert_same_bytes(tree, location(uri, raw), stored)
+    scenario.assert_exactly_once(stored)
     figures(
         records=len(stored),
         owed_while_killed=owed_while_killed,

@@ -3,7 +3,7 @@
 import math
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,15 +11,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.drills.form import Form
-from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
+from tests.drills.progress import PATIENCE_SECONDS, Progress
 from tests.drills.stream import Stream
 from tests.harness.program import Running, command, run_once
-from tests.harness.service_map import ledger_root, location, raw_table, write_map
+from tests.harness.scenario import Scenario, on_disk, payloads_in
 from tests.oracle.data_files import visible_rows
-from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
+from tests.oracle.exact import ends_of
 from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import LocalTree
-from tests.services.produce import Place
+from tests.oracle.tree import Tree
 
 if TYPE_CHECKING:
     from tests.drills.conftest import Figures
@@ -36,39 +35,33 @@ def test_one_broken_table_does_not_hold_up_the_others(
     tables = [f"{unique}.n{number}" for number in range(form.pick(12, 50))]
     seconds = form.pick(5.0, 120.0)
     broken, *others = chance.sample(tables, len(tables))
-    uri, tree = f"file://{tmp_path}/disk", LocalTree()
-    ledgers = {table: LedgerText(tree, ledger_root(uri), table) for table in tables}
     for topic in tables:
         kafka.create_topic(topic)
-    flat = {"bucket": {"path": ""}}
-    config = write_map(
-        tmp_path, unique, kafka.bootstrap, uri, [raw_table(table, table, **flat) for table in tables]
-    )
+    entries = [payloads_in(table, table, bucket={"path": ""}) for table in tables]
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_disk(tmp_path), entries)
+    healthy = scenario.ledgers_of(*others)
     times: dict[str, tuple[float, float]] = {}
     with Stream(
         kafka.bootstrap, dict.fromkeys(tables, 1), lambda: b"%d" % time.time_ns(), PER_SECOND * len(tables)
     ) as stream:
-        with Running(config) as run:
+        with Running(scenario.config) as run:
             run.wait_for_epoch()
-            times["well"] = let_run(run, list(ledgers.values()), seconds)
+            times["well"] = let_run(run, scenario.ledgers_of(), seconds)
             assert run.terminate() == 143, run.tail()
-        stood_at = ledgers[broken].newest()["position"]
-        damaged = damage(tree, ledgers[broken])
-        with Running(config) as run:
+        stood_at = scenario.ledgers[broken].newest()["position"]
+        damaged = damage(scenario.tree, scenario.ledgers[broken])
+        with Running(scenario.config) as run:
             run.wait_for_epoch()
-            times["one broken"] = let_run(run, [ledgers[table] for table in others], seconds)
+            times["one broken"] = let_run(run, healthy, seconds)
             stored = stream.end()
             ends = ends_of(stored)
-            Progress(run, [ledgers[table] for table in others]).wait_for(
-                {(table, 0): ends[table, 0] for table in others}
-            )
+            scenario.wait_until_at(run, {(table, 0): ends[table, 0] for table in others})
             assert run.terminate() == 143, run.tail()
             assert run.said(f"{broken} is set aside until manual intervention"), run.tail()
-    for table in others:
-        assert_exact(tree, uri, table, stored)
+    scenario.assert_exactly_once(stored, *others)
 
     freshness = {
-        name: sorted(ages(tree, [location(uri, table) for table in others], begin, end))
+        name: sorted(ages(scenario.tree, [scenario.location(table) for table in others], begin, end))
         for name, (begin, end) in times.items()
     }
     p99 = {name: percentile(found, 0.99) for name, found in freshness.items()}
@@ -83,27 +76,30 @@ def test_one_broken_table_does_not_hold_up_the_others(
         seed=seed,
     )
 
-    recovered = command("recover", config)
+    recovered = command("recover", scenario.config)
     assert recovered.code == 76 and f"{broken}  STOP" in recovered.out, recovered
     assert "ledger.damaged" in recovered.out
     repair(damaged)
-    assert ledgers[broken].newest()["position"] == stood_at, "the broken table was touched"
+    assert scenario.ledgers[broken].newest()["position"] == stood_at, "the broken table was touched"
     if form.long:  # another harm, which the program tries again by itself
-        block(location(uri, broken))
-        aside = run_once(config)
+        block(scenario.location(broken))
+        aside = run_once(scenario.config)
         assert aside.code == 75 and "storage." in aside.log and broken in aside.log, aside.log[-3000:]
-        unblock(location(uri, broken))
-        done = run_once(config)
+        unblock(scenario.location(broken))
+        done = run_once(scenario.config)
         assert done.code == 0, done.log[-3000:]
-        assert_exact(tree, uri, broken, stored)
-    assert command("recover", config).code == 0
-    verified = command("verify", config)
-    assert verified.code == 0, verified.out + verified.log
+        scenario.assert_exactly_once(stored, broken)
+    scenario.recover()
+    scenario.verify()
 
 
 def let_run(run: Running, ledgers: Sequence[LedgerText], seconds: float) -> tuple[float, float]:
     """From when all of them have their first rows of this run: begin and end, Unix seconds."""
-    run.wait_until(lambda: len(read_so_far(ledgers)) == len(ledgers), "with positions", PATIENCE_SECONDS)
+    run.wait_until(
+        lambda: all(ledger.exists() and ledger.ends() for ledger in ledgers),
+        "with positions",
+        PATIENCE_SECONDS,
+    )
     progress = Progress(run, ledgers)
     progress.wait()
     begin = time.time()
@@ -113,13 +109,7 @@ def let_run(run: Running, ledgers: Sequence[LedgerText], seconds: float) -> tupl
     return begin, end
 
 
-def assert_exact(tree: LocalTree, uri: str, table: str, stored: Mapping[Place, bytes | None]) -> None:
-    mine = {place: value for place, value in stored.items() if place[0] == table}
-    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(mine))
-    assert_same_bytes(tree, location(uri, table), mine)
-
-
-def ages(tree: LocalTree, places: Sequence[str], begin: float, end: float) -> list[float]:
+def ages(tree: Tree, places: Sequence[str], begin: float, end: float) -> list[float]:
     """Seconds from a record's birth to the moment its file got its final name, of all records born in between."""
     visible_at: dict[str, float] = {}
     found = []
@@ -137,7 +127,7 @@ def percentile(ascending: Sequence[float], share: float) -> float:
     return ascending[min(len(ascending) - 1, math.ceil(share * len(ascending)) - 1)]
 
 
-def damage(tree: LocalTree, ledger: LedgerText) -> Path:
+def damage(tree: Tree, ledger: LedgerText) -> Path:
     """Change a byte in each of its snapshots that counts; gives the newest one's path, with its bytes beside it."""
     newest = max(
         (path for path in tree.files(ledger.directory()) if path.endswith(".final")),

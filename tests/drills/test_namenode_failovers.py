@@ -15,11 +15,9 @@ import pytest
 from tests.drills.conftest import Figures
 from tests.drills.followed_log import Record
 from tests.drills.form import Form
-from tests.drills.load import Load
-from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
+from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
-from tests.harness.service_map import flights_table, write_map
-from tests.oracle.tree import HdfsTree
+from tests.harness.scenario import Scenario, flights_in, on_pair
 from tests.services.hdfs_ha import Failover, HdfsHa
 
 if TYPE_CHECKING:
@@ -66,14 +64,16 @@ def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
-    uri, table = f"{hdfs_ha.namenode_url}/{unique}", f"{unique}.flights"
-    storage = {"uri": uri, "properties": hdfs_ha.site_properties}
-    config = write_map(
-        tmp_path, unique, kafka.bootstrap, uri, [flights_table(table, unique)], storage=storage
-    )
+    tables = [flights_in(f"{unique}.flights", unique)]
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_pair(hdfs_ha, unique), tables)
+    kafka.create_topic(unique, 4)
     failovers: Counter[Failover] = Counter()
     fenced_by_the_journal = long_pauses = 0
-    with Load(kafka, unique, form.pick(1000, 400), seed) as load, Supervised(config) as service:
+    per_second = form.pick(1000, 400)
+    with (
+        Stream(kafka.bootstrap, {unique: 4}, some_flights(seed, per_second), per_second) as load,
+        Supervised(scenario.config) as service,
+    ):
         service.wait_for_epochs(2)
         for number in range(form.count(3, 51)):
             kind = KINDS[number % len(KINDS)]
@@ -90,11 +90,11 @@ def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
                 hdfs_ha.revive(old)
             assert hdfs_ha.active == new, f"failover {number} (seed {seed})"
             service.wait_for_epochs(1, 400)
-        stored = load.end()
-        dumped = Dumped(HdfsTree(hdfs_ha.client()), uri, table, stored)
-        end_well(service, config, [dumped])
-    rows = assert_exactly_once(dumped)
-    assert rows == len(stored)
+        stored = scenario.end(service, load)
+        scenario.verify("--json")
+        scenario.recover("--json")
+    (rows,) = scenario.assert_exactly_once(stored).values()
+    assert rows.total() == len(stored)
     assert all(failovers[kind] >= 1 for kind in KINDS), f"{failovers} (seed {seed})"
     assert service.unclear, f"no failover hit a change of the driver (seed {seed})"
     figures(
@@ -106,5 +106,5 @@ def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
         longest_without_an_epoch_s=round(service.longest_silence(), 1),
         ambiguous_answers=len(service.unclear),
         epochs=service.epochs(),
-        rows=rows,
+        rows=rows.total(),
     )

@@ -17,13 +17,11 @@ from hdfs_native import Client, WriteOptions
 
 from tests.drills.conftest import Figures
 from tests.drills.form import Form
-from tests.drills.load import Load
-from tests.drills.reckoning import Dumped, assert_exactly_once, end_well
+from tests.drills.leftovers import take_marker_drafts_away
+from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
 from tests.harness.namenode_proxy import Change, LateCalls, LoseSome, NameNodeProxy
-from tests.harness.program import command
-from tests.harness.service_map import flights_table, location, write_map
-from tests.oracle.tree import HdfsTree
+from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.services.hdfs import Hdfs
 
 if TYPE_CHECKING:
@@ -77,19 +75,6 @@ def outlive_the_cache(hdfs: Hdfs) -> None:
         2
     ):  # entries that are over leave the cache when others come in (mkdirs is none of its calls)
         client.create("/other-work", WriteOptions(overwrite=True)).close()
-
-
-def sweep_marker_drafts(dumped: Dumped) -> int:
-    """A late create of the owner marker's draft leaves an empty file that readers do not see and nobody sweeps. How many."""
-    place = location(dumped.uri, dumped.table)
-    drafts = [
-        path
-        for path, length in dumped.tree.files(place).items()
-        if path.startswith(f"{place}/_kafka2hive_owner.") and path.endswith(".in-progress") and length == 0
-    ]
-    for path in drafts:
-        dumped.tree.delete(path)
-    return len(drafts)
 
 
 def content(client: Client, path: str) -> bytes | None:
@@ -172,11 +157,16 @@ def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_aft
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
-    uri, table = f"{proxy.url}/{unique}", f"{unique}.flights"
-    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [flights_table(table, unique)])
+    table, storage = f"{unique}.flights", on_hdfs(forgetful, unique, proxy.url)
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, storage, [flights_in(table, unique)])
+    kafka.create_topic(unique, 4)
     late = LateCalls(proxy, CACHE_SECONDS * 1.5, chance)
     outages = form.count(1, 20)
-    with Load(kafka, unique, form.pick(500, 300), seed) as load, Supervised(config) as service:
+    per_second = form.pick(500, 300)
+    with (
+        Stream(kafka.bootstrap, {unique: 4}, some_flights(seed, per_second), per_second) as load,
+        Supervised(scenario.config) as service,
+    ):
         service.wait_for_epochs(1)
         proxy.lose = LoseSome(chance, 3, 15)
         with late:
@@ -186,9 +176,9 @@ def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_aft
             service.wait_for_epochs(3)
             service.wait_until(lambda: proxy.lost > 0 and bool(late.answers), "short of an answer", 600)
         proxy.lose = lambda change: False
-        stored = load.end()
-        dumped = Dumped(HdfsTree(Client(proxy.url, forgetful.client_properties)), uri, table, stored)
-        end_well(service, config, [dumped])
+        stored = scenario.end(service, load)
+        scenario.verify("--json")
+        scenario.recover("--json")
     during = len(late.answers)
 
     time.sleep(CACHE_SECONDS + 0.5)
@@ -198,14 +188,13 @@ def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_aft
     time.sleep(CACHE_SECONDS + 0.5)
     late.repeat_all(everything)  # and in disorder
     for _ in range(2):  # the second one's calls and the first one's sweeps come again in between
-        recovered = command("recover", config, "--json")
-        assert recovered.code == 0, recovered.log
+        scenario.recover("--json")
         late.repeat_all([change for change in proxy.changes() if change.method in ("delete", "rename2")])
-    verified = command("verify", config, "--contents", "--json")
-    assert verified.code == 0, verified.out + verified.log
+    scenario.verify("--contents", "--json")
 
-    strays = sweep_marker_drafts(dumped)
-    rows = assert_exactly_once(dumped)
+    # a late create of the owner marker's draft leaves an empty file
+    strays = take_marker_drafts_away(scenario.tree, scenario.location(table), empty_only=True)
+    rows = scenario.assert_exactly_once(stored)[table].total()
     assert rows == len(stored)
     asked = Counter(method for method, _ in late.answers)
     done = Counter(method for method, error in late.answers if not error)

@@ -8,7 +8,6 @@ import signal
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,18 +19,10 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import ORPHAN_SECONDS, PATIENCE, PROGRAM, environment
 from tests.drills.form import Form
 from tests.drills.spark_workers import within
-from tests.drills.split_brain import (
-    changes_since,
-    processes_of_session,
-    send_all,
-    tried_since,
-    wait_until_stopped,
-)
-from tests.harness.program import Running, command, run_once
-from tests.harness.service_map import flights_table, ledger_root, location, write_map
-from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
-from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import HdfsTree
+from tests.drills.split_brain import changes_since, tried_since, wait_until_stopped
+from tests.harness.program import Running, run_once
+from tests.harness.scenario import Scenario, flights_in, on_hdfs
+from tests.harness.sessions import processes_of_session, send_all
 from tests.services.flights import flights
 from tests.services.produce import produce
 
@@ -43,13 +34,6 @@ FENCED = 73
 PART = 12_000
 # several epochs of each part: a run that is stopped is in the middle of its work
 EPOCH_RECORDS = 3_000
-
-
-@pytest.fixture
-def processes() -> Iterator[ExitStack]:
-    """Every run of the test; at its end nothing of them is left."""
-    with ExitStack() as stack:
-        yield stack
 
 
 @pytest.mark.timeout(7_200)
@@ -65,9 +49,10 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
     rounds = form.count(1, 10)
     seed = form.seed()
     chance = random.Random(seed)
-    uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
-    place, root, tree = location(uri, table), ledger_root(uri), HdfsTree(hdfs.client())
-    ledger = LedgerText(tree, root, table)
+    table, limits = f"{unique}.flights", {"epoch_records": EPOCH_RECORDS}
+    tables, storage = [flights_in(table, unique)], on_hdfs(hdfs, unique)
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, storage, tables, limits=limits)
+    ledger = scenario.ledgers[table]
     kafka.create_topic(unique, 2)
     source, parts = flights(), 0
 
@@ -78,18 +63,10 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
         parts += 1
 
     stored = produce(kafka.bootstrap, unique, source[:100], 2)
-    config = write_map(
-        tmp_path,
-        unique,
-        kafka.bootstrap,
-        uri,
-        [flights_table(table, unique)],
-        limits={"epoch_records": EPOCH_RECORDS},
-    )
 
     def start(number: int, *arguments: str) -> Running:
         env = environment(journal=tmp_path / f"{number}.journal")
-        return processes.enter_context(Running(config, *arguments, program=PROGRAM, env=env))
+        return processes.enter_context(Running(scenario.config, *arguments, program=PROGRAM, env=env))
 
     first = start(0)
     first.wait_for_epoch(PATIENCE)
@@ -125,11 +102,9 @@ def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
         count["within_a_commit"] += committing
         first = second
     assert first.terminate() == 143, first.tail()
-    assert run_once(config).code == 0
-    assert_settled(tree, root, table, place, ends_of(stored))
-    assert_exactly(tree, place, stored, flight)
-    verified = command("verify", config)
-    assert verified.code == 0, f"seed {seed}: {verified.out}"
+    assert run_once(scenario.config).code == 0
+    scenario.assert_exactly_once(stored)
+    scenario.verify()
     figures(
         seed=seed,
         rounds=rounds,

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 
-from tests.drills.asleep import asleep
-from tests.drills.progress import PATIENCE_SECONDS, Progress, read_so_far
+from tests.drills.progress import PATIENCE_SECONDS
 from tests.drills.stream import Stream
-from tests.harness.program import Running, command, run_once
-from tests.harness.service_map import ledger_root, location, raw_table, write_map
-from tests.oracle.data_files import visible_rows
-from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
+from tests.harness.program import Running, run_once
+from tests.harness.scenario import Scenario, on_disk, payloads_in
+from tests.harness.sessions import asleep
+from tests.harness.waiting import wait_until
+from tests.oracle.exact import ends_of, rows_by_place
 from tests.oracle.ledger_text import LedgerText
-from tests.oracle.tree import LocalTree
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
 
@@ -38,25 +37,24 @@ KEYS = 5
 def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
     figures: "Figures", unique: str, tmp_path: Path
 ) -> None:
-    uri, tree = f"file://{tmp_path}/disk", LocalTree()
     names = ("grown", "remade", "aged", "compacted", "transactions")
     grown, remade, aged, compacted, transactions = topics = [f"{unique}.{name}" for name in names]
-    ledgers = {topic: LedgerText(tree, ledger_root(uri), topic) for topic in topics}
+    tables = [payloads_in(topic, topic) for topic in topics]
     with KafkaBroker(tmp_path / "kafka", {"log.cleaner.backoff.ms": "100"}) as broker:
         address = broker.bootstrap
         for topic in topics:
             broker.create_topic(topic, config=COMPACTING if topic == compacted else {})
-        config = write_map(tmp_path, unique, address, uri, [raw_table(topic, topic) for topic in topics])
+        scenario = Scenario(tmp_path, unique, address, on_disk(tmp_path), tables)
         read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
         read[transactions] = send_transactions(address, transactions)
         first_id = topic_id(broker, remade)
-        with Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream, Running(config) as run:
+        with (
+            Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream,
+            Running(scenario.config) as run,
+        ):
             run.wait_for_epoch()
-            at = {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66}
-            run.wait_until(
-                lambda: at.items() <= read_so_far(list(ledgers.values())).items(), "reading", PATIENCE_SECONDS
-            )
-            with asleep(run):
+            scenario.wait_until_at(run, {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66})
+            with asleep(run.pid):
                 broker.delete_topic(remade)
                 again = make_again(broker, remade)
                 missed = produce(address, aged, values(300), 1)
@@ -73,43 +71,38 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
             stored = stream.end()
             read[grown] = stored | late
             ends = ends_of(read[grown]) | {(compacted, 0): len(written), (transactions, 0): 132}
-            living = [ledgers[topic] for topic in (grown, compacted, transactions)]
-            Progress(run, living).wait_for(ends)
+            scenario.wait_until_at(run, ends)
             assert run.terminate() == 143, run.tail()
             log = "\n".join(run.messages())
         assert f"the positions are of id {first_id}, Kafka now has id {topic_id(broker, remade)}" in log
         assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
         for topic in (remade, aged):
-            assert_settled(tree, ledger_root(uri), topic, location(uri, topic), {(topic, 0): 100})
-            assert_same_bytes(tree, location(uri, topic), read[topic])
+            scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 100})
 
         typed = dict.fromkeys(re.findall(r"kafka2hive recover (--accept-gap \S+)", log))
         assert len(typed) == 2, typed
-        accepted = command("recover", config, *" ".join(typed).replace("'", "").split())
-        assert accepted.code == 0, accepted.log
-        done = run_once(config)
+        scenario.recover(*" ".join(typed).replace("'", "").split())
+        done = run_once(scenario.config)
         assert done.code == 0, done.log[-3000:]
-        verified = command("verify", config)
-        assert verified.code == 0, verified.out + verified.log
+        scenario.verify()
 
     read[aged] |= {place: value for place, value in missed.items() if place[2] >= 300}
     for topic, end in ((grown, 0), (aged, 400), (transactions, 132)):
         ends = {(topic, 0): end} if end else ends_of(read[topic])
-        assert_settled(tree, ledger_root(uri), topic, location(uri, topic), ends)
-        assert_same_bytes(tree, location(uri, topic), read[topic])
+        scenario.assert_exactly_once(read[topic], topic, ends=ends)
     # both topics' records, though they bear the same offsets
     both = Counter(read[remade].items()) + Counter(again.items())
-    assert rows(tree, location(uri, remade)) == both
-    newest = rows(tree, location(uri, compacted))
+    assert rows_by_place(scenario.tree, scenario.location(remade)) == both
+    newest = rows_by_place(scenario.tree, scenario.location(compacted))
     assert set(newest.values()) == {1} and newest.keys() <= written.items()
     for key in range(KEYS):  # compaction may take all but the newest
         last = max(place for place, value in written.items() if value and value.startswith(b"%d-" % key))
         assert (last, written[last]) in newest
-    assert absent(ledgers[compacted]) == len(written) - len(newest) > 0
-    assert absent(ledgers[transactions]) == 72
-    (gap,) = ledgers[aged].newest()["gap"]
+    assert absent(scenario.ledgers[compacted]) == len(written) - len(newest) > 0
+    assert absent(scenario.ledgers[transactions]) == 72
+    (gap,) = scenario.ledgers[aged].newest()["gap"]
     assert (gap["topic"], gap["number"], gap["start"], gap["end"]) == (aged, 0, 100, 300)
-    (gap,) = ledgers[remade].newest()["gap"]
+    (gap,) = scenario.ledgers[remade].newest()["gap"]
     assert first_id in gap["how"]
     figures(records=sum(map(len, read.values())), compacted_away=len(written) - len(newest), lost=200)
 
@@ -127,10 +120,7 @@ def topic_id(broker: KafkaBroker, topic: str) -> str:
 
 def make_again(broker: KafkaBroker, topic: str) -> dict[Place, bytes | None]:
     """Create the topic that was deleted; fewer records than the old one had."""
-    deadline = time.monotonic() + 60
-    while topic in broker.admin().list_topics(timeout=30).topics:
-        assert time.monotonic() < deadline, f"{topic} is not gone"
-        time.sleep(0.05)
+    wait_until(lambda: topic not in broker.admin().list_topics(timeout=30).topics, f"rid of {topic}", 60)
     broker.create_topic(topic)
     return produce(broker.bootstrap, topic, values(50), 1)
 
@@ -205,14 +195,6 @@ def send_transactions(bootstrap: str, topic: str, begin: int = 0) -> dict[Place,
             committed |= own
     assert len(committed) == 30 and min(committed) == (topic, 0, begin)
     return committed
-
-
-def rows(tree: LocalTree, place: str) -> "Counter[tuple[Place, bytes | None]]":
-    """Every visible row of a raw table by its place and value, with how often it is there."""
-    return Counter(
-        ((r.values["k_topic"], r.values["k_partition"], r.values["k_offset"]), r.values["value"])
-        for r in visible_rows(tree, place)
-    )
 
 
 def absent(ledger: LedgerText) -> int:

@@ -3,7 +3,6 @@
 It has the ledger's modules; hdfs-native is imported in the child only.
 """
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from tests.drills.committer import CommitterOrder, run_committer
 from tests.drills.failpoint import Failpoint, read_journal
 from tests.drills.warm_parent import WarmParent, serve
+from tests.harness.waiting import wait_until
 
 
 class WarmCommitter(WarmParent):
@@ -32,10 +32,11 @@ def carry_out(given: dict[str, Any]) -> int:
 
 def wait_until_note(journal: Path, event: str, count: int, pid: int, seconds: float = 240) -> None:
     """Wait until process `pid` has noted `event` so many times."""
-    deadline = time.monotonic() + seconds
-    while sum(line["event"] == event and line["pid"] == pid for line in read_journal(journal)) < count:
-        assert time.monotonic() < deadline, f"{pid} did not note {count} x {event} within {seconds} s"
-        time.sleep(0.02)
+
+    def noted() -> int:
+        return sum(line["event"] == event and line["pid"] == pid for line in read_journal(journal))
+
+    wait_until(lambda: noted() >= count, f"{count} x {event} noted by {pid}", seconds, 0.02)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from hdfs_native import WriteOptions
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.jars import java
-from tests.services.java_service import JavaService, ServiceFailed
 from tests.services.jvm import QUIET, archive
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.service_process import ServiceFailed, ServiceProcess
 
 _WRITING_SECONDS = 600.0
 _STATEMENTS = (
@@ -76,7 +76,7 @@ def _record_kafka(folder: Path) -> None:
 
 
 @contextmanager
-def _recorded(service: JavaService, name: str) -> Iterator[None]:
+def _recorded(service: ServiceProcess, name: str) -> Iterator[None]:
     """Afterwards the service has ended, and what it wrote is visible as a whole; nothing is written where there is an archive."""
     path = archive(name)
     partial = path.with_suffix(f".{os.getpid()}")

@@ -114,22 +114,25 @@ def an_abandoned_file_keeps_its_name_and_does_not_block(files: FileSystem, base:
     assert files.delete(f"{base}/b")
 
 
+def moved(
+    files: FileSystem, base: str, made: str, file: str, rename: tuple[str, str], then: str
+) -> list[str]:
+    """Make a directory and a file, rename one of them; the file is `then`, with its content. Gives the names at the base."""
+    files.mkdirs(f"{base}/{made}")
+    write_file(files, f"{base}/{file}", b"data")
+    files.rename(f"{base}/{rename[0]}", f"{base}/{rename[1]}")
+    assert files.read(f"{base}/{then}") == b"data"
+    return names(files, base)
+
+
 @case
 def rename_moves_a_file_with_its_content(files: FileSystem, base: str) -> None:
-    files.mkdirs(f"{base}/d")
-    write_file(files, f"{base}/a", b"data")
-    files.rename(f"{base}/a", f"{base}/d/b")
-    assert names(files, base) == ["d"]
-    assert files.read(f"{base}/d/b") == b"data"
+    assert moved(files, base, "d", "a", ("a", "d/b"), "d/b") == ["d"]
 
 
 @case
 def rename_moves_a_directory_with_all_below_it(files: FileSystem, base: str) -> None:
-    files.mkdirs(f"{base}/g1/sub")
-    write_file(files, f"{base}/g1/sub/a", b"data")
-    files.rename(f"{base}/g1", f"{base}/g2")
-    assert names(files, base) == ["g2"]
-    assert files.read(f"{base}/g2/sub/a") == b"data"
+    assert moved(files, base, "g1/sub", "g1/sub/a", ("g1", "g2"), "g2/sub/a") == ["g2"]
 
 
 @case

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tests.harness.cli_ledger import invoke
-from tests.services.java_service import JavaService
+from tests.harness.sessions import processes_of_session
+from tests.harness.waiting import wait_until
+from tests.services.service_process import ServiceProcess
 
 PROGRAM = [sys.executable, "-m", "kafka2hive.cli.main"]
 _STORAGE = '"logger": "kafka2hive.storage"'
@@ -126,7 +126,7 @@ class Running:
     ) -> None:
         Running._count += 1
         self._log = config.with_suffix(f".{Running._count}.log")
-        self._process = JavaService(
+        self._process = ServiceProcess(
             self._log.name, [*program, "run", "-c", str(config), *arguments], config.parent, env
         )
         self._counted: dict[re.Pattern[bytes], tuple[int, int]] = {}  # bytes looked at, and what they hold
@@ -196,10 +196,9 @@ class Running:
 
     def wait_for_orphans(self, seconds: float) -> None:
         """After `kill_driver`: wait until its JVM and workers have ended by themselves."""
-        deadline = time.monotonic() + seconds
-        while left := [p for p in psutil.process_iter(["name"]) if _session(p.pid) == self.pid]:
-            assert time.monotonic() < deadline, f"left by a killed driver: {left}"
-            time.sleep(0.1)
+        wait_until(
+            lambda: not processes_of_session(self.pid), "rid of a killed driver's orphans", seconds, 0.1
+        )
 
     def tail(self) -> str:
         """The end of the log, without every single change of a file."""
@@ -221,14 +220,6 @@ class Running:
         count += len(wanted.findall(lines))
         self._counted[wanted] = begin + len(lines + end), count
         return count + len(wanted.findall(rest))
-
-
-def _session(pid: int) -> int | None:
-    """The session (Spark's Python daemon leaves its process group), None when the process is gone or a zombie."""
-    try:
-        return None if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE else os.getsid(pid)
-    except (psutil.NoSuchProcess, ProcessLookupError):
-        return None
 
 
 def _message(line: str) -> str:

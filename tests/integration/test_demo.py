@@ -3,11 +3,12 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # it ships no types
 import pytest
+
+from tests.harness.waiting import wait_until
 
 FLIGHTS = 30_000
 
@@ -39,10 +40,9 @@ def _processes_of(directory: Path) -> list[str]:
 
 
 def _assert_nothing_is_left(directory: Path) -> None:
-    deadline = time.monotonic() + 120  # the JVM of a killed driver takes its 2.5 s
-    while left := _processes_of(directory):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
+    wait_until(
+        lambda: not _processes_of(directory), "rid of processes"
+    )  # the JVM of a killed driver takes its 2.5 s
     assert not directory.exists()
 
 

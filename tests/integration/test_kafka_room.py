@@ -22,6 +22,7 @@ from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, Table
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from tests.harness.values import snapshot
+from tests.harness.waiting import wait_until
 from tests.services.kafka_broker import KafkaBroker
 
 Answer = TypeVar("Answer")
@@ -102,9 +103,8 @@ def test_an_open_transaction_holds_the_end_back(kafka: KafkaBroker, unique: str)
     tp = TopicPartition(unique, 0)
     assert _admin(kafka).latest([tp])[tp].offset == 3
     producer.commit_transaction(30)
-    deadline = time.monotonic() + 60
-    while _admin(kafka).latest([tp])[tp].offset < 5 and time.monotonic() < deadline:
-        time.sleep(0.05)  # the coordinator writes the marker after it has answered
+    # the coordinator writes the marker after it has answered
+    wait_until(lambda: _admin(kafka).latest([tp])[tp].offset >= 5, "behind the marker", 60)
     assert _admin(kafka).latest([tp])[tp].offset == 5, "the record and the transaction's marker"
     assert _admin(kafka).record_epochs({(tp, 3)}) == {(tp, 3): 0}
     assert _admin(kafka).record_epochs({(tp, 4)}) == {(tp, 4): None}, "a marker is no record"
@@ -171,9 +171,9 @@ def test_a_topic_that_may_not_be_read_is_left_out_at_once(kafka_to_kill: KafkaBr
         future.result(30)
     admin = _admin(broker)
     here, there = (TopicPartition(unique, 0), 1), (TopicPartition(forbidden, 0), 1)
-    deadline = time.monotonic() + 30
-    while there in admin.record_epochs({here, there}) and time.monotonic() < deadline:
-        time.sleep(0.1)  # rights take effect a moment later
+    wait_until(
+        lambda: there not in admin.record_epochs({here, there}), "forbidden", 30
+    )  # rights take a moment
     began = time.monotonic()
     assert admin.record_epochs({here, there}) == {here: 0}
     with pytest.raises(ServiceUnavailable, match="authorization"):
@@ -212,10 +212,8 @@ def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaB
 
 def _logs_without(admin: KafkaAdmin, before: Logs, topic: str) -> Logs:
     """What Kafka holds once the deletion has been done."""
-    deadline = time.monotonic() + 30
-    while topic in (cluster := admin.cluster()).topics and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return Logs(cluster, admin.earliest(before.earliest), admin.latest(before.latest))
+    wait_until(lambda: topic not in admin.cluster().topics, f"rid of {topic}", 30)
+    return Logs(admin.cluster(), admin.earliest(before.earliest), admin.latest(before.latest))
 
 
 def test_records_that_kafka_dropped_unread_stop_the_table_with_the_exact_range(

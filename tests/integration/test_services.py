@@ -17,6 +17,7 @@ from confluent_kafka import Consumer
 from hdfs_native import WriteOptions
 
 from tests.harness.flights_topic import FlightsTopic
+from tests.harness.waiting import wait_until
 from tests.services.flights import COUNT
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
@@ -179,8 +180,8 @@ def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
         """
         import sys
         from pathlib import Path
-        from tests.services.java_service import JavaService
-        service = JavaService("sleeper", ["sleep", "600"], Path(sys.argv[1]))
+        from tests.services.service_process import ServiceProcess
+        service = ServiceProcess("sleeper", ["sleep", "600"], Path(sys.argv[1]))
         service.start()
         print(service.pid, flush=True)
         sys.stdin.read()
@@ -198,10 +199,7 @@ def test_services_end_when_the_test_process_is_killed(tmp_path: Path) -> None:
         pid = int(run.stdout.readline())
         os.kill(pid, 0)  # it lives
         run.kill()
-    deadline = time.monotonic() + 60
-    while _is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _is_alive(pid)
+    wait_until(lambda: not _is_alive(pid), "gone", 60)
 
 
 def _is_alive(pid: int) -> bool:

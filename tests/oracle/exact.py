@@ -72,6 +72,14 @@ def assert_same_bytes(tree: Tree, location: str, acknowledged: Acknowledged) -> 
     assert not missing, f"{len(missing)} records are missing, for example {sorted(missing)[:5]}"
 
 
+def rows_by_place(tree: Tree, location: str) -> Counter[tuple[Place, bytes | None]]:
+    """Every visible row of a raw table by its place and value, with how often it is there."""
+    return Counter(
+        ((row.values[TOPIC], row.values[PARTITION], row.values[OFFSET]), row.values["value"])
+        for row in visible_rows(tree, location)
+    )
+
+
 def assert_settled(
     tree: Tree, root: str, table: str, location: str, ends: Mapping[tuple[str, int], int]
 ) -> None:
@@ -79,12 +87,11 @@ def assert_settled(
     files = assert_only_finished_files(tree, location)
     ledger = LedgerText(tree, root, table)
     assert ledger.unfinished() == []
-    state = ledger.newest()
-    assert {(p["topic"], p["number"]): p["end"] for p in state["position"]} == dict(ends)
+    assert ledger.ends() == dict(ends)
     named = [
         file["final"] for snapshot in ledger.history() for file in snapshot["file"] if file["kind"] == "data"
     ]
-    lost = {loss["path"] for loss in state["loss"]}
+    lost = {loss["path"] for loss in ledger.newest()["loss"]}
     assert sorted(set(named) - lost) == files
     assert len(named) == len(set(named))
 

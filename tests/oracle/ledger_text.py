@@ -45,10 +45,6 @@ class LedgerText:
         (name,) = self._tree.directories(self._place)
         return f"{self._place}/{name}"
 
-    def is_made(self) -> bool:
-        """Somebody has begun it."""
-        return bool(self._tree.directories(self._place))
-
     def names(self) -> list[str]:
         """Names of the files in it."""
         return sorted(path.rpartition("/")[2] for path in self._tree.files(self.directory()))
@@ -81,6 +77,10 @@ class LedgerText:
             except FileNotFoundError:
                 continue  # renamed between the listing and the read
         raise AssertionError(f"{self._place} changes too fast to be read")
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """The next offset of every topic partition, by the newest snapshot."""
+        return {(p["topic"], p["number"]): p["end"] for p in self.newest()["position"]}
 
     def history(self) -> list[Snapshot]:
         """Every finished snapshot from the first, archived ones too; without hole, each naming the one before it."""

@@ -14,8 +14,8 @@ from tests.services.hadoop_files import (
     hadoop_command,
     write_configuration,
 )
-from tests.services.java_service import JavaService, run_to_end
 from tests.services.service import Service, formatted
+from tests.services.service_process import ServiceProcess, run_to_end
 
 
 class Hdfs(Service):
@@ -37,8 +37,8 @@ class Hdfs(Service):
         reserved = {"dfs.datanode.du.reserved": str(1 << 60)} if full else {}
         enabled = {"dfs.permissions.enabled": str(permissions).lower()}
         self._properties = enabled | dict(properties or {}) | reserved
-        self.namenode = JavaService("namenode", [], folder)
-        self.datanode = JavaService("datanode", [], folder)
+        self.namenode = ServiceProcess("namenode", [], folder)
+        self.datanode = ServiceProcess("datanode", [], folder)
         super().__init__(folder, [self.datanode, self.namenode], ports=5)
 
     @property

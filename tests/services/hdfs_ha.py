@@ -16,8 +16,8 @@ from tests.services.hadoop_files import (
     hadoop_command,
     write_configuration,
 )
-from tests.services.java_service import READY_SECONDS, JavaService, run_to_end
 from tests.services.service import Service
+from tests.services.service_process import READY_SECONDS, ServiceProcess, run_to_end
 
 _JOURNALNODE = "org.apache.hadoop.hdfs.qjournal.server.JournalNode"
 _PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
@@ -36,9 +36,9 @@ class HdfsHa(Service):
     """Nameservice `ha1`; NameNodes are numbered 1 and 2, 1 begins as active."""
 
     def __init__(self, folder: Path) -> None:
-        self.journalnode = JavaService("journalnode", [], folder)
-        self.datanode = JavaService("datanode", [], folder)
-        self.namenodes = {number: JavaService(f"namenode{number}", [], folder) for number in (1, 2)}
+        self.journalnode = ServiceProcess("journalnode", [], folder)
+        self.datanode = ServiceProcess("datanode", [], folder)
+        self.namenodes = {number: ServiceProcess(f"namenode{number}", [], folder) for number in (1, 2)}
         super().__init__(folder, [self.datanode, *self.namenodes.values(), self.journalnode], ports=9)
 
     @property

@@ -7,10 +7,10 @@ from typing import Any
 from pyhive import hive
 
 from tests.services.hadoop_files import write_site
-from tests.services.java_service import JavaService
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.service import Service
+from tests.services.service_process import ServiceProcess
 
 _LOGGING = """status = ERROR
 appender.console.type = Console
@@ -40,7 +40,7 @@ class HiveServer(Service):
     """HiveServer2 over an HDFS, given by its `site_properties`, with its metastore; `service` is its process."""
 
     def __init__(self, folder: Path, site_properties: Mapping[str, str]) -> None:
-        self.service = JavaService("hiveserver", [], folder)
+        self.service = ServiceProcess("hiveserver", [], folder)
         self._site_properties = dict(site_properties)
         super().__init__(folder, [self.service], ports=1)
 

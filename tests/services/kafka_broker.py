@@ -8,9 +8,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from tests.services.java_service import JavaService
 from tests.services.kafka_node import READY, node_properties, prepare
 from tests.services.service import Service
+from tests.services.service_process import ServiceProcess
 
 
 class KafkaNodes(Service):
@@ -20,7 +20,7 @@ class KafkaNodes(Service):
     """
 
     def __init__(self, folder: Path, count: int, properties: Mapping[str, str], heap_mb: int) -> None:
-        self._nodes = {n: JavaService(f"kafka-{n}", [], folder / str(n)) for n in range(1, count + 1)}
+        self._nodes = {n: ServiceProcess(f"kafka-{n}", [], folder / str(n)) for n in range(1, count + 1)}
         self._properties = dict(properties)
         self._heap_mb = heap_mb
         super().__init__(folder, list(self._nodes.values()), ports=2 * count)
@@ -92,7 +92,7 @@ class KafkaBroker(KafkaNodes):
         super().__init__(folder, 1, properties or {}, heap_mb=512)
 
     @property
-    def service(self) -> JavaService:
+    def service(self) -> ServiceProcess:
         """The broker's process."""
         return self._nodes[1]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import NewTopic, PartitionMetadata
 
-from tests.services.java_service import JavaService
 from tests.services.kafka_broker import KafkaNodes
+from tests.services.service_process import ServiceProcess
 
 _OWN = {
     "broker.session.timeout.ms": "5000",
@@ -28,14 +28,14 @@ class KafkaCluster(KafkaNodes):
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(folder, 3, _OWN | dict(properties or {}), heap_mb=384)
 
-    def node(self, number: int) -> JavaService:
+    def node(self, number: int) -> ServiceProcess:
         """One node's process, to be killed or suspended."""
         return self._nodes[number]
 
     def stop(self) -> None:
         """End all of them, side by side: the last one could not hand over to anybody."""
         with ThreadPoolExecutor(len(self._nodes)) as pool:
-            list(pool.map(JavaService.terminate, self._nodes.values()))
+            list(pool.map(ServiceProcess.terminate, self._nodes.values()))
 
     def create_topic_at(self, name: str, replicas: list[list[int]], config: Mapping[str, str]) -> None:
         """Create a topic whose replicas lie where you say: for each partition the nodes, the preferred leader first."""

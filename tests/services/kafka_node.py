@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.services.java_service import JavaService, run_to_end
 from tests.services.jvm import java_command
 from tests.services.service import formatted
+from tests.services.service_process import ServiceProcess, run_to_end
 
 _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 _LOGGING = """<Configuration status="ERROR">
@@ -20,7 +20,7 @@ _LOGGING = """<Configuration status="ERROR">
 READY = "Kafka Server started"
 
 
-def prepare(node: JavaService, folder: Path, properties: Mapping[str, str], heap_mb: int) -> None:
+def prepare(node: ServiceProcess, folder: Path, properties: Mapping[str, str], heap_mb: int) -> None:
     """Write a node's configuration, format its storage unless that was done, and say what it runs."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.xml").write_text(_LOGGING)

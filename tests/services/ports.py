@@ -17,7 +17,7 @@ def free_ports(count: int) -> tuple[int, ...]:
     """Pick `count` distinct TCP ports that nobody on 127.0.0.1 uses and that this process has not handed out yet.
 
     Nothing reserves them: another process may take one before the service binds it, which is why services start
-    with `JavaService` and try again with other ports on `PortTaken`.
+    with `ServiceProcess` and try again with other ports on `PortTaken`.
     """
     ports: list[int] = []
     while len(ports) < count:

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.services.java_service import JavaService, PortTaken, ServiceFailed
 from tests.services.ports import free_ports
+from tests.services.service_process import PortTaken, ServiceFailed, ServiceProcess
 
 _ATTEMPTS = 4
 
@@ -19,7 +19,7 @@ class Service(ABC):
     `stop` and `kill` keep data and ports, `start` brings it back. Leave the `with` block and it has ended.
     """
 
-    def __init__(self, folder: Path, processes: Sequence[JavaService], ports: int) -> None:
+    def __init__(self, folder: Path, processes: Sequence[ServiceProcess], ports: int) -> None:
         self.folder = folder
         self._processes = tuple(processes)  # in the order in which they end
         self._port_count = ports

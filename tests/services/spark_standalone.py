@@ -10,9 +10,9 @@ from pathlib import Path
 import pyspark
 
 from kafka2hive.pipeline.warm.archive import archive_stem, find_archive, use_option
-from tests.services.java_service import JavaService
 from tests.services.jvm import OPTIONS
 from tests.services.service import Service
+from tests.services.service_process import ServiceProcess
 
 SPARK_HOME = Path(pyspark.__file__).parent
 
@@ -46,9 +46,10 @@ class SparkStandalone(Service):
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **(env or {}),
         }
-        self.master = JavaService("spark-master", [], folder, environment)
+        self.master = ServiceProcess("spark-master", [], folder, environment)
         self.workers = [
-            JavaService(f"spark-worker{number}", [], folder, environment) for number in range(1, workers + 1)
+            ServiceProcess(f"spark-worker{number}", [], folder, environment)
+            for number in range(1, workers + 1)
         ]
         super().__init__(folder, [*self.workers, self.master], ports=2 + 2 * workers)
 

@@ -7,7 +7,6 @@ import sys
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -26,6 +25,7 @@ from kafka2hive.demo.workspace import workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.layout import SnapshotState
 from tests.harness.cli_ledger import invoke, pending_service
+from tests.harness.waiting import wait_until
 
 
 def test_the_map_of_the_demo_is_right_and_short(tmp_path: Path) -> None:
@@ -109,19 +109,19 @@ def test_a_child_dies_with_a_demo_that_is_killed(tmp_path: Path) -> None:
     demo = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert demo.stdout is not None
     pid = int(demo.stdout.readline())
-    _until(lambda: psutil.Process(pid).name() == "sleep")
+    wait_until(lambda: psutil.Process(pid).name() == "sleep", "asleep")
     demo.kill()
     demo.wait()
     demo.stdout.close()
-    _until(lambda: _is_gone(pid))
+    wait_until(lambda: _is_gone(pid), "gone")
 
 
 def test_ending_a_child_ends_what_it_started(tmp_path: Path) -> None:
     child = Child("shell", ["sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
-    _until(lambda: (tmp_path / "log").read_text().strip().isdigit())
+    wait_until(lambda: (tmp_path / "log").read_text().strip().isdigit(), "told")
     grandchild = int((tmp_path / "log").read_text())
     child.end(seconds=0.1)
-    _until(lambda: _is_gone(grandchild))
+    wait_until(lambda: _is_gone(grandchild), "gone")
     child.end()  # a second time is harmless
 
 
@@ -176,10 +176,3 @@ def _is_gone(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
-
-
-def _until(true: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

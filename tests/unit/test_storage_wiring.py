@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
 from tests.harness.filesystem_cases import CASES, Case
+from tests.harness.waiting import wait_until
 
 
 def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:
@@ -40,7 +40,7 @@ def test_a_call_that_hangs_is_left_behind_and_counted_until_it_comes_back() -> N
     assert guard.stuck == 1
     assert guard.call(lambda: "another thread", seconds=5) == "another thread"
     go_on.set()
-    _until(lambda: guard.stuck == 0)
+    wait_until(lambda: guard.stuck == 0, "free of stuck calls")
 
 
 def test_when_too_many_calls_hang_no_further_one_is_made() -> None:
@@ -52,7 +52,7 @@ def test_when_too_many_calls_hang_no_further_one_is_made() -> None:
         guard.call(lambda: made.append(1), seconds=5)
     assert made == []
     go_on.set()
-    _until(lambda: guard.stuck == 0)
+    wait_until(lambda: guard.stuck == 0, "free of stuck calls")
     guard.call(lambda: made.append(1), seconds=5)
     assert made == [1]
 
@@ -173,13 +173,6 @@ def test_the_clock_tells_utc_to_the_second() -> None:
     before = clock.monotonic()
     clock.sleep(0.01)
     assert clock.monotonic() - before >= 0.01
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_heartbeat_is_told_only_to_who_wants_everything(

@@ -20,7 +20,7 @@ from tests.benchmarks.contestants import PROGRAM, Place, environment, write_map
 from tests.benchmarks.modes.dumps import read_log
 from tests.benchmarks.peers.shape import Shape
 from tests.benchmarks.room import Room
-from tests.services.java_service import JavaService
+from tests.services.service_process import ServiceProcess
 
 _TRIGGERS = {1: 60.0, 5: 60.0, 30: 120.0}  # seconds: how long records are sent
 _PAUSE = 0.05
@@ -70,7 +70,7 @@ def _latencies(room: Room, trigger: int, seconds: float) -> list[float]:
         trigger=f"{trigger}s",
         hive={"url": f"hive://{server.address}"},
     )
-    service = JavaService("service", [*PROGRAM, str(config)], folder, environment)
+    service = ServiceProcess("service", [*PROGRAM, str(config)], folder, environment)
     service.start()
     try:
         sender = _Sender(room.kafka().bootstrap, topic)

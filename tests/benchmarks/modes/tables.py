@@ -15,7 +15,7 @@ from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.benchmarks.modes.dumps import read_log, seconds_between
 from tests.benchmarks.process_tree import Session, pss_mb
 from tests.benchmarks.room import Room
-from tests.services.java_service import JavaService
+from tests.services.service_process import ServiceProcess
 
 _TOPICS, _PARTITIONS = 200, 5
 _EPOCHS = 60
@@ -28,7 +28,7 @@ def measure(room: Room) -> dict[str, Any]:
     config = _map(room, folder)
     for number in range(_TOPICS):
         room.kafka().create_topic(f"trickle-{number}", _PARTITIONS)
-    service = JavaService("service", [*PROGRAM, str(config)], folder, environment)
+    service = ServiceProcess("service", [*PROGRAM, str(config)], folder, environment)
     stop = threading.Event()
     sender = threading.Thread(target=_trickle, args=(room.kafka().bootstrap, stop))
     sender.start()

@@ -21,7 +21,7 @@ class PortTaken(ServiceFailed):
     """The service could not bind a port: start again with others."""
 
 
-class JavaService:
+class ServiceProcess:
     """A process with its output in a file. `command` is what runs, in `env`; it may be started again after it has ended.
 
     The process leads its own group, so that Ctrl-C reaches the test run first and what it starts ends with it.

@@ -1,0 +1,44 @@
+"""All processes of one session: of a run, these are the driver, its JVM and Spark's Python processes."""
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psutil
+
+
+def processes_of_session(session: int) -> list[psutil.Process]:
+    """Those that live (Spark's Python daemon leaves its process group, not its session)."""
+    return [process for process in psutil.process_iter() if _session(process.pid) == session]
+
+
+def send_all(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to each; one that has ended meanwhile is fine."""
+    for process in processes:
+        try:
+            process.send_signal(number)
+        except psutil.NoSuchProcess:
+            continue
+
+
+@contextmanager
+def asleep(session: int) -> Iterator[None]:
+    """Stop every process with SIGSTOP, as when the machine is suspended, and let them go on at the end."""
+    stopped: list[psutil.Process] = []
+    try:
+        for _ in range(2):  # a worker may have been born while the first round went on
+            born = [process for process in processes_of_session(session) if process not in stopped]
+            send_all(born, signal.SIGSTOP)
+            stopped += born
+        yield
+    finally:
+        send_all(stopped[::-1], signal.SIGCONT)
+
+
+def _session(pid: int) -> int | None:
+    """None when the process is gone or a zombie."""
+    try:
+        return None if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE else os.getsid(pid)
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return None
