@@ -5,7 +5,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]  # it ships no types
+import psutil
 
 _PREFIX = "driver-"
 

@@ -8,6 +8,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ TEXT = {
 }
 RECORDS = 10_000
 SCHEMA = pa.schema([(n, parse_hive_type(TEXT.get(n, "int"))) for n in json.loads(flights()[0])])
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "wrong type": lambda message: message.replace(b'"month":', b'"month":"x","_":', 1),
     "fraction in integer": lambda message: message.replace(b'"month":', b'"month":1.5,"_":', 1),
     "syntax": lambda message: message.replace(b',"day"', b',,"day"', 1),

@@ -46,7 +46,7 @@ class Comparison:
 
     def median(self, name: str, copies: int, figure: str) -> float:
         """Median of `wall`, `cpu` or `peak_mb`."""
-        return statistics.median(getattr(cost, figure) for cost in self.costs[name, copies])
+        return float(statistics.median(getattr(cost, figure) for cost in self.costs[name, copies]))
 
     def marginal(self, name: str) -> float | None:
         """MB per CPU-second between smallest and largest topic; None with one size, or where noise ate it."""

@@ -50,7 +50,7 @@ _ALL = [
     "binary",
 ]
 _ALL += ["date", "timestamp", "decimal(5,2)", "array<int>", "map<string,int>", "struct<x:int>"]
-_TAKES = {
+_TAKES: dict[str, dict[str, Any]] = {
     "1": {"bigint": 1, "int": 1, "smallint": 1, "tinyint": 1, "double": 1.0, "float": 1.0}
     | {"decimal(5,2)": Decimal("1.00")},
     "1.5": {"double": 1.5, "float": 1.5, "decimal(5,2)": Decimal("1.50")},

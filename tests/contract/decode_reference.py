@@ -94,7 +94,8 @@ def _at(value: Any, keys: Any, unit: str | None, dtype: pa.DataType, zone: str, 
         return _value(value, dtype, zone, any_case)
     if not isinstance(value, Number) or not re.fullmatch(r"-?[0-9]{1,19}", value):
         raise No
-    micros = Fraction(int(value)) * {"s": 10**6, "ms": 1000, "us": 1, "ns": Fraction(1, 1000)}[unit]
+    units = {"s": Fraction(10**6), "ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)}
+    micros = int(value) * units[unit]
     if micros.denominator != 1 and not pa.types.is_date(dtype):
         raise No
     instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros.__floor__())

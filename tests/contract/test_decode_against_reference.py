@@ -75,6 +75,10 @@ def _moment(draw: st.DrawFn) -> str:
 
 
 @cache  # a strategy that is made anew for each value costs more than what it draws
+def _member(key: str, values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return values.map(lambda value: f'"{key}":{value}')
+
+
 def _fitting(dtype: pa.DataType) -> st.SearchStrategy[str]:
     """JSON texts that a column of this type is likely to take, near its edges too."""
     if pa.types.is_list(dtype):
@@ -82,7 +86,7 @@ def _fitting(dtype: pa.DataType) -> st.SearchStrategy[str]:
     if pa.types.is_map(dtype) or pa.types.is_struct(dtype):
         keys = ["k", "l"] if pa.types.is_map(dtype) else [f.name for f in dtype]
         types = [dtype.item_type] * 2 if pa.types.is_map(dtype) else [f.type for f in dtype]
-        members = [_texts(t).map(lambda v, k=k: f'"{k}":{v}') for k, t in zip(keys, types, strict=True)]
+        members = [_member(key, _texts(kind)) for key, kind in zip(keys, types, strict=True)]
         return st.tuples(*members, st.sampled_from([0, 0, 0, 1])).map(
             lambda ms: "{" + ",".join([*ms[:-1], *([ms[0]] if ms[-1] else [])]) + "}"
         )

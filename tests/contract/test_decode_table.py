@@ -20,7 +20,7 @@ IDS = [f"{dtype} {message[:40]!r}" for dtype, message, _ in CASES]
 
 def decode(dtype: str, messages: list[bytes], way: str) -> Decoded:
     schema = pa.schema([("a", parse_hive_type(dtype))])
-    decoded = WAYS[way](schema, ZONE).decode(pa.array(messages, pa.binary()))
+    decoded: Decoded = WAYS[way](schema, ZONE).decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     assert decoded.rows.schema.equals(schema)
     return decoded

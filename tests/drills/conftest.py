@@ -78,9 +78,9 @@ class Reporter:
             return
         self._report.ended(name, report.outcome, report.duration)
         figures = {
-            key.removeprefix(_FIGURE): value
+            key.removeprefix(_FIGURE): _sendable(value)
             for key, value in report.user_properties
-            if key.startswith(_FIGURE)
+            if key.startswith(_FIGURE) and isinstance(value, int | float | str)
         }
         self._report.add(name, **figures)
 

@@ -141,6 +141,9 @@ class TrappedFileSystem:
     def read(self, path: str) -> bytes:
         return self._files.read(path)
 
+    def tail(self, path: str, most: int) -> bytes:
+        return self._files.tail(path, most)
+
     def stat(self, path: str) -> FileStatus:
         return self._files.stat(path)
 

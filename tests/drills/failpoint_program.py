@@ -31,12 +31,12 @@ def set_trap(trap: Trap) -> None:
     def connect_trapped(options: StorageOptions) -> FileSystem:
         return TrappedFileSystem(connect(options), trap)
 
-    wiring.connect = connect_trapped
+    vars(wiring)["connect"] = connect_trapped
 
     def metastore(options: HiveOptions) -> TrappedMetastore:
         return TrappedMetastore(HiveMetastore(options), trap)
 
-    wiring.HiveMetastore = metastore  # type: ignore[misc,assignment]
+    vars(wiring)["HiveMetastore"] = metastore
 
 
 if __name__ == "__main__":

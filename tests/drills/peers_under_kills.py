@@ -9,6 +9,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,9 +58,7 @@ def test_the_same_kills_for_every_sink(
             for _ in range(kills):
                 before = set(listed_by_hive(tree, location))
                 process.start()
-                process.wait_until(
-                    lambda seen=before: set(listed_by_hive(tree, location)) - seen, "at work", DRAIN_SECONDS
-                )
+                process.wait_until(partial(wrote, tree, location, before), "at work", DRAIN_SECONDS)
                 at_work += 1
                 time.sleep(chance.uniform(0, 3 * CHECKPOINT_SECONDS))
                 process.kill()
@@ -75,6 +74,11 @@ def test_the_same_kills_for_every_sink(
         figures(**{f"by_spark_log_{key}": value for key, value in told(by_log).items()})
     if name == "kafka2hive":
         assert reading.exact, reading
+
+
+def wrote(tree: LocalTree, location: str, before: set[str]) -> bool:
+    """Whether there are files that were not there before."""
+    return bool(set(listed_by_hive(tree, location)) - before)
 
 
 def drained(process: ServiceProcess, read: Callable[[], SinkReading]) -> SinkReading:

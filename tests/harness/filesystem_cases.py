@@ -8,6 +8,7 @@ test_filesystem_contract.py on local disk and a real HDFS, and usable for the si
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from kafka2hive.storage.port import (
     AlreadyExists,
@@ -150,10 +151,8 @@ def rename_never_moves_into_nor_replaces_an_existing_directory(files: FileSystem
     write_file(files, f"{base}/f", b"f")
     for source in ("source", "f"):
         for target in ("empty", "full"):
-            assert (
-                outcome(lambda s=source, t=target: files.rename(f"{base}/{s}", f"{base}/{t}"))
-                is AlreadyExists
-            )
+            moving = partial(files.rename, f"{base}/{source}", f"{base}/{target}")
+            assert outcome(moving) is AlreadyExists
     assert outcome(lambda: files.rename(f"{base}/source", f"{base}/f")) is AlreadyExists
     assert names(files, base) == ["empty", "f", "full", "source"]
     assert (names(files, f"{base}/empty"), names(files, f"{base}/full")) == ([], ["child"])
@@ -209,9 +208,9 @@ def rename_below_a_file_finds_no_parent(files: FileSystem, base: str) -> None:
 def read_and_stat_and_list_find_nothing_where_nothing_is(files: FileSystem, base: str) -> None:
     write_file(files, f"{base}/f", b"f")
     for path in (f"{base}/no", f"{base}/no/no", f"{base}/f/no"):
-        assert outcome(lambda p=path: files.read(p)) is NotFound
-        assert outcome(lambda p=path: files.stat(p)) is NotFound
-        assert outcome(lambda p=path: files.list(p)) is NotFound
+        assert outcome(partial(files.read, path)) is NotFound
+        assert outcome(partial(files.stat, path)) is NotFound
+        assert outcome(partial(files.list, path)) is NotFound
 
 
 @case
@@ -284,7 +283,7 @@ def of_many_renames_of_one_source_exactly_one_wins(files: FileSystem, base: str)
             write_file_in_new_directory(files, f"{base}/source")
         with ThreadPoolExecutor(16) as pool:
             tries = [
-                pool.submit(outcome, lambda n=n, k=kind: files.rename(f"{base}/source", f"{base}/{k}{n}"))
+                pool.submit(outcome, partial(files.rename, f"{base}/source", f"{base}/{kind}{n}"))
                 for n in range(16)
             ]
         answers = [answer.result() for answer in tries]
@@ -301,7 +300,7 @@ def of_many_renames_to_one_target_exactly_one_wins(files: FileSystem, base: str)
         write_file(files, f"{base}/s{n:02}", b"")
     with ThreadPoolExecutor(16) as pool:
         tries = [
-            pool.submit(outcome, lambda n=n: files.rename(f"{base}/s{n:02}", f"{base}/target"))
+            pool.submit(outcome, partial(files.rename, f"{base}/s{n:02}", f"{base}/target"))
             for n in range(16)
         ]
     answers = [answer.result() for answer in tries]
@@ -318,7 +317,7 @@ def of_many_creates_of_one_name_exactly_one_wins(files: FileSystem, base: str) -
         writer.close()
 
     with ThreadPoolExecutor(16) as pool:
-        tries = [pool.submit(outcome, lambda n=n: create(n)) for n in range(16)]
+        tries = [pool.submit(outcome, partial(create, n)) for n in range(16)]
     answers = [answer.result() for answer in tries]
     assert answers.count(None) == 1
     assert answers.count(AlreadyExists) == 15
@@ -360,8 +359,8 @@ def a_file_that_was_removed_while_open_does_not_come_back(files: FileSystem, bas
 @case
 def a_path_of_another_file_system_is_refused(files: FileSystem, base: str) -> None:
     for path in ("hdfs://elsewhere:1/a", "file://host/a", "/a", "a"):
-        assert outcome(lambda p=path: files.stat(p)) is StorageError
-        assert outcome(lambda p=path: files.rename(f"{base}/a", p)) is StorageError
+        assert outcome(partial(files.stat, path)) is StorageError
+        assert outcome(partial(files.rename, f"{base}/a", path)) is StorageError
 
 
 def write_file_in_new_directory(files: FileSystem, directory: str) -> None:

@@ -5,7 +5,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,6 +86,9 @@ class MemoryFiles:
     def read(self, path: str) -> bytes:
         return self.content[path]
 
+    def tail(self, path: str, most: int) -> bytes:
+        return self.content[path][-most:]
+
     def stat(self, path: str) -> FileStatus:
         if path not in self.content:
             raise NotFound(path)
@@ -128,7 +131,7 @@ PLANNED_AT_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 
 def table_settings(
     table: str = "db.t",
-    format: str = "raw",
+    format: Literal["json", "raw"] = "raw",
     columns: Iterable[tuple[str, str]] = (("value", "binary"),),
     metadata: Iterable[tuple[MetadataColumn, str]] = (),
     bucketing: Bucketing = Bucketing(""),  # noqa: B008  a frozen value

@@ -41,6 +41,9 @@ class SkippedTime:
     def now(self) -> str:
         return "2026-01-01T00:00:00Z"
 
+    def epoch_ms(self) -> int:
+        return 1_767_225_600_000
+
     def monotonic(self) -> float:
         return self.seconds
 

@@ -83,7 +83,7 @@ def test_another_process_sees_the_states_of_a_live_run(
     )
 
     def told(table: str, state: str) -> bool:
-        return states(config)[1].get(table, {}).get("state") == state
+        return bool(states(config)[1].get(table, {}).get("state") == state)
 
     with Running(config) as run:
         run.wait_until(lambda: told(crowded, "retrying"), "set aside", 600, pause=1)

@@ -65,7 +65,7 @@ class Films:
             f"create external table {self.found} (id bigint, title string, props struct<`date`:string,`at`:timestamp>)"
             f" partitioned by (dt string) stored as parquet location '{location(self.uri, self.found)}'"
         )
-        every = {"topics": [database], "start": "earliest", "flush": {"interval": "1s"}}
+        every: dict[str, Any] = {"topics": [database], "start": "earliest", "flush": {"interval": "1s"}}
         tables = [
             {
                 **every,

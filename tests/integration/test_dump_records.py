@@ -86,6 +86,11 @@ KEY, HEADERS = b"\xffkey", [("trace", b"\x00\xff"), ("trace", None), ("", b"")]
 def send(bootstrap: str, topic: str) -> "dict[Place, bytes | None]":
     """All records in their order, to one topic partition, each with a key that is no text and three headers."""
     failed: list[object] = []
+
+    def report(error: object, _message: object) -> None:
+        if error is not None:
+            failed.append(error)
+
     producer = Producer(
         {"bootstrap.servers": bootstrap, "message.max.bytes": 16 << 20, "enable.idempotence": True}
     )
@@ -96,7 +101,7 @@ def send(bootstrap: str, topic: str) -> "dict[Place, bytes | None]":
             KEY,
             0,
             headers=HEADERS,
-            on_delivery=lambda error, _m: error and failed.append(error),
+            on_delivery=report,
         )
     assert producer.flush(60) == 0 and not failed, failed
     return {(topic, 0, offset): value for offset, (value, _) in enumerate(RECORDS)}

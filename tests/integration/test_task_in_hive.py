@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from typing import Literal
 
 import orjson
 
@@ -44,7 +45,7 @@ TIMES = [
     "1900-01-01T00:00:00",
     "2999-12-31T23:59:59.999999",
 ]
-CODECS = ["zstd", "snappy", "gzip", "lz4", "none"]
+CODECS: list[Literal["zstd", "snappy", "gzip", "lz4", "none"]] = ["zstd", "snappy", "gzip", "lz4", "none"]
 
 
 def record(number: int, time: str) -> dict[str, object]:

@@ -75,10 +75,11 @@ class Dumped:
     def file(self, table: str, number: int = 0) -> str:
         """One of the data files of the newest epoch, which one task wrote."""
         named = self.ledger(table).newest()["file"]
-        return sorted(f["final"] for f in named if f["kind"] == "data")[number]
+        return str(sorted(f["final"] for f in named if f["kind"] == "data")[number])
 
     def rows(self, path: str) -> list[dict[str, Any]]:
-        return pq.read_table(io.BytesIO(self.tree.read(path))).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(self.tree.read(path))).to_pylist()
+        return rows
 
     def damage(self, table: str, path: str, change: Change) -> None:
         rewrite(self.client, self.ledger(table), path, change)

@@ -6,7 +6,7 @@ One hand-over per call is enough: between the reply of a call and the request of
 
 from collections.abc import Callable
 
-from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]  # it ships no types
+from greenlet import GreenletExit, getcurrent, greenlet
 
 
 class Actor:

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from greenlet import getcurrent  # type: ignore[import-untyped]  # it ships no types
+from greenlet import getcurrent
 
 from kafka2hive.model.layout import base_name, join
 from kafka2hive.storage.port import Denied, NoRoom
@@ -37,12 +38,26 @@ class Outcome:
     violation: str | None = None
 
 
+class Play(Protocol):
+    """A schedule as it is played."""
+
+    world: World
+
+    def prepare(self) -> None: ...
+
+    def run(self) -> None: ...
+
+    def judge(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
     """Play and judge one schedule. What goes wrong is in the outcome."""
     return outcome_of(seed, Schedule(seed, code, trace))
 
 
-def outcome_of(seed: int, play: "Schedule") -> Outcome:
+def outcome_of(seed: int, play: Play) -> Outcome:
     """Prepare, play, judge."""
     violation = None
     try:

@@ -56,8 +56,8 @@ class DumpedTable:
 def compared(
     files: MemoryFiles, ours: DumpedTable, other: DumpedTable, buckets: bool = True
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    sides = [Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other)]
-    audited = OtherTableAudit(files, Sequential(), *sides, buckets, lambda _files, _rows: None).audit()
+    mine, theirs = (Side(d.table, tuple(d.snapshots), PLACE) for d in (ours, other))
+    audited = OtherTableAudit(files, Sequential(), mine, theirs, buckets, lambda _files, _rows: None).audit()
     return sorted((f.code, f.where) for f in audited.findings), audited.not_checked
 
 

@@ -20,8 +20,8 @@ from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FileSystem, FileWriter, StorageError
+from kafka2hive.storage.local import LocalFileSystem, LocalWriter
+from kafka2hive.storage.port import FileSystem, StorageError
 from tests.harness.cli_ledger import TABLE, local, pending_service
 from tests.harness.owner import new_owner
 
@@ -36,7 +36,7 @@ class Repeating(LocalFileSystem):
         self._epoch = epoch
         self._sent: list[tuple[str, ...]] = []
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> LocalWriter:
         if self._epoch in path:
             self._sent.append((path,))
         return super().create(path)

@@ -26,9 +26,9 @@ from tests.benchmarks.peers.bare import Buckets
 from tests.benchmarks.peers.flink.statements import flink_type
 from tests.benchmarks.peers.shape import Shape, read_shape
 from tests.benchmarks.plot import plot
-from tests.benchmarks.process_tree import ProgramFailed, measured
+from tests.benchmarks.process_tree import Cost, ProgramFailed, measured
 from tests.benchmarks.report import report
-from tests.benchmarks.throughput import Comparison, Cost, decoded
+from tests.benchmarks.throughput import Comparison, decoded
 from tests.benchmarks.verdict import add_rows, summary
 from tests.oracle.tree import LocalTree
 from tests.services.jars import ROOT

@@ -1,6 +1,7 @@
 """Buckets against the plainest way to compute them: one row at a time, with Python's own time zones."""
 
 import datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def test_a_wall_clock_that_happened_twice_is_the_first_and_one_that_never_was_is
 
 @pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1_000), ("us", 1_000_000)])
 def test_an_epoch_number_counts_in_its_unit_and_beyond_the_calendar_it_has_no_bucket(
-    unit: str, factor: int
+    unit: Literal["s", "ms", "us"], factor: int
 ) -> None:
     last = 253_402_300_799 * factor
     first = -62_135_596_800 * factor

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def file_of(kind: FileKind, rows: int, task: int) -> DataFile:
     )
 
 
-def manifest_of(task: int, *accounts: RangeAccounting, **more: object) -> TableManifest:
+def manifest_of(task: int, *accounts: RangeAccounting, **more: Any) -> TableManifest:
     """With one file of each kind that has rows, and a client that delivered just these records."""
     total = sum((a.account for a in accounts), OffsetAccounting())
     files = [file_of(FileKind.DATA, total.written, task)]
@@ -52,7 +53,7 @@ def manifest_of(task: int, *accounts: RangeAccounting, **more: object) -> TableM
         accounts=accounts,
         delivered=delivered_as(accounts),
         **more,
-    )  # type: ignore[arg-type]
+    )
 
 
 SOUND: Manifests = (
@@ -86,7 +87,7 @@ def with_account(**changes: int) -> Manifests:
     return replace(SOUND[0], accounts=(changed, *SOUND[0].accounts[1:])), SOUND[1]
 
 
-def with_delivered(**changes: int) -> Manifests:
+def with_delivered(**changes: Any) -> Manifests:
     """What the client says of the first range changed."""
     return replace(SOUND[0], delivered=(replace(SOUND[0].delivered[0], **changes),)), SOUND[1]
 

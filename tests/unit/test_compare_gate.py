@@ -1,6 +1,7 @@
 """Nothing is committed to a table that Hive has otherwise than the map, nor to one that was never compared."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
@@ -259,7 +261,9 @@ def with_a_dead_letter(wiring: Wiring, epoch: PlannedEpoch, of: str) -> list[Tab
     return found
 
 
-def _letter_file(wiring: Wiring, table: str, epoch: int, task: int, ranges: object) -> DataFile:
+def _letter_file(
+    wiring: Wiring, table: str, epoch: int, task: int, ranges: Sequence[OffsetRange]
+) -> DataFile:
     (rule,) = (r for r in wiring.map.tables if r.table == table)
     path = f"source_table={table}/dt=2026-11-21"
     partition = HivePartition(LETTERS, path, join(wiring.map.dead_letters.location, path))
@@ -277,7 +281,7 @@ def _letter_file(wiring: Wiring, table: str, epoch: int, task: int, ranges: obje
         checksum="crc32:0",
         task=task,
         ranges=tuple(ranges),
-    )  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.parametrize("answer", [OTHER, AWAY], ids=["another table", "never compared"])

@@ -114,7 +114,7 @@ def test_a_reader_finds_what_was_said_last_and_only_that_lies_there(wiring: Wiri
 
 def test_the_text_before_stays_until_the_new_one_is_whole(wiring: Wiring) -> None:
     files = Troubled(wiring.ports.files)
-    troubled = replace(wiring, ports=replace(wiring.ports, files=files))  # type: ignore[arg-type]  # a fake
+    troubled = replace(wiring, ports=replace(wiring.ports, files=files))
     board = make_board(troubled)
     board.show(encode(CONDITIONS[:1]))
     files.fault = OutcomeUnknown("x", "no answer")
@@ -130,7 +130,7 @@ def test_a_directory_that_may_not_be_written_is_told_once(
     wiring: Wiring, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = Troubled(wiring.ports.files)
-    troubled = replace(wiring, ports=replace(wiring.ports, files=files))  # type: ignore[arg-type]  # a fake
+    troubled = replace(wiring, ports=replace(wiring.ports, files=files))
     board, root = make_board(troubled), wiring.map.storage.ledger_root
     beat = Heartbeat(troubled.ports, root, "demo", ME, ProcessIdentity("here", "boot", 7, 1))
     with caplog.at_level(logging.WARNING):

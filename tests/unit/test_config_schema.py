@@ -36,7 +36,7 @@ def faults(schema: Any, value: Any, where: str = "") -> list[str]:
     for keyword, rule in schema.items():
         match keyword:
             case "$ref":
-                found += faults(json_schema()["$defs"][rule.rsplit("/", 1)[1]], value, where)  # type: ignore[index]
+                found += faults(json_schema()["$defs"][rule.rsplit("/", 1)[1]], value, where)
             case "type":
                 kinds = [rule] if isinstance(rule, str) else rule
                 allowed = tuple(kind for name in kinds for kind in TYPES[name])
@@ -159,7 +159,7 @@ def test_every_key_is_documented() -> None:
 def test_every_default_of_the_schema_is_documented_with_its_value() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
     missing = []
-    for section in [json_schema(), *json_schema()["$defs"].values()]:  # type: ignore[attr-defined]
+    for section in [json_schema(), *json_schema()["$defs"].values()]:
         for key, rule in section["properties"].items():
             default = rule.get("default")
             if default in (None, [], {}):

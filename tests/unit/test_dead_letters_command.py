@@ -27,7 +27,8 @@ from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, tas
 
 GOOD = b'{"carrier": "UA", "flight": 1545, "time_hour": "2013-01-01T10:00:00Z"}'
 TYPE = b'{"carrier": "UA", "flight": "late", "time_hour": "2013-01-01T10:00:00Z"}'
-RECORDS: dict[int, bytes | None] = dict.fromkeys(range(20), GOOD) | {
+RECORDS: dict[int, bytes | None] = {
+    **dict.fromkeys(range(20), GOOD),
     3: TYPE,
     4: b"\xff\x00bytes",
     7: TYPE,

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import orjson
-import psutil  # type: ignore[import-untyped]  # it ships no types
+import psutil
 import pytest
 
 from kafka2hive.config.load import load_text

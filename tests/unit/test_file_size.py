@@ -36,7 +36,8 @@ RUNS = st.lists(
 def test_pieces_hold_every_row_once_in_its_bucket_and_in_order(
     stream: list[list[tuple[int, int, int]]],
 ) -> None:
-    batches, ids, sources, expected = [], [], [], {}
+    batches, ids, sources = [], [], []
+    expected: dict[tuple[int, int], list[int]] = {}
     number = 0
     for runs in stream:
         buckets = np.repeat([b for b, _, _ in runs], [n for _, _, n in runs]).astype(np.int32)

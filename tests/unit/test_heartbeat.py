@@ -66,7 +66,12 @@ def test_who_differs_in_any_part_of_the_identity_is_somebody_else_and_seen_in_ev
 ) -> None:
     world = World(0)
     beats: list[Heartbeat] = []
-    clock = SimulatedClock(lambda: [beat.send() for beat in beats] and None)
+
+    def send_all() -> None:
+        for beat in beats:
+            beat.send()
+
+    clock = SimulatedClock(send_all)
     ports = Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid)
     beats.append(Heartbeat(ports, ROOT, service, THERE, other))
     beats[0].send()

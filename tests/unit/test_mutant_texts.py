@@ -14,7 +14,7 @@ def test_the_text_that_a_mutant_replaces_stands_in_its_module_exactly_once() -> 
 
 
 def test_there_are_more_than_a_hundred_and_each_has_a_name_of_its_own() -> None:
-    names = [mutant.name for mutant in (*MUTANTS, *text_mutants())]
+    names = [mutant.name for mutant in MUTANTS] + [mutant.name for mutant in text_mutants()]
     assert len(names) == len(set(names)) > 100
 
 

@@ -66,7 +66,7 @@ class Idle:
 
 def started(spark: Spark, planner: Idle, folder: Path, *, once: bool = False) -> DumpQuery:
     query = DumpQuery(
-        spark,  # type: ignore[arg-type]  # a fake
+        spark,
         planner,
         planner,
         lambda plans: iter(()),

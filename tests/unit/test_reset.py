@@ -22,8 +22,8 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
 from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FileWriter, OutcomeUnknown
+from kafka2hive.storage.local import LocalFileSystem, LocalWriter
+from kafka2hive.storage.port import OutcomeUnknown
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka
@@ -157,8 +157,9 @@ class Dying(LocalFileSystem):
             raise Killed
         return result
 
-    def create(self, path: str) -> FileWriter:
-        return self._step(lambda: super(Dying, self).create(path))  # type: ignore[no-any-return]
+    def create(self, path: str) -> LocalWriter:
+        writer: LocalWriter = self._step(lambda: super(Dying, self).create(path))
+        return writer
 
     def rename(self, source: str, target: str) -> None:
         self._step(lambda: super(Dying, self).rename(source, target))

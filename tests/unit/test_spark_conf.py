@@ -99,7 +99,7 @@ class StoppedContext:
 
 def test_a_warm_up_that_outlives_spark_is_told_and_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kafka2hive")
-    warm_workers(StoppedContext())  # type: ignore[arg-type]
+    warm_workers(StoppedContext())
     for thread in threading.enumerate():
         if thread.name == "warm-workers":
             thread.join()

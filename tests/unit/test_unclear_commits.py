@@ -67,7 +67,7 @@ def test_after_an_unclear_commit_the_table_is_taken_over_afresh_and_dumped_exact
     kafka = Kafka()
     real = make_wiring(tmp_path)
     files = LateCommit(real.ports.files, arrives)
-    wiring = replace(real, ports=replace(real.ports, files=files))  # type: ignore[arg-type]
+    wiring = replace(real, ports=replace(real.ports, files=files))
     loop, owned_tables = make_loop_and_tables(wiring, kafka)
     first = next_epoch(loop)
     assert planned(first) == [OffsetRange(EARLY, 0, 7)]

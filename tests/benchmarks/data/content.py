@@ -132,15 +132,15 @@ def _hashes(column: pa.Array) -> Hashes:
 def _of_numbers(column: pa.Array) -> Hashes:
     if pa.types.is_timestamp(column.type):  # Flink writes INT96, which is read as nanoseconds
         column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-    return pd.util.hash_array(column.fill_null(0).to_numpy(zero_copy_only=False))
+    found: Hashes = pd.util.hash_array(column.fill_null(0).to_numpy(zero_copy_only=False))
+    return found
 
 
 def _of_text(values: list[str] | list[bytes]) -> Hashes:
-    return (
-        pd.util.hash_array(np.array(values, dtype=object), categorize=False)
-        if values
-        else np.array([], np.uint64)
-    )
+    if not values:
+        return np.array([], np.uint64)
+    found: Hashes = pd.util.hash_array(np.array(values, dtype=object), categorize=False)
+    return found
 
 
 def _of_list(column: pa.ListArray) -> Hashes:
@@ -150,16 +150,18 @@ def _of_list(column: pa.ListArray) -> Hashes:
     ends = np.cumsum(lengths)
     place = np.arange(len(items)) - np.repeat(ends - lengths, lengths)
     weighted = items * (np.uint64(2) * place.astype(np.uint64) + np.uint64(1))
-    sums = np.append(np.uint64(0), np.cumsum(weighted, dtype=np.uint64))
-    return sums[ends] - sums[ends - lengths] + lengths.astype(np.uint64)
+    sums: Hashes = np.append(np.uint64(0), np.cumsum(weighted, dtype=np.uint64))
+    found: Hashes = sums[ends] - sums[ends - lengths] + lengths.astype(np.uint64)
+    return found
 
 
 def _of_map(column: pa.MapArray) -> Hashes:
     """Does not depend on order: engines that hold a map as a hash table write its entries as they come."""
     bounds = column.offsets.to_numpy()
     entries = _mixed(_hashes(column.keys), _hashes(column.items))
-    sums = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
-    return sums[bounds[1:]] - sums[bounds[:-1]] + np.diff(bounds).astype(np.uint64)
+    sums: Hashes = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
+    found: Hashes = sums[bounds[1:]] - sums[bounds[:-1]] + np.diff(bounds).astype(np.uint64)
+    return found
 
 
 def _mixed(so_far: Hashes, further: Hashes) -> Hashes:

@@ -16,7 +16,7 @@ log           a log line of 300 bytes
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -53,7 +53,7 @@ class DataSet:
 
     name: str
     shape: Shape
-    each: Callable[[], Iterator[bytes]]
+    each: Callable[[], Iterable[bytes]]
 
     def records(self) -> tuple[bytes, ...]:
         """All of them, kept for the next call: some 100 MB."""
@@ -61,7 +61,7 @@ class DataSet:
 
 
 @cache
-def _kept(each: Callable[[], Iterator[bytes]]) -> tuple[bytes, ...]:
+def _kept(each: Callable[[], Iterable[bytes]]) -> tuple[bytes, ...]:
     return tuple(each())
 
 

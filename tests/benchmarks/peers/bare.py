@@ -64,7 +64,8 @@ class Buckets:
         rows = pa.Table.from_batches(self._waiting.pop(bucket), self._schema)
         del self._bytes[bucket]
         if bucket not in self._files:
-            value = np.datetime64(bucket, self._unit).item().strftime(self._strftime)
+            (moment,) = np.array([bucket]).astype(f"datetime64[{self._unit}]").tolist()
+            value = moment.strftime(self._strftime)
             folder = self._folder / f"dt={value}"
             folder.mkdir(parents=True, exist_ok=True)
             self._files[bucket] = pq.ParquetWriter(

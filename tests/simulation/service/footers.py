@@ -1,6 +1,5 @@
 """Real Parquet footers behind simulated records, so that a lost ledger can be rebuilt by the production code."""
 
-from collections.abc import Sequence
 from functools import cache
 
 import pyarrow as pa
@@ -8,6 +7,7 @@ import pyarrow.parquet as pq
 
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from tests.simulation.places import DEAD_LETTER_TABLE
 from tests.simulation.tasks import SEAL, Share
 from tests.simulation.topic import account_of
@@ -41,5 +41,5 @@ def _rows(count: int) -> pa.Table:
     return pa.table({"n": pa.array(range(count), pa.int8())})
 
 
-def _accounts(share: Share) -> Sequence[object]:
-    return tuple(account_of(r, share.table) for r in share.ranges)  # type: ignore[return-value]
+def _accounts(share: Share) -> tuple[OffsetAccounting, ...]:
+    return tuple(account_of(r, share.table) for r in share.ranges)

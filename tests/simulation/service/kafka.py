@@ -1,8 +1,8 @@
 """Kafka as the simulation sees it: logs that only grow until they are told to rest, and questions that are not answered."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
+from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from tests.simulation.service.maps import TOPIC_PARTITIONS, TOPICS
@@ -68,6 +68,12 @@ class SimulatedKafka:
         self, group: str, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
         return {}
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        raise AssertionError("the simulation's maps commit no group")
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> dict[str, TopicSettings]:
+        raise AssertionError("only `validate` asks")
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         self._ask()

@@ -26,7 +26,10 @@ KEEP = 2
 TOPICS = {"ta": (0, 1), "tb": (2,)}
 """Topic partition numbers are told apart by number alone, so that a record's id needs no topic."""
 
-TABLES = {"sim": {"db.a": ("ta",), "db.b": ("ta", "tb")}, "other": {"db.c": ("tb",)}}
+TABLES: dict[str, dict[str, tuple[str, ...]]] = {
+    "sim": {"db.a": ("ta",), "db.b": ("ta", "tb")},
+    "other": {"db.c": ("tb",)},
+}
 """Tables with their topics, by service: two tables share a topic, and two services do."""
 
 TOPIC_PARTITIONS = tuple(TopicPartition(topic, n) for topic, numbers in TOPICS.items() for n in numbers)

@@ -1,5 +1,7 @@
 """The oracle of whole services: clean runs of `--once` must end with 0, then every table is judged by the bare tree."""
 
+from typing import Any
+
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.layout import LedgerPaths, join, owner_marker, staging_directory
 from tests.simulation.code import Production
@@ -38,9 +40,9 @@ def run_once(around: object, code: Production, service: str, name: str) -> ExitC
     return ended
 
 
-def judge(around: object, code: Production) -> None:
+def judge(around: Any, code: Production) -> None:
     """Run cleanly, let every late RPC arrive, run again. Raises Violation."""
-    world: World = around.world  # type: ignore[attr-defined]
+    world: World = around.world
     if world.late and world.below(2):
         for service in MAPS:
             run_once(around, code, service, f"{service}1")
@@ -56,9 +58,9 @@ def _content(world: World, path: str) -> bytes:
     return node.content if isinstance(node, FileNode) else b""
 
 
-def judge_tables(around: object) -> None:
+def judge_tables(around: Any) -> None:
     """Every promise about what lies there, table by table. Raises Violation."""
-    world: World = around.world  # type: ignore[attr-defined]
+    world: World = around.world
     everything = []
     for tables in TABLES.values():
         for table, topics in tables.items():
@@ -72,10 +74,10 @@ def judge_tables(around: object) -> None:
             check_records(world, files, newest)
             ends = {p.topic_partition: p.end for p in newest.positions}
             for tp in topic_partitions(topics):
-                if ends.get(tp, 0) != around.cluster.ends[tp]:  # type: ignore[attr-defined]
+                if ends.get(tp, 0) != around.cluster.ends[tp]:
                     raise Violation(
                         f"{table} ends at {ends}, Kafka holds {tp} up to {around.cluster.ends[tp]}"
-                    )  # type: ignore[attr-defined]
+                    )
             if newest.unregistered:
                 raise Violation(
                     f"{table}: Hive is up, yet these stay to be registered: {newest.unregistered}"
@@ -84,4 +86,4 @@ def judge_tables(around: object) -> None:
                 raise Violation(f"{table}: its owner marker does not name its ledger")
             everything += files
     check_files(world, everything)
-    check_hive(around.hive, everything)  # type: ignore[attr-defined]
+    check_hive(around.hive, everything)
