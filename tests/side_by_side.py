@@ -78,7 +78,7 @@ def next_group(waiting: Iterable[str], *, computes: bool) -> str | None:
     return next((name for name in waiting if name.startswith(COMPUTING) == computes), None)
 
 
-class Groups(LoadScopeScheduling):
+class Groups(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
     """Hands out one group after the other, the next one not before a worker has come to its last test."""
 
     def _split_scope(self, nodeid: str) -> str:

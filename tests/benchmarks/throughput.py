@@ -223,11 +223,12 @@ def _convert(kind: str) -> Callable[[Any], Any] | None:
     """What JSON cannot say of a Hive type; None: Python's parser gives it as it is."""
     if kind.startswith("decimal"):
         return lambda number: decimal.Decimal(repr(number))  # exact up to 15 digits
-    return {
+    known: dict[str, Callable[[Any], Any]] = {
         "timestamp": lambda text: datetime.datetime.fromisoformat(text).replace(tzinfo=None),
         "binary": base64.b64decode,
         "map<string,string>": lambda entries: list(entries.items()),
-    }.get(kind)
+    }
+    return known.get(kind)
 
 
 def check(contestant: Contestant, written: Content, truth: tuple[int, int], deep: bool) -> None:

@@ -24,6 +24,7 @@ from kafka2hive.pipeline.values import (
     TaskPlan,
 )
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
+from tests.harness.clock import SkippedTime
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
@@ -33,7 +34,6 @@ from tests.harness.task_files import (
     table_task,
     task_settings,
 )
-from tests.harness.unclear_files import SkippedTime
 from tests.services.flights import flights
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.ports import free_ports

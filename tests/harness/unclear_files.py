@@ -12,6 +12,7 @@ from kafka2hive.storage.port import (
     ParentMissing,
     StorageError,
 )
+from tests.harness.clock import SkippedTime
 
 Result = TypeVar("Result")
 
@@ -29,27 +30,6 @@ class Trouble:
     times: int = 1
     error: type[StorageError] = OutcomeUnknown
     length: int | None = None
-
-
-class SkippedTime:
-    """Waiting takes no time, and is counted."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.waits: list[float] = []
-
-    def now(self) -> str:
-        return "2026-01-01T00:00:00Z"
-
-    def epoch_ms(self) -> int:
-        return 1_767_225_600_000
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.seconds += seconds
 
 
 @dataclass

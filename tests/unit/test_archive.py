@@ -23,6 +23,7 @@ from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import FileSystem, StorageError
 from tests.harness.cli_ledger import TABLE, local, pending_service
+from tests.harness.clock import SkippedTime
 from tests.harness.owner import new_owner
 
 KEEP = 2
@@ -128,20 +129,11 @@ def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
     assert history(ports.files, paths) == list(range(10))
 
 
-class Tomorrow:
+class Tomorrow(SkippedTime):
     """Another second than that of the first start."""
 
     def now(self) -> str:
         return "2099-01-01T00:00:00Z"
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def epoch_ms(self) -> int:
-        return 0
-
-    def sleep(self, seconds: float) -> None:
-        """No time passes."""
 
 
 @pytest.mark.parametrize("archive", ["00000101T000000Z", "99991231T235959Z"])

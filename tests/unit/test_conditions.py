@@ -26,6 +26,7 @@ from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
 from tests.harness.cli_ledger import TABLE, write_map
+from tests.harness.clock import SkippedTime
 
 ME = "here-7-" + "a" * 32
 OTHER = "there-8-" + "b" * 32
@@ -158,25 +159,8 @@ def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wirin
     assert delete_dead_boards(wiring.ports, root, "nobody", wiring.processes) == 0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def epoch_ms(self) -> int:
-        return 1_763_712_000_000 + int(self.seconds * 1000)
-
-    def now(self) -> str:
-        return "2025-11-21T08:00:00Z"
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still(wiring: Wiring) -> None:
-    clock, table = Clock(), make_table(wiring)
+    clock, table = SkippedTime(), make_table(wiring)
     teller = ConditionTeller(make_board(wiring), clock)
 
     def told() -> TableCondition:
@@ -202,7 +186,7 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     table = make_table(wiring)
     table.missing = ("planes",)
     table.warnings["columns"] = ("column Titel was never filled, did you mean Title?",)
-    teller = ConditionTeller(make_board(wiring), Clock())
+    teller = ConditionTeller(make_board(wiring), SkippedTime())
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ("topic planes does not exist (yet)", *table.warnings["columns"])
@@ -215,7 +199,7 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
 def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has_nothing_to_do(
     wiring: Wiring,
 ) -> None:
-    table, teller = make_table(wiring), ConditionTeller(make_board(wiring), Clock())
+    table, teller = make_table(wiring), ConditionTeller(make_board(wiring), SkippedTime())
 
     def told() -> TableCondition:
         teller.tell([table])

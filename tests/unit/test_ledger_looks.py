@@ -12,8 +12,8 @@ from kafka2hive.model.files import FileMoves
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import TABLE, pending_service
+from tests.harness.clock import SkippedTime
 from tests.harness.owner import new_owner
-from tests.harness.unclear_files import SkippedTime
 
 
 class UnclearRenames(LocalFileSystem):

@@ -27,6 +27,7 @@ from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 from tests.harness.cli_ledger import wired
+from tests.harness.clock import SkippedTime
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.task_files import delivered_as
 from tests.harness.values import snapshot
@@ -34,26 +35,12 @@ from tests.harness.values import snapshot
 EARLY, LATE = TopicPartition("early", 0), TopicPartition("late", 0)
 
 
-class Clock:
-    """Sleeping takes no time but is counted."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.sleeps = 0
-
-    def now(self) -> str:
-        return "2026-11-21T08:00:00Z"
-
-    def epoch_ms(self) -> int:
-        return 1_763_711_324_000
-
-    def monotonic(self) -> float:
-        return self.seconds
+class Clock(SkippedTime):
+    """Waiting for ever is noticed."""
 
     def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-        self.sleeps += 1
-        assert self.sleeps < 200, "it waits for ever"
+        super().sleep(seconds)
+        assert len(self.waits) < 200, "it waits for ever"
 
 
 class FullForDrafts:

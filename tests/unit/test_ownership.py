@@ -15,6 +15,7 @@ from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import new_uuid, owner_name, process_of
 from kafka2hive.service.shared.wiring import Wiring, wire
 from tests.harness.cli_ledger import TABLE, write_map
+from tests.harness.clock import SkippedTime
 
 ME = ProcessIdentity("here", "boot", 1, 1, "pid:[1]")
 FIRST = replace(ME, host="there", pid=2)
@@ -36,24 +37,15 @@ class Host:
         return identity in self.gone
 
 
-@dataclass
-class Clock:
-    """Nobody waits: while a second passes, everyone who lives beats."""
+class Clock(SkippedTime):
+    """While a second passes, everyone who lives beats."""
 
-    pass_time: list[Callable[[], None]] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def now(self) -> str:
-        return "2026-11-21T07:48:44Z"
-
-    def epoch_ms(self) -> int:
-        return 0
-
-    def monotonic(self) -> float:
-        return self.seconds
+    def __init__(self) -> None:
+        super().__init__()
+        self.pass_time: list[Callable[[], None]] = []
 
     def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
+        super().sleep(seconds)
         for beat in self.pass_time:
             beat()
 

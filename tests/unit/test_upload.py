@@ -17,7 +17,8 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
-from tests.harness.unclear_files import SkippedTime, Trouble, UnclearFiles
+from tests.harness.clock import SkippedTime
+from tests.harness.unclear_files import Trouble, UnclearFiles
 from tests.harness.values import file_name
 
 STAGING = "hdfs://nn:1/w/db.t/_tmp"

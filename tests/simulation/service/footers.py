@@ -33,7 +33,8 @@ def seal(share: Share, place: HivePartition, rows: int, attempt: str, last: bool
     written = pa.BufferOutputStream()
     with pq.ParquetWriter(written, table.schema, compression="none", write_statistics=False) as writer:
         writer.write_table(table)
-    return SEAL + written.getvalue().to_pybytes()
+    footed: bytes = SEAL + written.getvalue().to_pybytes()
+    return footed
 
 
 @cache
