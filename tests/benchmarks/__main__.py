@@ -37,7 +37,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--report", type=Path, metavar="FILE", help="measure nothing: print FILE as Markdown")
     parser.add_argument("--rounds", type=int, help="of comparisons; 3, with --all and --only 1")
     parser.add_argument(
-        "--all", action="store_true", help="every aim of docs/performance.md: about 25 minutes"
+        "--all", action="store_true", help="every aim of docs/performance.md: about half an hour"
     )
     parser.add_argument("--only", metavar="PART,..", help="some parts (below)")
     parser.add_argument("--resume", action="store_true", help="without the parts that the JSON file has")

@@ -16,7 +16,7 @@ from tests.benchmarks.throughput import compared
 
 Measure = Callable[[Room, int], dict[str, Any]]
 _OURS_AND_FLINK = (OURS, "flink")
-_MEGABYTES = (100, 500)  # of a shape's topics: start-up, and what warms up in a JVM, is in both
+_MEGABYTES = (60, 300)  # of a shape's topics: start-up, and what warms up in a JVM, is in both
 _SIZES, _LARGE = (4, 16), (64,)
 
 
