@@ -56,7 +56,7 @@ def test_tests_that_never_load_the_module_do_not_count(warm: WarmPytest) -> None
     mutant = TextMutant(
         "unseen",
         "kafka2hive.service.run.watch.metrics",
-        (("import threading\n", "raise RuntimeError\n"),),
+        (("import logging\n", "raise RuntimeError\n"),),
         "tests/unit/test_layout.py",
     )
     assert run(mutant, warm).test is None
