@@ -1,7 +1,6 @@
 """Many schedules, over several processes: seeds `first, first + 1, ..`, results summed up."""
 
 import gc
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -70,11 +69,7 @@ def run_campaign(
 
 
 def _prepare() -> None:
-    """Of a process that only computes: it leaves the cores to those that wait for services, and seldom looks for garbage.
-
-    Schedules make no cycles worth looking for every 700 objects; worth 8 % of the speed.
-    """
-    os.nice(5)
+    """Schedules make no cycles worth looking for every 700 objects; worth 8 % of the speed."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
