@@ -182,7 +182,8 @@ class KafkaAdmin:
             answers = offsets_of(self._admin(), {tp: asked[tp] for tp in waiting}, seconds)
             found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
-            gone = {tp for tp, error in why.items() if is_gone(error)}
+            if number:  # the first time librdkafka may give what a broker said before the topic was made
+                gone = {tp for tp, error in why.items() if is_gone(error)}
         left = [tp for tp in asked if tp not in found]
         for tp in left:
             if tp in self._leaderless:
@@ -192,7 +193,7 @@ class KafkaAdmin:
                 log.warning(
                     "no offset of %s this time: %s", tp, reason(self._options, why.get(tp, FutureTimeout()))
                 )
-        if not found and (failures := [why[tp] for tp in left if tp in why and tp not in gone]):
+        if not found and (failures := [why[tp] for tp in left if tp in why and not is_gone(why[tp])]):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
         return found
 

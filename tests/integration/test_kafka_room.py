@@ -92,6 +92,14 @@ def test_watermarks_are_those_a_reader_of_committed_records_sees(kafka: KafkaBro
     assert {tp: mark.offset for tp, mark in at.items()} == {zero: 6, one: -1}
 
 
+def test_a_topic_that_was_missing_is_answered_for_once_it_is_made(kafka: KafkaBroker, unique: str) -> None:
+    admin, there, tp = _admin(kafka), TopicPartition(unique, 0), TopicPartition(f"{unique}-later", 0)
+    kafka.create_topic(unique)
+    assert _eventually(lambda: admin.latest([there, tp])[there]).offset == 0
+    kafka.create_topic(tp.topic)
+    assert _eventually(lambda: admin.latest([there, tp])[tp]).offset == 0
+
+
 def test_an_open_transaction_holds_the_end_back(kafka: KafkaBroker, unique: str) -> None:
     kafka.create_topic(unique)
     _produce(kafka, unique, 3)
