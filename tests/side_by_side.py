@@ -91,6 +91,9 @@ class Groups(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
-        # a worker must know of one test more than the one it runs; what it is given earlier than that, no other can take
-        if not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+        # a worker must know of one test more than the one it runs; what it is given earlier than that, no other can take;
+        # groups without a test left come back from a worker that died
+        while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            self._assign_work_unit(node)
+        if not self.workqueue:
             super()._reschedule(node)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from tests.side_by_side import FOLDERS, GROUPS, LONGEST, Groups, group, place
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,9 +57,18 @@ class Worker:
         self.gateway = SimpleNamespace(id=name)
         self.tests = tests
         self.given: list[str] = []
+        self._run = 0
 
     def send_runtest_some(self, indices: list[int]) -> None:
         self.given += [self.tests[index] for index in indices]
+
+    def can_run(self) -> bool:
+        """A test runs when the one after it is known, or the end."""
+        return len(self.given) - self._run >= (1 if self.shutting_down else 2)
+
+    def run_one(self) -> int:
+        self._run += 1
+        return self.tests.index(self.given[self._run - 1])
 
     def shutdown(self) -> None:
         self.shutting_down = True
@@ -86,4 +97,29 @@ def test_one_worker_computes_the_others_wait_and_nothing_is_handed_out_before_it
     groups.mark_test_complete(waiting, 1)
     groups.mark_test_complete(computing, 4)
     assert waiting.shutting_down and computing.shutting_down
+    assert groups.tests_finished
+
+
+@pytest.mark.parametrize("died_after", range(1, 40, 2))
+def test_every_test_runs_where_a_worker_dies(died_after: int) -> None:
+    tests = [f"tests/drills/test_{n:02}.py::test_{one}" for n in range(24) for one in range(1 + n % 3)]
+    groups, workers, seen = Groups(Config()), [Worker(f"gw{n}", tests) for n in range(2)], []
+    for worker in workers:
+        groups.add_node(worker)
+        groups.add_node_collection(worker, tests)
+    groups.schedule()
+    while running := next((w for w in workers if w.can_run()), None):
+        index = running.run_one()
+        seen.append(index)
+        groups.mark_test_complete(running, index)
+        if len(seen) == died_after:
+            other = workers.pop(1 - workers.index(running))
+            if crashed := groups.remove_node(other):
+                seen.append(tests.index(crashed))
+            workers.append(Worker("gw2", tests))
+            groups.add_node(workers[-1])
+            groups.add_node_collection(workers[-1], tests)
+            groups.schedule()
+        workers.reverse()
+    assert set(seen) == set(range(len(tests)))
     assert groups.tests_finished
