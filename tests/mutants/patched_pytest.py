@@ -14,7 +14,8 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from types import ModuleType
+from contextlib import suppress
+from types import FrameType, ModuleType
 from typing import NoReturn
 
 import pytest
@@ -61,9 +62,10 @@ class PatchedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main() -> None:
-    """Answers each request (`module`, or "" for none, `source`, `arguments`, `seconds`) with `code` and `output`.
+    """Answers each request (`number`, `module`, or "" for none, `source`, `arguments`, `seconds`) with its `number` and
+    `code`, `output`, `timed_out`.
 
-    `code` is pytest's, or NOT_LOADED, or minus the signal that ended it: SIGKILL when its seconds were over.
+    `code` is pytest's, or NOT_LOADED, or minus the signal that ended it; `timed_out`: killed, its seconds were over.
     """
     for name in WARM:
         importlib.import_module(name)
@@ -73,19 +75,32 @@ def main() -> None:
             child = os.fork()
             if child == 0:
                 _run(request["module"], request["source"], request["arguments"], output.fileno())
-            code = _ended(child, request["seconds"])
+            code, timed_out = _ended(child, request["seconds"])
             output.seek(0)
-            answer = {"code": code, "output": output.read().decode(errors="replace")}
+            answer = {
+                "number": request["number"],
+                "code": code,
+                "output": output.read().decode(errors="replace"),
+                "timed_out": timed_out,
+            }
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 
-def _ended(child: int, seconds: int) -> int:
-    signal.signal(signal.SIGALRM, lambda number, frame: os.kill(child, signal.SIGKILL))
+def _ended(child: int, seconds: int) -> tuple[int, bool]:
+    timed_out = False
+
+    def kill(number: int, frame: FrameType | None) -> None:
+        nonlocal timed_out
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(child, signal.SIGKILL)
+            timed_out = True
+
+    signal.signal(signal.SIGALRM, kill)
     signal.alarm(seconds)
     _, status = os.waitpid(child, 0)
     signal.alarm(0)
-    return os.waitstatus_to_exitcode(status)
+    return os.waitstatus_to_exitcode(status), timed_out
 
 
 def _run(name: str, source: str, arguments: Sequence[str], output: int) -> NoReturn:

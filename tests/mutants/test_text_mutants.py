@@ -1,12 +1,18 @@
 """A sample of the text mutants in each test run; `scripts/mutants` runs all of them."""
 
+import os
+import signal
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
 from tests.mutants.text_mutant import TextMutant
 from tests.mutants.text_runner import (
+    SECONDS,
+    UNPATCHED_SECONDS,
     FailsUnpatched,
+    NoVerdict,
     PatchDoesNotApply,
     WarmPytest,
     check_unpatched,
@@ -16,6 +22,11 @@ from tests.mutants.text_runner import (
 
 EVERY = 8
 SAMPLE = text_mutants()[::EVERY]
+TESTS = "tests/unit/test_layout.py"
+MODULE = "kafka2hive.model.layout"
+HANG = "import time\ntime.sleep(600)\n"
+KILLED_BY = "import os, signal\nos.kill({}, signal.SIGKILL)\n"
+pytestmark = pytest.mark.timeout(UNPATCHED_SECONDS + 100)
 
 
 @pytest.fixture(scope="session")
@@ -25,12 +36,11 @@ def warm() -> Iterator[WarmPytest]:
     warm.close()
 
 
-@pytest.mark.timeout(600)
 def test_the_tests_that_notice_the_sample_pass_without_a_mistake(warm: WarmPytest) -> None:
     check_unpatched(SAMPLE, warm)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(SECONDS + 100)
 @pytest.mark.parametrize("mutant", SAMPLE, ids=lambda mutant: mutant.name)
 def test_the_tests_named_beside_a_mutant_notice(mutant: TextMutant, warm: WarmPytest) -> None:
     assert run(mutant, warm).test is not None
@@ -66,3 +76,40 @@ def test_tests_that_fail_by_themselves_are_told(warm: WarmPytest) -> None:
     none = TextMutant("none", "kafka2hive.model.layout", (), "tests/unit/test_layout.py::no_such_test")
     with pytest.raises(FailsUnpatched):
         check_unpatched([none], warm)
+
+
+def test_a_run_that_hangs_is_killed_and_told_from_one_that_something_else_killed(warm: WarmPytest) -> None:
+    assert warm.run([TESTS], 1, module=MODULE, source=HANG).timed_out
+    killed = warm.run([TESTS], SECONDS, module=MODULE, source=KILLED_BY.format("os.getpid()"))
+    assert (killed.code, killed.timed_out) == (-signal.SIGKILL, False)
+
+
+def test_tests_that_something_else_killed_say_nothing_of_the_mutant(warm: WarmPytest) -> None:
+    line = "from dataclasses import dataclass\n"
+    mutant = TextMutant("killed", MODULE, ((line, line + KILLED_BY.format("os.getpid()")),), TESTS)
+    with pytest.raises(NoVerdict, match="killed"):
+        run(mutant, warm)
+
+
+def test_a_runner_that_dies_is_told_and_another_one_answers_the_next_request(warm: WarmPytest) -> None:
+    with pytest.raises(NoVerdict, match="exit code -9"):
+        warm.run([TESTS], SECONDS, module=MODULE, source=KILLED_BY.format("os.getppid()"))
+    assert warm.run([TESTS], SECONDS).code == 0
+
+
+class _Interrupted(BaseException):
+    """As pytest-timeout's: no Exception."""
+
+
+def test_after_an_interrupted_request_the_next_one_has_its_own_answer(warm: WarmPytest) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(_Interrupted):
+            source = f"import os, signal\nos.kill({os.getpid()}, signal.SIGUSR1)\n{HANG}"
+            warm.run([TESTS], SECONDS, module=MODULE, source=source)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert warm.run([TESTS], SECONDS).code == 0

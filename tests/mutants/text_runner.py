@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,9 @@ from tests.mutants.text_mutant import TextMutant
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
+"""For the tests of one mutant. A pytest that runs them needs a longer timeout, or it interrupts them first."""
+UNPATCHED_SECONDS = 1200
+"""For the tests of all mutants, without a mistake."""
 _QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rfE")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -31,6 +35,19 @@ class PatchDoesNotApply(ValueError):
 
 class FailsUnpatched(RuntimeError):
     """The tests that should notice mistakes fail without one."""
+
+
+class NoVerdict(RuntimeError):
+    """What runs the tests ended before they did (killed, out of memory): that says nothing of a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run of pytest: its exit code, or minus the signal that ended it; `timed_out`: it hung and was killed."""
+
+    code: int
+    output: str
+    timed_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +84,73 @@ def patched(mutant: TextMutant) -> str:
 
 
 class WarmPytest:
-    """Runs pytest again and again, each time in a fork of one process that has imported what tests need (patched_pytest.py)."""
+    """Runs pytest again and again, each time in a fork of one process that has imported what tests need (patched_pytest.py).
+
+    The process starts at the first request. After a failed or interrupted request it is killed, and the next one starts
+    another: an answer that comes late is never read as the answer to a later request.
+    """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.mutants.patched_pytest"],
-            cwd=ROOT,
-            env={**os.environ, **ONE_THREAD},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._process: subprocess.Popen[str] | None = None
+        self._number = 0
 
-    def run(
-        self, tests: Iterable[str], seconds: int, *, module: str = "", source: str = ""
-    ) -> tuple[int, str]:
-        """The exit code and what was printed."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+    def run(self, tests: Iterable[str], seconds: int, *, module: str = "", source: str = "") -> Ran:
+        """Raises NoVerdict."""
+        self._number += 1
         request = {
+            "number": self._number,
             "module": module,
             "source": source,
             "arguments": [*_QUIET, *tests],
             "seconds": seconds,
         }
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        return answer["code"], answer["output"]
+        process = self._process = self._process or _start()
+        try:
+            answer = json.loads(_answer(process, json.dumps(request)))
+            if answer["number"] != self._number:
+                raise NoVerdict(f"request {self._number} was given the answer to {answer['number']}")
+        except BaseException:  # an interruption by pytest-timeout or Ctrl-C as well
+            self._kill(process)
+            raise
+        return Ran(answer["code"], answer["output"], answer["timed_out"])
 
     def close(self) -> None:
         """Ends the process."""
-        self._process.communicate()
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def _kill(self, process: subprocess.Popen[str]) -> None:
+        self._process = None
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its fork as well
+        process.communicate()
+
+
+def _start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.mutants.patched_pytest"],
+        cwd=ROOT,
+        env={**os.environ, **ONE_THREAD},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+
+
+def _answer(process: subprocess.Popen[str], request: str) -> str:
+    assert process.stdin is not None and process.stdout is not None
+    answer = ""
+    with suppress(BrokenPipeError):
+        process.stdin.write(request + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    if not answer:
+        raise NoVerdict(
+            f"the process that runs the tests ended with exit code {process.wait()} before they did"
+        )
+    return answer
 
 
 def check_unpatched(mutants: Iterable[TextMutant], warm: WarmPytest) -> None:
@@ -105,20 +158,23 @@ def check_unpatched(mutants: Iterable[TextMutant], warm: WarmPytest) -> None:
     named = sorted({test for mutant in mutants for test in mutant.caught_by.split()})
     if not named:
         return
-    code, output = warm.run(named, SECONDS * 4)
-    if code != 0:
-        raise FailsUnpatched(output[-4000:])
+    ran = warm.run(named, UNPATCHED_SECONDS)
+    if ran.code != 0:
+        how = f"hung for {UNPATCHED_SECONDS} s" if ran.timed_out else f"exit code {ran.code}"
+        raise FailsUnpatched(f"{how}\n{ran.output[-4000:]}")
 
 
 def run(mutant: TextMutant, warm: WarmPytest) -> TextCatch:
-    """One mutant against its tests, in a process of its own. Raises PatchDoesNotApply."""
+    """One mutant against its tests, in a process of its own. Raises PatchDoesNotApply, NoVerdict."""
     began = monotonic()
-    code, output = warm.run(mutant.caught_by.split(), SECONDS, module=mutant.module, source=patched(mutant))
+    ran = warm.run(mutant.caught_by.split(), SECONDS, module=mutant.module, source=patched(mutant))
     seconds = monotonic() - began
-    if code == -signal.SIGKILL:
+    if ran.timed_out:
         return TextCatch(mutant.name, f"hung for {SECONDS} s: {mutant.caught_by}", seconds)
-    failed = _FAILED.search(output)
+    if ran.code == -signal.SIGKILL:
+        raise NoVerdict(f"{mutant.name}: its tests were killed before their {SECONDS} s were over")
+    failed = _FAILED.search(ran.output)
     # 1: a test failed; 2 and 4: a test file could not even be imported with the mistake in place
-    caught = code in (1, 2, 4)
+    caught = ran.code in (1, 2, 4)
     test = (failed.group(1) if failed else mutant.caught_by) if caught else None
     return TextCatch(mutant.name, test, seconds)
