@@ -57,6 +57,48 @@ def test_hashes_are_equal_exactly_where_values_are(kind: pa.DataType, data: st.D
     assert row_hashes([("c", column.slice(start))], len(values) - start).tolist() == hashes[start:]
 
 
+DISTINCT = [
+    b"a",
+    b"a\0",
+    b"1234567",
+    b"1234567\0",
+    b"12345678",
+    b"1234567p",
+    b"1234567x",
+    b"12345678p",
+    b"12345678x",
+]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_values_around_the_length_of_a_word_are_told_apart(kind: pa.DataType) -> None:
+    values: list[Any] = DISTINCT if kind == pa.binary() else [value.decode() for value in DISTINCT]
+    hashes = row_hashes([("c", pa.array(values, kind))], len(values)).tolist()
+    assert len(set(hashes)) == len(values)
+    again = [row_hashes([("c", pa.array([value], kind))], 1).item() for value in values]
+    assert again == hashes
+
+
+CANCELLING: list[tuple[pa.DataType, tuple[Any, Any], tuple[Any, Any]]] = [
+    (pa.binary(), (b"a000228", b"a000278"), (b"y?\xb2/\x19Sx", b"e'\x1e\xf7\xe0\xc1\x0f")),
+    (pa.int64(), (0, 0), (-9223372034707292160,) * 2),
+    (pa.int64(), (0, 0), (-(2**63),) * 2),
+    (pa.int64(), (0, 0), (-(2**63) + 2**21,) * 2),
+    (pa.float64(), (0.0, 0.0), (-0.0, -0.0)),
+    (DECIMAL, (decimal.Decimal(0),) * 2, (decimal.Decimal(-(2**63)) / 1000,) * 2),
+    (pa.list_(pa.int64()), ([0], [0]), ([-(2**63)], [-(2**63)])),
+]
+
+
+@pytest.mark.parametrize(("kind", "one", "other"), CANCELLING, ids=str)
+def test_differences_in_two_columns_do_not_cancel(
+    kind: pa.DataType, one: tuple[Any, Any], other: tuple[Any, Any]
+) -> None:
+    columns = zip("ab", zip(one, other, strict=True), strict=True)
+    first, second = row_hashes([(name, pa.array(values, kind)) for name, values in columns], 2).tolist()
+    assert first != second
+
+
 def test_a_column_of_a_type_that_is_never_written_is_a_named_bug() -> None:
     with pytest.raises(Kafka2HiveError) as ended:
         row_hashes([("c", pa.array([1], pa.duration("s")))], 1)
@@ -105,6 +147,7 @@ def test_places_are_dense_and_lead_back_to_their_offsets() -> None:
 )
 def test_a_row_of_elsewhere_has_no_place(row: tuple[str | None, int | None, int | None]) -> None:
     assert SPAN.places(PLACE, batch(row, ("a", 1, 11))).tolist() == [OUTSIDE, 1]
+    assert SPAN.places(PLACE, batch(("a", 1, 11), row)).tolist() == [1, OUTSIDE]
 
 
 def test_one_topic_partition_needs_no_further_columns() -> None:

@@ -1,8 +1,11 @@
 """64 bits per row, column by column over whole batches: two rows with one hash are taken for equal.
 
-Every value becomes a word; a row's hash is the sum of its words, each times an odd random factor of its column. Factors
-and Python's hash of bytes are random per process (PYTHONHASHSEED), so no data can be made to collide on purpose, and
-hashes of two processes do not compare. Two different rows pass for equal with a chance of about 2^-60.
+Every value becomes a word (see _keyed); a row's hash is the sum of its words, each times an odd factor of its column.
+All factors are random per process, so no data can be made to collide on purpose, and hashes of two processes do not
+compare: both sides are hashed by the process that compares them, and no hash is stored. Two rows that differ in one
+number, or one value of up to seven bytes, never collide; others do with a chance of at most about 2^-42, by which values
+that differ only in their highest bits are the worst. Longer values, lists and structs are hashed to 64 bits before: a
+long value by Python's hash of bytes, which is random per process too unless PYTHONHASHSEED is set.
 Columns are told by name: their order does not matter. A float is its bits: NaN equals NaN, 0.0 is not -0.0.
 """
 
@@ -21,7 +24,8 @@ from kafka2hive.model.errors import Kafka2HiveError
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(secrets.randbits(64))
-_SHIFT = np.uint64(32)
+_KEY = np.uint64(secrets.randbits(64) | 1)
+_SHIFT = np.uint64(42)
 _ROUNDS = (
     (np.uint64(0xBF58476D1CE4E5B9), np.uint64(27)),
     (np.uint64(0x94D049BB133111EB), np.uint64(31)),
@@ -44,7 +48,7 @@ def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
         words = _words(column)
         words *= _factor(name)
         result += words
-    return mixed(result)
+    return _keyed(result)
 
 
 def mixed(words: Hashes) -> Hashes:
@@ -87,15 +91,15 @@ def _values(column: pa.Array) -> Hashes:
     """One word per value in an array of its own; what stands for a null is of no meaning."""
     kind = column.type
     if pa.types.is_boolean(kind):
-        return _folded(column.cast(pa.int8()).fill_null(0).to_numpy().astype(np.int64).view(np.uint64))
+        return _keyed(column.cast(pa.int8()).fill_null(0).to_numpy().astype(np.int64).view(np.uint64))
     if pa.types.is_integer(kind):
-        return _folded(_fixed(column, kind.to_pandas_dtype()).astype(np.int64, copy=False).view(np.uint64))
+        return _keyed(_fixed(column, kind.to_pandas_dtype()).astype(np.int64, copy=False).view(np.uint64))
     if pa.types.is_date32(kind):
-        return _folded(_fixed(column, np.int32).astype(np.int64).view(np.uint64))
+        return _keyed(_fixed(column, np.int32).astype(np.int64).view(np.uint64))
     if pa.types.is_timestamp(kind):
-        return _folded(_fixed(column, np.uint64))
+        return _keyed(_fixed(column, np.uint64))
     if pa.types.is_floating(kind):
-        return _folded(column.cast(pa.float64()).fill_null(0.0).to_numpy().view(np.uint64))
+        return _keyed(column.cast(pa.float64()).fill_null(0.0).to_numpy().view(np.uint64))
     if pa.types.is_decimal(kind):
         return _decimals(column)
     if pa.types.is_dictionary(kind):
@@ -118,10 +122,14 @@ def _values(column: pa.Array) -> Hashes:
     )
 
 
-def _folded(words: Hashes) -> Hashes:
-    """One to one; brings high bits down, which the factor would push out."""
-    result: Hashes = words >> _SHIFT
-    result ^= words
+def _keyed(words: Hashes) -> Hashes:
+    """One to one; words of two values seldom differ by a multiple of a high power of two, wherever the values differ.
+
+    An odd factor leaves a difference of 2^63 what it is, so that two columns would cancel. Values that differ by a
+    multiple of 2^n, n >= 42, differ here from bit n - 42 on; for a smaller n that is left to the key.
+    """
+    result: Hashes = words * _KEY
+    result ^= result >> _SHIFT
     return result
 
 
@@ -140,19 +148,18 @@ def _decimals(column: pa.Array) -> Hashes:
     parts = whole[column.offset * halves :].reshape(-1, halves)
     result = np.zeros(len(column), np.uint64)
     for number in range(halves):
-        result += _folded(parts[:, number]) * _factor(f"decimal {number}")
-    return result
+        result += _keyed(parts[:, number]) * _factor(f"decimal {number}")
+    return _keyed(result)
 
 
 def _bytes(column: pa.Array) -> Hashes:
-    """A value of up to seven bytes is its word, beside its length; a longer one has Python's keyed hash (SipHash)."""
+    """A value of up to seven bytes is its word, beside its length; a longer one has Python's hash (SipHash)."""
     lengths, first_bytes = _first_bytes(column)
-    short = (first_bytes & _KEPT[np.minimum(lengths, _SHORT)]) | lengths.astype(np.uint64) << np.uint64(56)
-    result = mixed(short)
+    words = (first_bytes & _KEPT[np.minimum(lengths, _SHORT)]) | lengths.astype(np.uint64) << np.uint64(56)
     long = lengths > _SHORT
     if long.any():
-        result[long] = _hashed(column.filter(pa.array(long)))
-    return result
+        words[long] = _hashed(column.filter(pa.array(long)))
+    return _keyed(words)
 
 
 def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
@@ -188,7 +195,7 @@ def _lists(column: pa.Array) -> Hashes:
     lengths = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
     elements = _words(column.flatten())
     ends = np.cumsum(lengths)
-    places = np.arange(len(elements)) - np.repeat(ends - lengths, lengths)
+    places = np.arange(1, len(elements) + 1) - np.repeat(ends - lengths, lengths)
     placed = mixed(elements + places.astype(np.uint64) * _factor("place in a list"))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(placed, dtype=np.uint64)])
     result: Hashes = sums[ends] - sums[ends - lengths] + lengths.view(np.uint64) * _factor("length of a list")
