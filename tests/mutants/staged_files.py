@@ -183,6 +183,25 @@ MUTANTS = (
         "tests/unit/test_write.py::test_held_files_and_buffered_rows_stay_within_one_bound",
     ),
     TextMutant(
+        "a bucket is written while its pool is still being split",
+        "kafka2hive.pipeline.task.write.write",
+        (
+            (
+                "        return number\n",
+                "        if held.rows >= self._options.row_group_rows:\n"
+                "            self._flush(number)\n"
+                "        return number\n",
+            ),
+        ),
+        "tests/unit/test_write.py::test_a_bucket_that_was_written_keeps_nothing_alive_of_the_pool_it_came_from",
+    ),
+    TextMutant(
+        "slices of a pool are not copied for their buckets",
+        "kafka2hive.pipeline.task.write.split_by_bucket",
+        (("[pa.concat_batches(parts)] if copied else parts", "parts"),),
+        "tests/unit/test_write.py::test_a_bucket_shares_no_memory_with_another_one_of_its_pool",
+    ),
+    TextMutant(
         "a file is tried for ever",
         "kafka2hive.pipeline.task.write.tries",
         ((" or self._tries >= MOST_TRIES or", " or"),),

@@ -15,6 +15,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import WIDTH, TaskLimits
+from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
 from kafka2hive.pipeline.task.write.staged_file import StagedFile
 from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.pipeline.task.write.write import TableWriter
@@ -166,6 +167,45 @@ def test_memory_and_open_files_stay_within_their_bounds_with_a_thousand_open_buc
     shared.closer.stop()
     # ten that are written, one that waits to carry the accounts, two closings for each thread
     assert files.most_open <= 10 + 1 + 2 * WIDTH
+
+
+def test_a_bucket_that_was_written_keeps_nothing_alive_of_the_pool_it_came_from() -> None:
+    files, size = MemoryFiles(), 1 << 20
+    shared = limits(memory=8 * size)  # a pool of one MB
+    table = writer(files, shared, WriterOptions(row_group_rows=700))
+    paths = [f"b={n}" for n in range(6)]
+    sources = [0] * 724 + [1] * 300  # the first source alone fills a row group
+    before = pa.total_allocated_bytes()
+    for bucket in range(6):
+        add(table, batch(list(range(1_024)), "y" * 1_024), [bucket] * 1_024, paths, sources)
+    # less than one pool: six would be alive if each bucket kept the last rows of its own
+    assert pa.total_allocated_bytes() - before - table.buffered_bytes < 2 * size
+    table.finish()
+    assert sum(file.rows for file in table.results()) == 6 * 1_024
+    shared.closer.stop()
+
+
+def test_buckets_that_wait_keep_no_more_alive_than_is_counted() -> None:
+    files, size = MemoryFiles(), 1 << 20
+    shared = limits(memory=16 * size)  # a pool of two MB
+    table = writer(files, shared)
+    paths = ["b=0", "b=1", "b=2"]
+    before = pa.total_allocated_bytes()
+    for drain in range(4):  # one bucket, several sources: slices of the pool itself
+        add(table, batch(list(range(2_048)), "y" * 1_024), [0] * 2_048, paths, [drain] * 1_024 + [9] * 1_024)
+    assert pa.total_allocated_bytes() - before < table.buffered_bytes + size
+    table.finish()
+    shared.closer.stop()
+
+
+def test_a_bucket_shares_no_memory_with_another_one_of_its_pool() -> None:
+    before = pa.total_allocated_bytes()
+    rows = batch(list(range(4_096)), "y" * 1_024)
+    ids, sources = np.array([0] * 3_840 + [1] * 256, np.int32), np.zeros(4_096, np.int32)
+    pieces = {piece.bucket: piece for piece in split_by_bucket([rows], [ids], [sources])}
+    assert pieces.keys() == {0, 1}
+    del rows, pieces[0]
+    assert pa.total_allocated_bytes() - before < 2 * sum(part.nbytes for part in pieces[1].batches)
 
 
 def test_held_files_and_buffered_rows_stay_within_one_bound() -> None:

@@ -22,7 +22,10 @@ _Pairs = npt.NDArray[np.int64]  # the bucket above, the source below
 
 
 class Piece(NamedTuple):
-    """Rows of one bucket: those of one source, or of several that are not told apart, as source 0."""
+    """Rows of one bucket: those of one source, or of several that are not told apart, as source 0.
+
+    Of a bucket that is split in several calls, the rows of a source may therefore stand out of their order.
+    """
 
     bucket: int
     source: int

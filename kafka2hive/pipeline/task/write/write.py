@@ -173,17 +173,26 @@ class TableWriter:
             raise self._failure
 
     def _drain(self) -> None:
-        """From the pool into the buckets."""
+        """From the pool into the buckets; those that are full then go into row groups.
+
+        Not before all pieces are held: what comes of a bucket after its flush would keep the memory of all of it alive.
+        """
+        for number in self._split_pool():
+            held = self._buckets[number]
+            if held.rows >= self._options.row_group_rows or held.bytes >= self._options.row_group_bytes:
+                self._flush(number)
+
+    def _split_pool(self) -> list[int]:
+        """From the pool into the buckets; the numbers of those that got rows."""
         if not self._pool:
-            return
+            return []
         pooled = self._pool, self._pool_ids, self._pool_sources
         self._pool, self._pool_ids, self._pool_sources = [], [], []
         self.buffered_bytes -= self._pool_bytes
         self._pool_bytes = 0
-        for piece in split_by_bucket(*pooled):
-            self._hold(piece)
+        return list(dict.fromkeys(self._hold(piece) for piece in split_by_bucket(*pooled)))
 
-    def _hold(self, piece: Piece) -> None:
+    def _hold(self, piece: Piece) -> int:
         number = piece.bucket
         held = self._buckets.get(number)
         if held is None:
@@ -193,8 +202,7 @@ class TableWriter:
         held.rows += sum(map(len, piece.batches))
         held.bytes += size
         self.buffered_bytes += size
-        if held.rows >= self._options.row_group_rows or held.bytes >= self._options.row_group_bytes:
-            self._flush(number)
+        return number
 
     def _flush(self, number: int) -> None:
         """From a bucket's buffer into a row group; a file that has reached its size is ended."""
