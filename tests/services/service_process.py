@@ -99,8 +99,15 @@ class ServiceProcess:
         reaper.forget(self._process.pid)
 
     def suspend(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
+        """SIGSTOP: it keeps its connections and answers nothing.
+
+        Waits until every thread has stopped: on a busy machine that takes a moment, in which it still answers.
+        """
         self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._has_stopped():
+            assert self.is_running and time.monotonic() < deadline, f"{self.name} did not stop"
+            time.sleep(0.01)
 
     def resume(self) -> None:
         """SIGCONT."""
@@ -114,6 +121,13 @@ class ServiceProcess:
         """Wait until it ends by itself and give its exit code. Raises `subprocess.TimeoutExpired`."""
         assert self._process is not None, f"{self.name} was not started"
         return self._process.wait(seconds)
+
+    def _has_stopped(self) -> bool:
+        try:
+            threads = [(task / "stat").read_text() for task in Path(f"/proc/{self.pid}/task").iterdir()]
+        except OSError:  # one of them has just ended
+            return False
+        return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
 
     def _output_bytes(self) -> bytes:
         with self.output.open("rb") as output:
