@@ -74,6 +74,31 @@ def test_when_a_broker_dies_the_others_are_asked_long_before_the_time_limit(
     wait_until(lambda: set(admin.latest(asked)) == set(asked), "answered by the one that leads again", 300)
 
 
+@pytest.mark.timeout(600)
+def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
+    cluster: KafkaCluster, unique: str
+) -> None:
+    cluster.create_topic_at(unique, [[1, 2, 3]], {})
+    # the shortest limit: no question has time to look twice for who leads
+    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", cluster.bootstrap),), "g"), 2.0)
+    asked = [TopicPartition(unique, 0)]
+    wait_until(lambda: unique in admin.cluster().topics, "known", 300)
+    wait_until(lambda: set(admin.latest(asked)) == set(asked), "answered", 300)
+    cluster.node(1).suspend()  # its connections stay: nothing tells the client
+    try:
+        wait_until(led_without(cluster, unique, 1), "led by another", 300)
+    finally:
+        cluster.node(1).resume()
+    wait_until(lambda: cluster.in_sync(unique) == [{1, 2, 3}], "in sync", 300)
+
+    def back() -> bool:
+        cluster.elect_preferred(unique, 1)
+        return cluster.leaders(unique) == [1]
+
+    wait_until(back, "back", 60, 0.5)
+    assert set(admin.latest(asked)) == set(asked)
+
+
 @pytest.mark.timeout(36_000)
 def test_leaders_move_under_load_and_each_flight_arrives_once(
     cluster: KafkaCluster, hdfs: "Hdfs", form: Form, figures: "Figures", unique: str, tmp_path: Path
