@@ -173,12 +173,6 @@ MUTANTS = (
         GATE,
     ),
     TextMutant(
-        "what was compared is not written into the ledger",
-        "kafka2hive.service.run.owned_tables",
-        (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
-        GATE,
-    ),
-    TextMutant(
         "rows of messages in doubt stand behind the others",
         "kafka2hive.pipeline.decode.json_decoder",
         (

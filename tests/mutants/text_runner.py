@@ -26,7 +26,7 @@ SECONDS = 300
 UNPATCHED_SECONDS = 1200
 """For the tests of all mutants, without a mistake."""
 _QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rfE")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+)", re.MULTILINE)
 
 
 class PatchDoesNotApply(ValueError):
