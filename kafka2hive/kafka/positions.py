@@ -193,28 +193,25 @@ def _known_partition(
     earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
     if at.end > latest:
         lost = OffsetRange(tp, latest, at.end)
-        if accepted(intent.acceptances, tp, latest):
-            found.gaps.append(Gap(OffsetRange(tp, latest, latest), f"log truncated: {lost} had been read"))
-            found.positions.append(Position(tp, latest, latest, new.topic_id))
-        else:
-            found.problems.append(problems.beyond_end(lost))
+        problem = problems.beyond_end(lost)
+        gap = Gap(OffsetRange(tp, latest, latest), f"log truncated: {lost} had been read")
     elif at.end < earliest:
         missing = OffsetRange(tp, at.end, earliest)
-        if accepted(intent.acceptances, tp, earliest):
-            found.gaps.append(Gap(missing, "gone from Kafka before it was read"))
-            found.positions.append(Position(tp, earliest, earliest, new.topic_id))
-        else:
-            found.problems.append(problems.aged_out(missing))
+        problem, gap = problems.aged_out(missing), Gap(missing, "gone from Kafka before it was read")
     elif position is None:
         found.positions.append(new)
+        return
     elif (rewrite := _rewrite(position, logs)) is not None:
-        if accepted(intent.acceptances, tp, at.end):
-            found.gaps.append(Gap(OffsetRange(tp, at.end, at.end), rewrite.message))
-            found.positions.append(Position(tp, at.end, at.end, new.topic_id))
-        else:
-            found.problems.append(rewrite)
+        problem, gap = rewrite, Gap(OffsetRange(tp, at.end, at.end), rewrite.message)
     else:
         found.ranges.append(OffsetRange(tp, at.end, latest))
+        return
+    resume_at = gap.range.end
+    if accepted(intent.acceptances, tp, resume_at):
+        found.gaps.append(gap)
+        found.positions.append(Position(tp, resume_at, resume_at, new.topic_id))
+    else:
+        found.problems.append(problem)
 
 
 def _rewrite(position: Position, logs: Logs) -> Problem | None:
