@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.pipeline.decode.c_data import CArray
 from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
@@ -57,7 +58,7 @@ class CompiledReader:
                 raise ValueError("messages are not null")
             try:
                 accepted = np.frombuffer(self._native.read(values), dtype=np.bool_)
-                return pa.record_batch(_Rows(self._schema, self._native.rows(self._walls()))), accepted
+                return pa.record_batch(CArray(self._schema, self._native.rows(self._walls()))), accepted
             except RuntimeError as error:
                 _log.error("%s: the exact decoder takes over, right but slow; please report this", error)
                 self._native = None
@@ -69,17 +70,6 @@ class CompiledReader:
             return b""
         walls = wall_clock(pa.array(instants).cast(pa.timestamp("us", tz="UTC")), self._zone)
         return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
-
-
-class _Rows:
-    """An Arrow array of the C data interface with the schema that Arrow itself makes for it."""
-
-    def __init__(self, schema: pa.Schema, array: object) -> None:
-        self._schema = schema
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self._schema.__arrow_c_schema__(), self._array
 
 
 def _plan(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:

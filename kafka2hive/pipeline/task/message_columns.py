@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Message
 
+from kafka2hive.pipeline.decode.c_data import CArray
 from kafka2hive.pipeline.decode.compiled import LIBRARY
 
 COMPILED = hasattr(LIBRARY, "values_and_times")
@@ -26,7 +27,7 @@ def values_and_times(
     if not compiled:
         return values(messages), times(messages)
     found = LIBRARY.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
-    binary, integers = map(_Column, (pa.binary(), pa.int64()), found)
+    binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
     return pa.array(binary), pa.array(integers)
 
 
@@ -39,14 +40,3 @@ def times(messages: Sequence[Any]) -> pa.Int64Array:
     found = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
     missing = found < 0
     return pa.array(found, mask=missing if missing.any() else None)
-
-
-class _Column:
-    """An Arrow array of the C data interface with its type."""
-
-    def __init__(self, dtype: pa.DataType, array: object) -> None:
-        self._dtype = dtype
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self._dtype.__arrow_c_schema__(), self._array
