@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, Message, Producer, TopicCollection, TopicPartition
 
 from tests.drills.progress import PATIENCE_SECONDS
 from tests.drills.stream import Stream
@@ -18,6 +18,7 @@ from tests.harness.sessions import asleep
 from tests.harness.waiting import wait_until
 from tests.oracle.exact import ends_of, rows_by_place
 from tests.oracle.ledger_text import LedgerText
+from tests.services.consume import stored_in
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
 
@@ -139,36 +140,11 @@ def send_compacted(bootstrap: str, topic: str) -> dict[Place, bytes | None]:
         written |= produce(bootstrap, topic, records, 1, [b"%d" % key for key in range(KEYS)])
         time.sleep(0.02)
     deadline = time.monotonic() + 300
-    while readable(bootstrap, topic) > len(written) - 10 * KEYS:
+    while len(stored_in(bootstrap, [(topic, 0)])) > len(written) - 10 * KEYS:
         assert time.monotonic() < deadline, "the broker did not compact"
         written |= produce(bootstrap, topic, [b"roll"], 1, [b"roll"])
         time.sleep(0.2)
     return written
-
-
-def readable(bootstrap: str, topic: str) -> int:
-    """How many records of the topic are left."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": topic,
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        count = 0
-        while True:
-            message = consumer.poll(60)
-            assert message is not None, "no answer"
-            error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                return count
-            assert error is None, error
-            count += 1
-    finally:
-        consumer.close()
 
 
 def send_transactions(bootstrap: str, topic: str, begin: int = 0) -> dict[Place, bytes | None]:
