@@ -1,16 +1,14 @@
 """From the map's text to its frozen values, or to all its mistakes at once."""
 
 import hashlib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
 
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
-from kafka2hive.config.checks.checked_table import CheckedTable
-from kafka2hive.config.checks.names import check_names
 from kafka2hive.config.checks.service import check_service, fault_of_table
 from kafka2hive.config.checks.table import check_table
-from kafka2hive.config.checks.table_options import GROUP, with_defaults
-from kafka2hive.config.problems import MapInvalid, Problems
+from kafka2hive.config.checks.table_options import GROUP, CheckedTable, with_defaults
+from kafka2hive.config.problems import MapInvalid, Path, Problems
 from kafka2hive.config.reading.document import read_document
 from kafka2hive.config.reading.references import resolve
 from kafka2hive.config.reading.sound import Sound, read_map
@@ -23,7 +21,7 @@ PROPERTY_SECTIONS = (("kafka",), ("storage", "properties"), ("spark", "conf"))
 def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
     """Read and check the map at `path`. MapInvalid with every mistake; ConfigError when the file cannot be read."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = FilePath(path).read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             "config.unreadable",
@@ -81,3 +79,36 @@ def _check_tables(sound: Sound, problems: Problems) -> None:
         for merged in [with_defaults(table, sound.defaults)]
     ]
     check_names(literal, (letters.table, letters.location), storage.ledger_root, problems)
+
+
+def check_names(
+    tables: Iterable[tuple[int, str, str]],
+    dead_letters: tuple[str, str],
+    ledger_root: str,
+    problems: Problems,
+) -> None:
+    """Tables with literal names (index, name, location): none twice, no directory within another's."""
+    places: list[tuple[str, str, Path]] = [
+        ("the ledgers", ledger_root, ("storage", "ledger_root")),
+        (dead_letters[0], dead_letters[1], ("dead_letters", "location")),
+    ]
+    names = {dead_letters[0]: "the dead-letter table"}
+    for index, name, location in tables:
+        if name in names:
+            problems.add(("tables", index, "table"), f"{name} is {names[name]} already: one table, one rule")
+            continue
+        names[name] = f"the table of tables[{index}]"
+        places.append((name, location, ("tables", index, "location")))
+    _check_nesting(places, problems)
+
+
+def _check_nesting(places: list[tuple[str, str, Path]], problems: Problems) -> None:
+    """`places`: (what, directory, path in the map). Directories in order of their steps: an outer one comes first."""
+    open_places: list[tuple[str, str]] = []
+    for what, directory, path in sorted(places, key=lambda place: place[1].split("/")):
+        while open_places and not f"{directory}/".startswith(f"{open_places[-1][1]}/"):
+            open_places.pop()
+        if open_places:
+            outer, above = open_places[-1]
+            problems.add(path, f"the directory of {what} lies within that of {outer}: {above}")
+        open_places.append((what, directory))

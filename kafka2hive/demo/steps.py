@@ -9,11 +9,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka2hive.demo.children import Child, LogFollower
+from kafka2hive.demo.children import Child, LogFollower, find_java
 from kafka2hive.demo.console import Console
 from kafka2hive.demo.flights import Tally, flights
 from kafka2hive.demo.hive import ThriftServer
-from kafka2hive.demo.java import find_java
 from kafka2hive.demo.kafka import Kafka, KafkaBroker, MockKafka
 from kafka2hive.demo.ledger_view import LedgerView
 from kafka2hive.demo.map_text import TABLE, map_text

@@ -9,8 +9,7 @@ from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, records, topic_settings
 from kafka2hive.kafka.librdkafka import admin_client, reason, unavailable
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
-from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka2hive.kafka import errors
 from kafka2hive.kafka.librdkafka import kafka_partition
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, Watermark
+from kafka2hive.kafka.port import UNKNOWN_EPOCH, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
 # Seconds a result may come after librdkafka's own limit before it counts as missing.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka import problems
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
+from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
 from kafka2hive.kafka.problems import Problem
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 

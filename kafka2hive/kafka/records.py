@@ -9,7 +9,7 @@ from typing import Any
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors
 from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
-from kafka2hive.kafka.views import RecordAddress
+from kafka2hive.kafka.port import RecordAddress
 from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka2hive.kafka import errors
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS
-from kafka2hive.kafka.views import TopicSettings
+from kafka2hive.kafka.port import TopicSettings
 
 log = logging.getLogger(__name__)
 

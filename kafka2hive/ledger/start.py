@@ -7,10 +7,9 @@ from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.marker import claim_location
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retry import begin_again
-from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.take_over import Owners, take_over
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.layout import Generation, LedgerPaths
 

@@ -1,7 +1,7 @@
 """Taking a table over: rules R2 and R3 of docs/protocol.md. One directory rename fences and claims."""
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
 from kafka2hive.ledger.ports import Ports, log
@@ -24,6 +24,26 @@ from kafka2hive.model.layout import (
 )
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import Denied, FileStatus, FileSystem, NotFound, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """`make` gives `<host>-<pid>-<uuid>` with a fresh uuid at every call; `made` holds every name this process made.
+
+    Full names, not host and process id: another process may have had those. One name per attempt, about 100 bytes.
+    """
+
+    make: Callable[[], str]
+    made: set[str] = field(default_factory=set)
+
+    def fresh(self) -> str:
+        """A name for one attempt, used once, ever. Known from now on: its rename may be carried out at any later time."""
+        name = self.make()
+        self.made.add(name)
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.made
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.views import Watermark
+from kafka2hive.kafka.port import Kafka, Watermark
 from kafka2hive.ledger.reading.board import read_boards
 from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import final_snapshots

@@ -20,12 +20,11 @@ from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.take_over import NoLedger, Owners
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,

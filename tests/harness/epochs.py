@@ -7,10 +7,10 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, Watermark
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, Watermark, everything
 from kafka2hive.model.offsets import TopicPartition
 
 

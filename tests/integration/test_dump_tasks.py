@@ -9,8 +9,8 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer

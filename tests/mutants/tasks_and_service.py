@@ -16,7 +16,7 @@ GATE = "kafka2hive.service.run.manifests"
 VALUES = "kafka2hive.pipeline.values"
 HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
-SHARE = "kafka2hive.service.run.dead_letter_share"
+SHARE = "kafka2hive.service.run.manifests"
 REFUSALS = "kafka2hive.pipeline.task.refusals"
 RECOVER = "kafka2hive.service.recover.table"
 

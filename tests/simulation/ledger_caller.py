@@ -7,8 +7,8 @@ cleanup in between, a check before a start or none. The service's own loop is dr
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import RangeAccounting

@@ -2,9 +2,9 @@
 
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting

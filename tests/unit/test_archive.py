@@ -12,12 +12,12 @@ from kafka2hive.ledger.cleanup import archive_snapshots
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.snapshot.draft import draft

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import TABLE, Service, pending_service

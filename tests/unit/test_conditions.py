@@ -21,7 +21,7 @@ from kafka2hive.service.conditions.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.run.watch.telling import ConditionTeller
+from kafka2hive.service.run.watch.liveness import ConditionTeller
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file

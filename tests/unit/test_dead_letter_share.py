@@ -12,7 +12,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.values import Refusal, TableManifest
-from kafka2hive.service.run.dead_letter_share import FLOOR_RECORDS, check_dead_letters
+from kafka2hive.service.run.manifests import FLOOR_RECORDS, check_dead_letters
 from tests.harness.fake_consumer import FakeLog, log_of
 from tests.harness.task_files import offsets, table_settings
 from tests.unit.test_task_rows import run_task_of

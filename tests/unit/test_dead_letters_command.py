@@ -10,9 +10,9 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.pipeline.task.run import Task

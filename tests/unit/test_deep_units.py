@@ -1,7 +1,7 @@
 """What a deep audit compares at a time, and what it says it cannot compare."""
 
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition

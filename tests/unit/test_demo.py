@@ -14,10 +14,9 @@ import psutil
 import pytest
 
 from kafka2hive.config.load import load_text
-from kafka2hive.demo.children import Child, LogFollower
+from kafka2hive.demo.children import Child, LogFollower, find_java, install_command
 from kafka2hive.demo.console import Console
 from kafka2hive.demo.flights import Tally, flights
-from kafka2hive.demo.java import find_java, install_command
 from kafka2hive.demo.ledger_view import LedgerView
 from kafka2hive.demo.map_text import map_text
 from kafka2hive.demo.verdict import Verdict

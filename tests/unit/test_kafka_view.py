@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.values import StartKind, StartPolicy
-from kafka2hive.kafka.port import everything
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
 from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, TableIntent, decide
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicView, Watermark
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.layout import Generation

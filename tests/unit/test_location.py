@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.kafka.port import ClusterView
 from kafka2hive.kafka.positions import FirstPositions, Logs
-from kafka2hive.kafka.views import ClusterView
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init as begin
 from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.layout import owner_marker, staging_directory
 from kafka2hive.model.offsets import Position

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.values import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.kafka.views import ClusterView, TopicView, Watermark
 from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot

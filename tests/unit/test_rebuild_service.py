@@ -14,12 +14,12 @@ from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory

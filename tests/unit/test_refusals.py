@@ -11,8 +11,7 @@ import pytest
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.ports import RetryPolicy, log
 from kafka2hive.model.errors import TableError
-from kafka2hive.observe.log import LogFormat, configure
-from kafka2hive.observe.refusals import SILENT_SECONDS, OncePerRefusal
+from kafka2hive.observe.log import SILENT_SECONDS, LogFormat, OncePerRefusal, configure
 from kafka2hive.storage.port import (
     Denied,
     FileStatus,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.port import everything
-from kafka2hive.kafka.views import ClusterView, TopicView
+from kafka2hive.kafka.port import ClusterView, TopicView, everything
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.restored import refuse_older_ledger

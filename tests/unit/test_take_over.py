@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.take_over import Owners, take_over
 from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.views import TopicSettings
+from kafka2hive.kafka.port import TopicSettings
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
 from kafka2hive.model.layout import parent
 from kafka2hive.service.online.ask_kafka import kept_too_short, settings_warnings

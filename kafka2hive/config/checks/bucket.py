@@ -3,9 +3,9 @@
 import re
 
 from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
-from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.event_field import NoSuchField, event_field
 from kafka2hive.config.checks.table_options import (
+    CheckedTable,
     DeclaredColumn,
     bucket_time,
     columns_of,

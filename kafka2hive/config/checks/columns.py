@@ -3,8 +3,8 @@
 import json
 import re
 
-from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.table_options import (
+    CheckedTable,
     DeclaredColumn,
     columns_of,
     declared_columns,

@@ -3,10 +3,9 @@
 import re
 
 from kafka2hive.config.checks.bucket import check_bucket
-from kafka2hive.config.checks.checked_table import CheckedTable
 from kafka2hive.config.checks.columns import check_columns, check_metadata
 from kafka2hive.config.checks.service import check_location, fault_of_table
-from kafka2hive.config.checks.table_options import GROUP, epoch_milliseconds
+from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.service import StorageOptions
 from kafka2hive.config.values.table import Start

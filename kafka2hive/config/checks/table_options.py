@@ -1,10 +1,12 @@
-"""What a table's options come to, with the map's defaults and the options' own: shared by the checks and by build."""
+"""What a table's options come to, with the map's defaults and the options' own: for checks and build; a table under check."""
 
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.json_path import parse_json_path
+from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.values.columns import MetadataColumn
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.key import LEFT_OUT
@@ -81,3 +83,32 @@ def epoch_milliseconds(text: str) -> int:
     if moment.tzinfo is None:
         raise ValueError("the zone is missing")
     return round(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """`own` is the table as the map has it at `index`, `table` the same with every default."""
+
+    own: Table
+    table: Table
+    index: int
+    problems: Problems
+
+    @classmethod
+    def of(cls, own: Table, defaults: TableOptions, index: int, problems: Problems) -> "CheckedTable":
+        return cls(own, with_defaults(own, defaults), index, problems)
+
+    def path(self, key: str, *deeper: str | int) -> Path:
+        """Where a key stands: in the table, or in `defaults` when the table has it from there."""
+        inherited = key in OPTIONS and key not in self.own.given
+        base: Path = ("defaults", key) if inherited else ("tables", self.index, key)
+        return (*base, *deeper)
+
+    def add(self, path: Path, message: str, suggestion: str = "") -> None:
+        self.problems.add(path, message, suggestion)
+
+    def check_zone(self, zone: str, path: Path) -> None:
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.add(path, f"unknown time zone {zone}", closest(zone, available_timezones()))

@@ -1,13 +1,15 @@
-"""Reading a ledger's snapshots back in time: the generation directory, then the archive. Touches nothing."""
+"""Reading a ledger's snapshots back in time: the generation directory, then the archive; or all of it. Touches nothing."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
+from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import read_snapshot
-from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, Snapshot
-from kafka2hive.storage.port import FileStatus, FileSystem, children
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
@@ -99,3 +101,39 @@ def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
 
 def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
     return [child.path for child in children(files, paths.archives) if child.is_directory]
+
+
+_MOST_READS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All final snapshots from the first to the newest, and the pending one above them, as `view` showed them."""
+
+    view: View
+    finals: tuple[Snapshot, ...]
+    pending: Snapshot | None
+
+    @property
+    def newest(self) -> Snapshot:
+        return self.pending or self.finals[-1]
+
+    @property
+    def all(self) -> tuple[Snapshot, ...]:
+        return self.finals + ((self.pending,) if self.pending else ())
+
+
+def read_history(files: FileSystem, view: View) -> History:
+    """A take-over or the archiving of snapshots in between makes us read again.
+
+    Raises ServiceUnavailable (it keeps moving), StorageError, and what `look` raises.
+    """
+    for _ in range(_MOST_READS):
+        try:
+            finals = tuple(final_snapshots(files, view.paths, view.directory))[::-1]
+        except NotFound:
+            view = look(files, view.paths)
+            continue
+        pending = view.newest.pending and view.state.epoch > finals[-1].epoch
+        return History(view, finals, view.state if pending else None)
+    raise ServiceUnavailable("ledger.moving", f"{view.directory} moves while it is read", "ask again")

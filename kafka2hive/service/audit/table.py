@@ -7,18 +7,20 @@ from kafka2hive.config.values import BucketTime
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.audit.audit import audit_history, lost_paths
 from kafka2hive.ledger.audit.finding import Finding
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.reading.history import History, read_history
 from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable
+from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.layout import owner_marker
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.files import audit_contents, audit_pending, audit_presence
-from kafka2hive.service.audit.history import History, read_history
-from kafka2hive.service.audit.ledger import audit_place
 from kafka2hive.service.audit.registrations import accepted, unregistered
 from kafka2hive.service.audit.verified import Audited, Progress, VerifiedTable, VerifyOrder
 from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +155,26 @@ def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
         for p in newest.positions
         if p.topic_partition in ends and ends[p.topic_partition].offset < p.end
     ]
+
+
+def audit_place(files: FileSystem, view: View) -> list[Finding]:
+    """The generation's number against the snapshot's, and the marker in the table's directory. Raises StorageError.
+
+    A ledger that never wrote anything (generation 0) has no marker yet.
+    """
+    found = []
+    state, path = view.state, owner_marker(view.state.location)
+    if state.generation > view.generation.number:
+        message = f"holds a snapshot of generation {state.generation}: it was renamed by hand"
+        found.append(Finding("verify.generation", view.directory, message))
+    try:
+        owner = read_marker(files, state.location)
+    except ManualActionRequired as damaged:
+        return [*found, Finding("verify.marker", path, damaged.message)]
+    if owner is None and state.generation > 0:
+        message = f"is not there: nothing keeps another ledger from feeding {state.table}"
+        found.append(Finding("verify.marker", path, message))
+    elif owner not in (None, state.ledger_id):
+        message = f"names ledger {owner}, {state.table} is fed by {state.ledger_id}"
+        found.append(Finding("verify.marker", path, message))
+    return found

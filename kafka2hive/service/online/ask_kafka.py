@@ -3,8 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from kafka2hive.kafka.errors import no_answer, unknown_topics
-from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.views import ClusterView, TopicSettings
+from kafka2hive.kafka.port import ClusterView, Kafka, TopicSettings
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result, Warned

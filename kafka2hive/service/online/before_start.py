@@ -7,8 +7,7 @@ import logging
 from collections.abc import Collection
 
 from kafka2hive.config.values import ServiceMap
-from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.views import ClusterView
+from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_kafka import settings_warnings, topics_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.service.run.compare.with_hive import hive_gate
+from kafka2hive.service.run.compare.gate import hive_gate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunOrder

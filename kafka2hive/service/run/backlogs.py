@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import assert_never
 
+from kafka2hive.kafka.port import ClusterView, Watermark
 from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.kafka.views import ClusterView, Watermark
 from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import StartKind
-from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, Kafka, RecordAddress, Watermark
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.kafka.views import UNKNOWN_EPOCH, ClusterView, RecordAddress, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot

@@ -5,8 +5,7 @@ import math
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.views import ClusterView
+from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable

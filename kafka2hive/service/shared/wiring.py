@@ -10,9 +10,9 @@ from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.owners import Owners
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Processes
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_uuid, owner_name

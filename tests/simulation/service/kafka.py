@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from kafka2hive.kafka.views import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from tests.simulation.service.maps import TOPIC_PARTITIONS, TOPICS

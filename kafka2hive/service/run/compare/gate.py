@@ -1,15 +1,24 @@
-"""What a table's commits wait for in Hive: its table there must be the one of the map, before anything is committed."""
+"""What a table's commits wait for in Hive: its table there must be the one of the map, before anything is committed.
+
+`hive_gate` puts the HiveServer2 of the map behind it.
+"""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.hive.port import Session
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.snapshot import ComparedTable
-from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Owned, Table
+from kafka2hive.service.shared.wiring import Wiring, hive_session
 
 log = logging.getLogger(__name__)
 
@@ -126,3 +135,42 @@ def _not_compared(table: Table, name: str, why: str) -> ServiceUnavailable:
         " Nothing is committed before it does",
         "bring HiveServer2 back; the table is tried again by itself",
     )
+
+
+SESSIONS = 4
+PATIENCE_SECONDS = 5.0
+
+
+def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
+    """Asks in a few sessions of its own; nothing is connected before the first question."""
+    options = wiring.map.hive
+    if options is None:
+        return Gate()
+    asking = Asking(
+        lambda: _asker(options, catalogue),
+        wiring.background,
+        wiring.ports.clock,
+        threads=SESSIONS,
+        longest_silence=PATIENCE_SECONDS,
+    )
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
+
+
+@contextmanager
+def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
+    session = hive_session(options)
+    try:
+        yield lambda question: ask_hive(session, catalogue, question)
+    finally:
+        session.close()
+
+
+def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
+    """One table of the map, compared with Hive's."""
+    try:
+        there = catalogue.compare(session, question.table, create=question.create)
+    except (MetastoreUnavailable, ConfigError) as error:
+        return NoAnswer(str(error))
+    except TableError as error:
+        return Differs(error)
+    return Agrees(there is not None)
