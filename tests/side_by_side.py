@@ -19,16 +19,21 @@ THE_COMPUTING_WORKER = "gw0"
 FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
 """In the order in which they begin."""
 GROUPS = {
-    f"tests/integration/test_{file}.py": group
+    f"tests/{file}.py": group
     for group, files in {
-        "hive, outages": ("hive_compared", "dump_outages", "dump_flights"),
+        "hive, outages": (
+            "integration/test_hive_compared",
+            "integration/test_dump_outages",
+            "integration/test_dump_flights",
+        ),
         "hive, the rest": (
-            "commands_tell",
-            "dump_columns",
-            "dump_records",
-            "task_in_hive",
-            "hive_room",
-            "services",
+            "drills/test_driver_kills",
+            "integration/test_commands_tell",
+            "integration/test_dump_columns",
+            "integration/test_dump_records",
+            "integration/test_task_in_hive",
+            "integration/test_hive_room",
+            "integration/test_services",
         ),
     }.items()
     for file in files
@@ -36,11 +41,10 @@ GROUPS = {
 """Files that share a HiveServer2, whose start is dear."""
 LONGEST = (
     "hive, outages",
+    "hive, the rest",
     "tests/simulation/test_simulation.py::test_every_record_is_visible_exactly_once_after_every_schedule",
     "tests/drills/test_executor_kills.py",
     "tests/drills/test_damage.py",
-    "tests/drills/test_driver_kills.py",
-    "hive, the rest",
     "tests/integration/test_demo.py",
     "tests/drills/test_leader_moves.py",
     "tests/drills/test_hive_troubles.py",

@@ -1,19 +1,14 @@
-"""What drills share: their form, the report, and the topic with all flights."""
+"""What drills share: their form and the report."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.drills.form import Form, form_asked_for
 from tests.drills.report import DrillReport, Figure
-
-if TYPE_CHECKING:
-    from tests.harness.flights_topic import FlightsTopic
-    from tests.services.kafka_broker import KafkaBroker
 
 _REPORT = pytest.StashKey[DrillReport]()
 _FIGURE = "drill figure "
@@ -48,14 +43,6 @@ def processes() -> Iterator[ExitStack]:
     """Every run of the test; at its end nothing of them is left."""
     with ExitStack() as stack:
         yield stack
-
-
-@pytest.fixture(scope="session")
-def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
-    """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
-    from tests.harness.flights_topic import make_flights_topic
-
-    return make_flights_topic(kafka, "drill-flights")
 
 
 def _sendable(value: Figure) -> Figure:
