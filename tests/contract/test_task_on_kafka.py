@@ -83,12 +83,12 @@ def log_end(kafka: KafkaBroker, topic: str, at_least: int = 0) -> int:
 
     Waits for `at_least`: the coordinator writes the marker of a transaction after it has answered.
     """
-    place, admin, deadline = Place(topic, 0), kafka.admin(), time.monotonic() + 60
+    place, admin, deadline = Place(topic, 0), kafka.admin(), time.monotonic() + 300
     while True:
         asked = admin.list_offsets(
             {place: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_COMMITTED
         )
-        end = int(asked[place].result(30).offset)
+        end = int(asked[place].result(120).offset)
         if end >= at_least or time.monotonic() > deadline:
             return end
         time.sleep(0.05)
@@ -164,7 +164,7 @@ def test_every_codec_of_kafka_is_read_and_a_range_may_begin_and_end_inside_a_bat
     )
     for n in range(3_000):
         producer.produce(unique, b"%d" % n, timestamp=1_000_000 + n)
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE))
     files = MemoryFiles()
     manifest = good(run_here(settings, files, table_task("db.t", offsets(unique, 0, 7, 2_111)))["db.t"])
@@ -177,18 +177,18 @@ def test_aborted_transactions_and_markers_are_absent_and_end_no_range_early(
 ) -> None:
     kafka.create_topic(unique)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": unique})
-    producer.init_transactions(30)
+    producer.init_transactions(300)
     expected: list[bytes] = []
     for number in range(6):
         producer.begin_transaction()
         values = [b"%d-%d" % (number, n) for n in range(10)]
         for value in values:
             producer.produce(unique, value)
-        producer.flush(30)
+        producer.flush(300)
         if number % 2:
-            producer.abort_transaction(30)
+            producer.abort_transaction(300)
         else:
-            producer.commit_transaction(30)
+            producer.commit_transaction(300)
             expected += values
     end = log_end(kafka, unique, 66)
     assert end == 66  # 60 records and 6 markers; the last ones are an aborted transaction and its marker
@@ -217,16 +217,16 @@ def test_aborted_transactions_and_markers_are_absent_and_end_no_range_early(
 def test_a_range_into_an_open_transaction_is_an_error_of_its_table(kafka: KafkaBroker, unique: str) -> None:
     kafka.create_topic(unique)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": unique})
-    producer.init_transactions(30)
+    producer.init_transactions(300)
     producer.begin_transaction()
     for n in range(10):
         producer.produce(unique, b"%d" % n)
-    producer.flush(30)
+    producer.flush(300)
     assert log_end(kafka, unique) == 0
     settings = task_settings(kafka.bootstrap, table_settings("db.t"), stall_seconds=4)
     manifest = run_here(settings, MemoryFiles(), table_task("db.t", offsets(unique, 0, 0, 10)))["db.t"]
     assert failure_code(manifest) == "kafka.beyond_log_end"
-    producer.abort_transaction(30)
+    producer.abort_transaction(300)
 
 
 def test_what_compaction_took_away_is_absent_also_at_the_end_of_a_range(tmp_path: Path, unique: str) -> None:
@@ -247,7 +247,7 @@ def test_what_compaction_took_away_is_absent_also_at_the_end_of_a_range(tmp_path
                 1,
                 [b"%d" % key for key in range(5)],
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             produce(broker.bootstrap, unique, [b"roll"], 1, [b"roll"])
             files = MemoryFiles()
@@ -272,7 +272,7 @@ def test_metadata_columns_hold_what_the_record_holds_null_keys_and_missing_heade
     )
     producer.produce(unique, b"b", timestamp=86_400_000)
     producer.produce(unique, b"", key=b"", headers=[])
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     settings = task_settings(
         kafka.bootstrap, table_settings("db.t", metadata=EVERYTHING, zone="America/New_York")
     )
@@ -374,7 +374,7 @@ def test_ranges_that_kafka_cannot_give_fail_their_table_and_no_other(kafka: Kafk
     kafka.create_topic(unique, partitions=3)
     produce(kafka.bootstrap, unique, [b"%d" % n for n in range(300)], 3)
     admin = kafka.admin()  # must outlive the answer
-    admin.delete_records([Place(unique, 1, 50)])[Place(unique, 1)].result(30)
+    admin.delete_records([Place(unique, 1, 50)])[Place(unique, 1)].result(120)
     names = ("fine", "aged", "beyond", "number", "topic")
     settings = task_settings(
         kafka.bootstrap, *(table_settings(f"db.{name}") for name in names), stall_seconds=6
@@ -536,7 +536,7 @@ def test_by_record_time_a_record_goes_where_its_timestamp_says(kafka: KafkaBroke
     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     for hour in range(48):
         producer.produce(unique, b"%d" % hour, timestamp=hour * 3_600_000 + 1)  # 0 is "now"
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     bucketing = Bucketing("dt=%Y-%m-%d", BucketTime.RECORD, zone="Asia/Tokyo")
     settings = task_settings(kafka.bootstrap, table_settings("db.t", bucketing=bucketing))
     files = MemoryFiles()

@@ -3,20 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tests.drills.failpoint import read_journal
 from tests.harness.waiting import wait_until
+from tests.services.service_process import has_stopped
 
 # a fenced process may still write what nobody reads: staged files, its beat, an empty directory for its archive
 _HARMLESS = ("/_tmp/", "/alive/")
 
 
 def wait_until_stopped(pid: int, seconds: float = 240) -> None:
-    """Wait until the kernel says that the process is stopped."""
-    wait_until(
-        lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED, f"stopped: {pid}", seconds, 0.005
-    )
+    """Wait until the kernel says that all threads of the process are stopped."""
+    wait_until(lambda: has_stopped(pid), f"stopped: {pid}", seconds, 0.005)
 
 
 def changes_since(journal: Path, pid: int, moment: float) -> list[str]:

@@ -115,13 +115,13 @@ def values(count: int) -> list[bytes]:
 def topic_id(broker: KafkaBroker, topic: str) -> str:
     """As Kafka's own tools print it."""
     admin = broker.admin()
-    found = str(admin.describe_topics(TopicCollection([topic]))[topic].result(30).topic_id)
+    found = str(admin.describe_topics(TopicCollection([topic]))[topic].result(120).topic_id)
     return found.rstrip("=").replace("+", "-").replace("/", "_")
 
 
 def make_again(broker: KafkaBroker, topic: str) -> dict[Place, bytes | None]:
     """Create the topic that was deleted; fewer records than the old one had."""
-    wait_until(lambda: topic not in broker.admin().list_topics(timeout=30).topics, f"rid of {topic}", 60)
+    wait_until(lambda: topic not in broker.admin().list_topics(timeout=120).topics, f"rid of {topic}")
     broker.create_topic(topic)
     return produce(broker.bootstrap, topic, values(50), 1)
 
@@ -129,7 +129,7 @@ def make_again(broker: KafkaBroker, topic: str) -> dict[Place, bytes | None]:
 def delete_before(broker: KafkaBroker, topic: str, offset: int) -> None:
     admin = broker.admin()
     for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
-        future.result(30)
+        future.result(120)
 
 
 def send_compacted(bootstrap: str, topic: str) -> dict[Place, bytes | None]:
@@ -157,17 +157,17 @@ def send_transactions(bootstrap: str, topic: str, begin: int = 0) -> dict[Place,
         own[str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)] = message.value()
 
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "log_level": 2})
-    producer.init_transactions(60)
+    producer.init_transactions(300)
     for number in range(6):
         producer.begin_transaction()
         own.clear()
         for value in values(10):
             producer.produce(topic, value, partition=0, on_delivery=report)
-        assert producer.flush(60) == 0
+        assert producer.flush(300) == 0
         if number % 2:
-            producer.abort_transaction(60)
+            producer.abort_transaction(300)
         else:
-            producer.commit_transaction(60)
+            producer.commit_transaction(300)
             committed |= own
     assert len(committed) == 30 and min(committed) == (topic, 0, begin)
     return committed

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 import psutil
 
+from tests.harness.waiting import wait_until
+from tests.services.service_process import has_stopped
+
 
 def processes_of_session(session: int) -> list[psutil.Process]:
     """Those that live (Spark's Python daemon leaves its process group, not its session)."""
@@ -24,16 +27,29 @@ def send_all(processes: Sequence[psutil.Process], number: signal.Signals) -> Non
 
 @contextmanager
 def asleep(session: int) -> Iterator[None]:
-    """Stop every process with SIGSTOP, as when the machine is suspended, and let them go on at the end."""
+    """Stop every process with SIGSTOP, as when the machine is suspended, and let them go on at the end.
+
+    When the body begins, none of them runs any more: on a busy machine a signal takes a moment to arrive.
+    """
     stopped: list[psutil.Process] = []
+
+    def nobody_runs() -> bool:
+        if any(_runs(process) for process in stopped):
+            return False
+        born = [process for process in processes_of_session(session) if process not in stopped]
+        send_all(born, signal.SIGSTOP)
+        stopped.extend(born)
+        return not born
+
     try:
-        for _ in range(2):  # a worker may have been born while the first round went on
-            born = [process for process in processes_of_session(session) if process not in stopped]
-            send_all(born, signal.SIGSTOP)
-            stopped += born
+        wait_until(nobody_runs, f"asleep: session {session}", 240)
         yield
     finally:
         send_all(stopped[::-1], signal.SIGCONT)
+
+
+def _runs(process: psutil.Process) -> bool:
+    return _session(process.pid) is not None and not has_stopped(process.pid)
 
 
 def _session(pid: int) -> int | None:

@@ -103,7 +103,7 @@ def send(bootstrap: str, topic: str) -> "dict[Place, bytes | None]":
             headers=HEADERS,
             on_delivery=report,
         )
-    assert producer.flush(60) == 0 and not failed, failed
+    assert producer.flush(300) == 0 and not failed, failed
     return {(topic, 0, offset): value for offset, (value, _) in enumerate(RECORDS)}
 
 

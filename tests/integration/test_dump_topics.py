@@ -64,7 +64,7 @@ def test_new_topics_and_partitions_join_while_it_runs_and_lost_records_stop_it_u
     in_one |= produce(kafka.bootstrap, one, flights()[10_000:10_300], [2])
     admin = kafka.admin()
     for future in admin.delete_records([TopicPartition(one, 2, begin + 200)]).values():
-        future.result(30)
+        future.result(120)
     in_two |= produce(kafka.bootstrap, two, flights()[11_000:11_500], 1)
     stopped = run_once(config)
     assert stopped.code == 76, stopped.log[-3000:]

@@ -192,7 +192,7 @@ def aged_out(dumped: Dumped) -> None:
     gone = 1000
     admin = AdminClient({"bootstrap.servers": dumped.kafka.bootstrap})
     for future in admin.delete_records([Place(dumped.name, 0, gone)]).values():
-        future.result(30)
+        future.result(120)
     done, audited = dumped.verify(dumped.raw)
     assert done.code == 76
     assert found(audited) == [("verify.different", f"{dumped.name}-{last['k_partition']}@{last['k_offset']}")]

@@ -73,7 +73,7 @@ class KafkaNodes(Service):
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait for it."""
         admin = self.admin()
-        admin.delete_topics([name])[name].result(30)
+        admin.delete_topics([name])[name].result(120)
 
     def _configure(self) -> None:
         controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=True))
@@ -119,7 +119,7 @@ def _wait_until_known(admin: AdminClient, name: str, partitions: int) -> None:
     """The controller has decided and answered; a broker hears of it a moment later, and would deny it until then."""
     deadline = time.monotonic() + 120
     while True:
-        topic = admin.list_topics(name, timeout=30).topics.get(name)
+        topic = admin.list_topics(name, timeout=120).topics.get(name)
         if topic is not None and topic.error is None and len(topic.partitions) == partitions:
             return
         assert time.monotonic() < deadline, f"{name} with {partitions} partitions is not known"

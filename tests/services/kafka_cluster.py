@@ -56,9 +56,9 @@ class KafkaCluster(KafkaNodes):
         admin = self.admin()
         admin.elect_leaders(
             ElectionType.PREFERRED, [TopicPartition(topic, n) for n in range(partitions)]
-        ).result(30)
+        ).result(120)
 
     def _partitions(self, topic: str) -> list[PartitionMetadata]:
         # not DescribeTopics: it waits for the broker that was last said to be the controller, also when that is dead
-        found = self.admin().list_topics(topic, timeout=30).topics[topic].partitions
+        found = self.admin().list_topics(topic, timeout=120).topics[topic].partitions
         return [found[number] for number in sorted(found)]

@@ -105,7 +105,7 @@ class ServiceProcess:
         """
         self.signal(signal.SIGSTOP)
         deadline = time.monotonic() + READY_SECONDS
-        while not self._has_stopped():
+        while not has_stopped(self.pid):
             assert self.is_running and time.monotonic() < deadline, f"{self.name} did not stop"
             time.sleep(0.01)
 
@@ -122,13 +122,6 @@ class ServiceProcess:
         assert self._process is not None, f"{self.name} was not started"
         return self._process.wait(seconds)
 
-    def _has_stopped(self) -> bool:
-        try:
-            threads = [(task / "stat").read_text() for task in Path(f"/proc/{self.pid}/task").iterdir()]
-        except OSError:  # one of them has just ended
-            return False
-        return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
-
     def _output_bytes(self) -> bytes:
         with self.output.open("rb") as output:
             output.seek(self._output_begin)
@@ -141,6 +134,15 @@ class ServiceProcess:
         raise (PortTaken if taken else ServiceFailed)(
             f"{self.name} {reason}; its output ends:\n{output[-3000:]}"
         )
+
+
+def has_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has reached every thread of this process; not so of one that has ended."""
+    try:
+        threads = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:  # one of them has just ended
+        return False
+    return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 def run_to_end(

@@ -23,14 +23,14 @@ class Broker:
 
     def __init__(self) -> None:
         self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-        (broker,) = self.producer.list_topics(timeout=10).brokers.values()
+        (broker,) = self.producer.list_topics(timeout=120).brokers.values()
         self.address = f"{broker.host}:{broker.port}"
 
     def produce(self, topic: str, count: int) -> None:
         """Flights 0 to count - 1 into partition 0."""
         for number in range(count):
             self.producer.produce(topic, RECORD % number, partition=0)
-        assert self.producer.flush(10) == 0
+        assert self.producer.flush(120) == 0
 
 
 @pytest.fixture
