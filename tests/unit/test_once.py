@@ -202,6 +202,15 @@ def test_tasks_of_another_generation_or_epoch_end_the_run_and_commit_nothing(
     assert wiring.ports.files.list(table.owned.ledger.directory) == before
 
 
+def test_a_table_whose_tasks_die_is_set_aside_and_its_offsets_are_named_as_everywhere(tmp_path: Path) -> None:
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Kafka())
+    for _ in range(2):  # the first time says nothing yet
+        loop.on_failed(next_epoch(loop).number, "SIGKILL")
+    aside = owned_tables.tables["air.early"].aside
+    assert aside is not None and aside.error.code == "task.killed"
+    assert "planned were early-0@[0, 7): SIGKILL" in aside.error.message
+
+
 def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path) -> None:
     worked_on: list[str] = []
 

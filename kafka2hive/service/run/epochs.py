@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.pipeline.failure_isolation import FailureIsolation
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
@@ -132,7 +132,7 @@ class EpochLoop:
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; planned were {in_flight.ranges[name][:3]}: {reason}",
+                    f"{name}: its tasks die or raise; planned were {first_ranges(in_flight.ranges[name])}: {reason}",
                     "look at the tasks' log of these offsets; the table is tried again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
