@@ -8,6 +8,7 @@ test fails and names the command.
 import collections
 import gc
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -44,6 +45,10 @@ def shared_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Share
     tmp_path_factory.getbasetemp()  # now: the services' threads would race for making it
     services = SharedServices(tmp_path_factory.mktemp)
     yield services
+    if "confluent_kafka" in sys.modules:
+        from tests.harness.consumers import close_kept_consumers
+
+        close_kept_consumers()
     services.stop()
 
 
@@ -150,6 +155,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker is silent from now on: what threads of client libraries still log must not follow the run's last line."""
     if hasattr(session.config, "workerinput"):
+        # else it would give standard error back as it was
+        session.config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
