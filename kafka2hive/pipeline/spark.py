@@ -53,6 +53,10 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",
         "spark.sql.streaming.metricsEnabled": "false",
+        # extensions of Spark's SQL in the class path: it finds MLlib's, which costs a second of its start
+        "spark.sql.extensions.test.loadFromCp": "false",
+        # Spark would compile the plan of a stream whose rows are never read
+        "spark.sql.codegen.wholeStage": "false",
         # a decoder that crashes should leave its Python stack in the error
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.worker.reuse": "true",

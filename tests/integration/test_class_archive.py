@@ -53,7 +53,9 @@ def test_a_session_takes_its_classes_from_the_archive_and_heeds_the_options_of_t
         env={**os.environ, "XDG_CACHE_HOME": str(cache.parent)},
     ).stdout
     assert printed == "[7, 8]\n[]\n", "the driver needs neither numpy nor Arrow"
-    assert (tmp_path / "classes").read_text().count(SHARED) > 5_000
+    classes = (tmp_path / "classes").read_text()
+    assert classes.count(SHARED) > 5_000
+    assert "SparkSessionExtensionsProvider" not in classes, "MLlib's functions cost a second"
 
 
 def of_another_java(archive: bytes) -> bytes:
