@@ -1,14 +1,11 @@
-"""The Spark session: defaults that fit a dump, the map's own settings above them, our package on the workers.
+"""The Spark session, and our package on the workers.
 
 Signals: the JVM ignores SIGINT and is in the driver's process group: SIGTERM must go to the driver alone (systemd:
 `KillMode=mixed`, cron: `timeout --foreground`).
 """
 
 import logging
-import os
-import re
 import signal
-import sys
 import threading
 import zipfile
 from collections.abc import Iterable
@@ -18,101 +15,40 @@ from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it 
 from py4j.protocol import INPUT_CONVERTER, Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 import kafka2hive
 from kafka2hive.config.values import SparkOptions
-from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.pipeline.spark_log import SparkOutput
-from kafka2hive.pipeline.warm.archive import archive_options
+from kafka2hive.pipeline.spark_conf import is_local, session_conf
+from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text
+from kafka2hive.pipeline.warm.launch import not_started
 
 log = logging.getLogger(__name__)
 
-#: What Spark allocates at its start is dead at once: without a small young generation 90 MB of it stay in memory.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn24m"
-#: Imported by Spark's Python alone: it must not be in memory here.
-WORKERS_DAEMON = "kafka2hive.pipeline.warm.daemon"
-_LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
+def start_session(options: SparkOptions, service: str, scratch: Path, gateway: JavaGateway) -> SparkSession:
+    """Start Spark in the JVM behind `gateway`. Raises ServiceUnavailable when that ended, or there is no master.
 
-def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str, str]:
-    """Spark's configuration: our defaults, then the map's `spark.conf`, which wins."""
-    conf = {
-        "spark.app.name": f"kafka2hive {service}",
-        "spark.master": options.master,
-        # a killed worker or a lost executor must not end the epoch; for local masters the second number of local[N,4]
-        "spark.task.maxFailures": "4",
-        "spark.log.level": "ERROR",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # Spark's own Hive client is not used (and does not talk to metastores from 4.0.1 on)
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        # a progress report holds the source's offsets; nobody reads the old ones
-        "spark.sql.streaming.numRecentProgressUpdates": "1",
-        "spark.sql.streaming.minBatchesToRetain": "2",
-        "spark.sql.streaming.metricsEnabled": "false",
-        # extensions of Spark's SQL in the class path: it finds MLlib's, which costs a second of its start
-        "spark.sql.extensions.test.loadFromCp": "false",
-        # Spark would compile the plan of a stream whose rows are never read
-        "spark.sql.codegen.wholeStage": "false",
-        # a decoder that crashes should leave its Python stack in the error
-        "spark.python.worker.faulthandler.enabled": "true",
-        "spark.python.worker.reuse": "true",
-        # no record passes through the driver's JVM: the second compiler would cost more than it saves
-        "spark.driver.extraJavaOptions": QUICK_JVM,
-        **archive_options(),
-    }
-    if is_local(options.master):
-        conf["spark.local.dir"] = str(scratch / "local")
-        conf["spark.python.daemon.module"] = WORKERS_DAEMON
-    if _LOOPBACK.match(options.master):
-        conf["spark.driver.host"] = "127.0.0.1"
-        conf["spark.driver.bindAddress"] = "127.0.0.1"
-    return conf | dict(options.conf)
-
-
-def is_local(master: str) -> bool:
-    """Whether tasks run inside the driver's own JVM's workers, where our package is importable anyway."""
-    return re.match(r"local(\[|$)", master) is not None
-
-
-def start_session(options: SparkOptions, service: str, scratch: Path) -> SparkSession:
-    """Start Spark (8-11 s until a first epoch). Raises ServiceUnavailable when there is no Java or no master.
-
-    Workers use this very Python unless PYSPARK_PYTHON says otherwise. Our package is shipped to clusters; its
-    dependencies are not (docs/cluster.md).
+    Our package is shipped to clusters; its dependencies are not (docs/cluster.md).
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # of the JVM that only puts the command line of the driver's JVM together
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_JVM)
     conf = SparkConf(loadDefaults=False).setAll(list(session_conf(options, service, scratch).items()))
     try:
-        start_context(conf)
+        start_context(conf, gateway)
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    except PySparkException as error:
-        raise ServiceUnavailable(
-            "spark.start",
-            f"Spark did not start: {str(error).splitlines()[0]}",
-            "Spark needs Java 17 or later (java -version); what it printed is in the log",
-        ) from error
+    except (PySparkException, *SPARK_GONE) as error:
+        raise not_started(error_text(error).partition("\n")[0]) from error
     if not is_local(options.master):
         ship_package(spark, scratch)
     return spark
 
 
-def start_context(conf: SparkConf) -> None:
-    """Start the JVM with its output in our log, and leave the caller's SIGINT handler in place: pyspark has its own.
-
-    A process has one JVM: a context that this process has already, or the JVM of one that was stopped, is used again.
-    """
+def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
+    """A context that this process has already is used again. Leaves the caller's SIGINT handler: pyspark has its own."""
     if SparkContext._active_spark_context is not None:
         return
     _without_numpy()
     on_interrupt = signal.getsignal(signal.SIGINT)
-    SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launch_jvm(conf))
+    SparkContext(conf=conf, gateway=gateway)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
 
@@ -122,14 +58,6 @@ def _without_numpy() -> None:
     pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
     """
     INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
-
-
-def _launch_jvm(conf: SparkConf) -> JavaGateway:
-    output = SparkOutput()
-    try:
-        return launch_gateway(conf, {"stdout": output.writing, "stderr": output.writing})
-    finally:
-        output.handed_over()
 
 
 def warm_workers(spark: SparkSession) -> None:

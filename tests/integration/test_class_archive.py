@@ -21,9 +21,10 @@ import sys
 from pathlib import Path
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.spark import end_jvm, start_session, stop_session
+from kafka2hive.pipeline.warm.launch import launch
 
 options = SparkOptions("local[1]", (("spark.driver.extraJavaOptions", "-Xlog:class+load:file=" + sys.argv[2]),))
-spark = start_session(options, "archive", Path(sys.argv[1]))
+spark = start_session(options, "archive", Path(sys.argv[1]), launch(options, "archive").connect())
 print(spark.sparkContext.parallelize([6, 7], 1).map(lambda x: x + 1).collect())
 print([name for name in ("numpy", "pandas", "pyarrow") if name in sys.modules])
 stop_session(spark)

@@ -19,9 +19,29 @@ if TYPE_CHECKING:
 UNAVAILABLE = 69
 
 
+def jvms(run: Running) -> list[psutil.Process]:
+    return [child for child in psutil.Process(run.pid).children() if child.name() == "java"]
+
+
 def kill_jvm(run: Running) -> None:
-    (jvm,) = [child for child in psutil.Process(run.pid).children() if child.name() == "java"]
+    (jvm,) = jvms(run)
     jvm.kill()
+
+
+def test_a_jvm_that_is_killed_while_it_starts_ends_the_run_with_69_and_nothing_touched(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 1)
+    table = flights_table(f"{unique}.flights", unique)
+    config = write_map(tmp_path, unique, kafka.bootstrap, f"file://{tmp_path}/disk", [table])
+    with Running(config) as run:
+        run.wait_until(lambda: bool(jvms(run)), "starting Java")
+        kill_jvm(run)
+        assert run.wait() == UNAVAILABLE, run.tail()
+        assert "Spark did not start" in run.tail()
+        assert "Traceback" not in run.tail()
+    assert not (tmp_path / "disk" / "kafka2hive" / "kafka_partition_offsets").exists()
 
 
 @pytest.mark.parametrize("idle", [True, False])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
 from tests.harness.program import PROGRAM, Running, command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
@@ -39,20 +40,23 @@ def is_json(line: str) -> bool:
         return False
 
 
-def test_ctrl_c_while_spark_starts_ends_with_130_one_line_and_nothing_touched(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_spark_starts_ends_with_its_code_one_line_and_nothing_touched(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path, number: signal.Signals
 ) -> None:
+    """Ctrl-C goes to all processes of the terminal, SIGTERM to the driver alone; the JVM ends with it."""
     uri = f"file://{tmp_path}/disk"
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)
     config = write_map(tmp_path, unique, kafka.bootstrap, uri, [flights_table(f"{unique}.flights", unique)])
     with Running(config) as run:
         run.wait_until(lambda: has_jvm(run), "starting Spark")
-        os.killpg(run.pid, signal.SIGINT)
-        assert run.wait() == 128 + signal.SIGINT
+        (os.killpg if number is signal.SIGINT else os.kill)(run.pid, number)
+        assert run.wait() == 128 + number
         assert run.times_said("interrupted while Spark started") == 1
         assert not run.said("Traceback"), run.tail()
         assert others(run) == []
+        run.wait_for_orphans(120)
     assert not (tmp_path / "disk" / "kafka2hive" / "kafka_partition_offsets").exists()
 
 

@@ -17,6 +17,7 @@ from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.spark import session_slots, start_session
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan
+from kafka2hive.pipeline.warm.launch import launched
 
 if TYPE_CHECKING:
     from tests.services.spark_standalone import SparkStandalone
@@ -63,8 +64,9 @@ def session(
 ) -> Iterator[Session]:
     """One session on the cluster, and its scratch directory, which is gone when it has ended."""
     folder = tmp_path_factory.mktemp("cluster")
-    with Scratch(folder) as scratch:
-        spark = start_session(SparkOptions(master=spark_standalone.url), "cluster-test", scratch)
+    options = SparkOptions(master=spark_standalone.url)
+    with Scratch(folder) as scratch, launched(options, "cluster-test") as jvm:
+        spark = start_session(options, "cluster-test", scratch, jvm.connect())
         try:
             yield spark, scratch
         finally:

@@ -19,8 +19,10 @@ from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason, task_function
-from kafka2hive.pipeline.spark import WORKERS_DAEMON, session_slots, start_session
+from kafka2hive.pipeline.spark import session_slots, start_session
+from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan
+from kafka2hive.pipeline.warm.launch import launched
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +138,9 @@ def read_when_let_go(plan: TaskPlan, settings: Path) -> Iterator[TableManifest]:
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
-    session = start_session(SparkOptions(master="local[2,4]"), "query-test", folder)
+    options = SparkOptions(master="local[2,4]")
+    with launched(options, "query-test") as jvm:
+        session = start_session(options, "query-test", folder, jvm.connect())
     # a test module may come from a folder that is no package for the workers
     session.sparkContext.addPyFile(__file__)
     yield session

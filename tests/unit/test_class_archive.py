@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.values import SparkOptions
-from kafka2hive.pipeline.spark import session_conf
+from kafka2hive.pipeline.spark_conf import session_conf
 from kafka2hive.pipeline.warm.archive import (
     JAVA_OPTIONS,
     archive_options,

@@ -11,7 +11,8 @@ import pytest
 
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.scratch import Scratch
-from kafka2hive.pipeline.spark import WORKERS_DAEMON, is_local, session_conf, warm_workers
+from kafka2hive.pipeline.spark import warm_workers
+from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON, is_local, session_conf
 
 DAEMON = "spark.python.daemon.module"
 

@@ -23,12 +23,12 @@ def run(
     """Take the tables over, roll forward what is pending, then dump until stopped."""
     from kafka2hive.cli.outcome import tell_error, with_map
     from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.run.result import RunOrder
-    from kafka2hive.service.run.service import Run
-    from kafka2hive.service.shared.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
-        result = Run(wire(service_map), RunOrder(once, takeover)).run()
+        from kafka2hive.service.run.begin import begin
+        from kafka2hive.service.run.result import RunOrder
+
+        result = begin(service_map, RunOrder(once, takeover))
         for error in (result.error, *(error for _table, error in result.set_aside), result.unregistered):
             if error is not None:
                 tell_error(error)

@@ -11,10 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-
-import pyspark
-from pyspark.find_spark_home import _find_spark_home
 
 from kafka2hive import __version__
 from kafka2hive.pipeline.java import java_launcher
@@ -22,6 +20,7 @@ from kafka2hive.pipeline.java import java_launcher
 #: Spark puts these JVM options before those of `spark.driver.extraJavaOptions`.
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+_VERSION = re.compile(r"^__version__.*= *['\"](.+)['\"]", re.MULTILINE)
 _RELEASE_FIELD = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
 # what bin/spark-class and the launcher behind it take into the class path
 _ON_THE_CLASS_PATH = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
@@ -55,15 +54,16 @@ def archive_stem(environment: Mapping[str, str]) -> Path | None:
     if launcher is None or cache is None:
         return None
     java = launcher.resolve().parent.parent
-    spark = Path(_find_spark_home())
+    spark = spark_home()
     try:
         release = (java / "release").read_text()
+        version = "".join(_VERSION.findall((_pyspark() / "version.py").read_text()))
         jars = list(_sizes_and_times(spark / "jars"))
     except OSError:
         return None
     field = dict(_RELEASE_FIELD.findall(release))
     places = [str(java), str(spark), *(environment.get(name, "") for name in _ON_THE_CLASS_PATH)]
-    name = f"spark-{pyspark.__version__}-java-{field.get('JAVA_VERSION', '')}-{field.get('IMPLEMENTOR', '')}"
+    name = f"spark-{version}-java-{field.get('JAVA_VERSION', '')}-{field.get('IMPLEMENTOR', '')}"
     plain = re.sub(r"[^A-Za-z0-9.-]", "_", name)
     return cache / f"{_digest(places)}-{plain}-{_digest([__version__, release, *jars])}"
 
@@ -88,6 +88,23 @@ def of_same_installation(file: Path) -> list[Path]:
     """Archives beside `file` that were made of another state of the same Spark and Java, or are not whole: of no use."""
     installation = file.name.partition("-")[0]
     return [other for other in file.parent.glob(f"{installation}-*.jsa") if other != file]
+
+
+def spark_home() -> Path:
+    """What pyspark takes for it, without importing pyspark where it lies beside its jars, as pip installs it."""
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home)
+    if (_pyspark() / "bin/spark-submit").is_file():
+        return _pyspark()
+    from pyspark.find_spark_home import _find_spark_home
+
+    return Path(_find_spark_home())
+
+
+def _pyspark() -> Path:
+    found = find_spec("pyspark")
+    assert found is not None and found.origin is not None, "pyspark is installed with this package"
+    return Path(found.origin).parent
 
 
 def _is_sound(stem: Path, file: Path) -> bool:

@@ -23,6 +23,7 @@ from kafka2hive.pipeline.warm.archive import (
     make_option,
     of_same_installation,
 )
+from kafka2hive.pipeline.warm.launch import launched
 
 _JVM_SECONDS = 300.0
 
@@ -85,8 +86,8 @@ def _only_one(lock: Path) -> Iterator[None]:
 
 def _session_that_writes(part: Path, run_directory: Path) -> None:
     options = SparkOptions(master="local[1]", conf=((JAVA_OPTIONS, make_option(part)),))
-    with Scratch(run_directory) as scratch:
-        spark = start_session(options, "warm", scratch)
+    with Scratch(run_directory) as scratch, launched(options, "warm") as jvm:
+        spark = start_session(options, "warm", scratch, jvm.connect())
         try:
             epoch = _OneEpoch()
             query = DumpQuery(

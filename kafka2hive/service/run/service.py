@@ -1,20 +1,19 @@
 """`kafka2hive run`: the service. Looks, takes over, rolls forward, starts the query, and shuts down cleanly."""
 
 import logging
-import signal
-import threading
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.scratch import Scratch
+from kafka2hive.pipeline.warm.launch import Jvm
 from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
+from kafka2hive.service.run.signals import StopSignals
 from kafka2hive.service.shared.tables import task_settings
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -28,35 +27,21 @@ log = logging.getLogger(__name__)
 SETTLE_SECONDS = 30.0
 
 
-class StopSignals:
-    """SIGTERM and SIGINT: `stop` is set, `number` is the first of them."""
-
-    def __init__(self) -> None:
-        self.stop = threading.Event()
-        self.number: int | None = None
-
-    def listen(self) -> None:
-        signal.signal(signal.SIGTERM, self._heard)
-        signal.signal(signal.SIGINT, self._heard)
-
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
-        self.number = self.number or number
-        self.stop.set()
-
-
 class Run:
     """One run of one service, from the first look to the last snapshot: signals, heartbeat and Spark around the epoch loop."""
 
-    def __init__(self, wiring: Wiring, order: RunOrder) -> None:
+    def __init__(self, wiring: Wiring, order: RunOrder, jvm: Jvm, signals: StopSignals) -> None:
         self._wiring = wiring
         self._order = order
+        self._jvm = jvm
+        self._signals = signals
         self._parts = assemble(wiring, order)
-        self._signals = StopSignals()
 
     def run(self) -> RunResult:
         """Steps: 1 look, 2 Spark, 3 take over and roll forward, 4 dump until the end, 5 settle.
 
-        Nothing is touched before 3. Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
+        The JVM starts beside 1. Nothing is touched before 3.
+        Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
         """
         parts, service_map = self._parts, self._wiring.map
         refuse_to_start(self._wiring)
@@ -68,8 +53,9 @@ class Run:
         with Scratch(Path(service_map.run_directory)) as scratch:
             from kafka2hive.pipeline.spark import start_session, stop_session
 
-            self._signals.listen()
-            spark = start_session(service_map.spark, service_map.service, scratch)
+            gateway = self._jvm.connect()
+            self._signals.only_note()
+            spark = start_session(service_map.spark, service_map.service, scratch, gateway)
             try:
                 if self._signals.stop.is_set():
                     log.info("interrupted while Spark started: nothing was touched")
