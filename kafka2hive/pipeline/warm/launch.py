@@ -170,4 +170,4 @@ def _ignore_interrupts() -> None:
 def _has_gateway() -> bool:
     """Whether this process has a JVM; without importing Spark."""
     pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._gateway is not None
+    return pyspark is not None and bool(pyspark.SparkContext._gateway)
