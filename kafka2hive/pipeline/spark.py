@@ -9,6 +9,7 @@ import signal
 import threading
 import zipfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
@@ -70,7 +71,8 @@ def warm_workers(spark: SparkSession) -> None:
             context.parallelize(range(count), count).foreachPartition(_import_task)
         # AttributeError: of pyspark's own last step, where Spark was stopped meanwhile
         except (PySparkException, Py4JError, OSError, AttributeError) as error:
-            log.info("the workers were not warmed up: %s", error)  # the first epoch tells why, or Spark stops
+            # the first epoch tells why, or Spark stops
+            log.info("the workers were not warmed up: %s", error_text(error).partition("\n")[0])
 
     threading.Thread(target=warm, name="warm-workers", daemon=True).start()
 
@@ -81,6 +83,9 @@ def _import_task(_: Iterable[int]) -> None:
 
 def stop_session(spark: SparkSession) -> None:
     """End Spark. Never fails: a JVM that is gone already must not hide why the run ends."""
+    with suppress(Py4JError, OSError):
+        # workers that still import what a task needs are cut off: that is no error
+        spark.sparkContext.setLogLevel("OFF")
     try:
         spark.stop()
     except (Py4JError, OSError) as error:
