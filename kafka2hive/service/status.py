@@ -11,11 +11,10 @@ from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
-from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.condition import decode
-from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
+from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.conditions.table_state import LiveRuns, OwnerLife, TableState, exit_code_of, state_of
 from kafka2hive.service.shared.ledgers import (
     apart,
@@ -34,17 +33,6 @@ LAST_EPOCHS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStatus:
-    """One topic partition: `position` is the next offset to read; `log_end` and `lag` None when Kafka did not answer."""
-
-    topic: str
-    number: int
-    position: int
-    log_end: int | None
-    lag: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class EpochStatus:
     """One of a table's last epochs; `written_at` is the writer's clock, ISO-8601 UTC."""
 
@@ -57,33 +45,32 @@ class EpochStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table. `lag` in records, None when Kafka did not answer, or nothing was begun (no `partitions`).
+    """One table, as its ledger (`view`), its live run (`warnings`) and Kafka show it.
 
-    `newest_ms`: time of the newest visible record.
-
-    `warnings` are those of its live run.
-
-    `pending_files`: files of an unfinished commit.
+    `ends` of logs: a topic partition that Kafka did not answer for is not among them.
     """
 
-    table: str
-    service: str
+    view: View
     state: TableState
-    warnings: tuple[str, ...]
-    generation: str
-    owner: str
     owner_life: OwnerLife
-    epoch: int
-    written_at: str
-    pending: bool
-    pending_files: int
-    lag: int | None
-    newest_ms: int | None
-    partitions: tuple[PartitionStatus, ...]
-    unregistered: tuple[HivePartition, ...]
+    warnings: tuple[str, ...]
+    ends: Mapping[TopicPartition, Watermark]
     last_epochs: tuple[EpochStatus, ...]
-    gaps: int
-    losses: int
+
+    @property
+    def name(self) -> str:
+        return self.view.paths.table
+
+    def lag_of(self, position: Position) -> int | None:
+        """In records; None when Kafka did not answer."""
+        end = self.ends.get(position.topic_partition)
+        return None if end is None else max(end.offset - position.end, 0)
+
+    @property
+    def lag(self) -> int | None:
+        """In records; None when Kafka did not answer, or nothing was begun (no positions)."""
+        lags = [lag for p in self.view.state.positions if (lag := self.lag_of(p)) is not None]
+        return sum(lags) if lags else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +108,11 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     views = [view for view in found if wanted or view.state.service == wiring.map.service]
     routed = routed_by_ledgers(wiring, (view.state for view in views))
     seen = look_at_kafka(kafka, views, routed)
-    ends = seen.logs.latest if seen.logs else {}
     live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
     starts = StartPreview(wiring, kafka, seen, routed)
 
     def told(view: View) -> list[TableStatus]:
-        state = _state(view, live, view.paths.table in routed, starts)
-        return [_table(wiring, view, ends, state)]
+        return [_table(wiring, view, live, view.paths.table in routed, starts, seen)]
 
     shown = (attempt(view.paths.table, partial(told, view)) for view in views)
     tables, not_shown = apart(chain.from_iterable(shown))
@@ -151,58 +136,23 @@ def live_runs(wiring: Wiring, views: Collection[View]) -> LiveRuns:
     return LiveRuns(frozenset(owners), said)
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    state: TableState
-    life: OwnerLife
-    warnings: tuple[str, ...]
-
-
-def _state(view: View, live: LiveRuns, in_map: bool, starts: StartPreview) -> _State:
+def _table(
+    wiring: Wiring, view: View, live: LiveRuns, in_map: bool, starts: StartPreview, seen: KafkaLook
+) -> TableStatus:
     owner = view.generation.owner
     life = OwnerLife.ALIVE if live.of(owner) else OwnerLife.DEAD
     if owner is None:
         life = OwnerLife.NOBODY
     condition = live.condition(view.paths.table, owner)
     stop = starts.of(view).stop if condition is None and life is not OwnerLife.ALIVE else None
-    return _State(
-        state_of(condition, life, in_map, stop), life, condition.warnings if condition is not None else ()
-    )
-
-
-def _table(
-    wiring: Wiring, view: View, ends: Mapping[TopicPartition, Watermark], state: _State
-) -> TableStatus:
-    partitions = tuple(_partition(p.topic_partition, p.end, ends) for p in view.state.positions)
-    lags = [p.lag for p in partitions if p.lag is not None]
     return TableStatus(
-        table=view.paths.table,
-        service=view.state.service,
-        state=state.state,
-        warnings=state.warnings,
-        generation=view.generation.name,
-        owner=view.generation.owner or "init",
-        owner_life=state.life,
-        epoch=view.state.epoch,
-        written_at=view.state.written_at,
-        pending=view.newest.pending,
-        pending_files=len(view.state.files) if view.newest.pending else 0,
-        lag=sum(lags) if lags else None,
-        newest_ms=view.state.newest_ms,
-        partitions=partitions,
-        unregistered=view.state.unregistered,
-        last_epochs=_last_epochs(wiring, view),
-        gaps=len(view.state.gaps),
-        losses=len(view.state.losses),
+        view,
+        state_of(condition, life, in_map, stop),
+        life,
+        condition.warnings if condition is not None else (),
+        seen.logs.latest if seen.logs else {},
+        _last_epochs(wiring, view),
     )
-
-
-def _partition(
-    tp: TopicPartition, position: int, ends: Mapping[TopicPartition, Watermark]
-) -> PartitionStatus:
-    end = ends[tp].offset if tp in ends else None
-    lag = None if end is None else max(end - position, 0)
-    return PartitionStatus(tp.topic, tp.number, position, end, lag)
 
 
 def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:

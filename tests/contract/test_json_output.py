@@ -20,12 +20,13 @@ from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.render.where import where_document
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapProblem
+from kafka2hive.kafka.port import Watermark
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
 from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
 from kafka2hive.service.conditions.condition import Retrying, Trouble
 from kafka2hive.service.conditions.derive import PendingFiles
@@ -35,9 +36,10 @@ from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
+from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 from kafka2hive.service.where import FoundPlace, Place
 from tests.harness.cli_ledger import document, invoke, pending_service, write_map
+from tests.harness.values import data_file, view_of
 
 FROZEN = Path(__file__).parent / "json_output"
 GENERATION = "g000007.20130101T000000Z-host-1-" + "0" * 32
@@ -106,29 +108,30 @@ def _status() -> StatusResult:
     account = OffsetAccounting(
         read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900
     )
-    table = TableStatus(
-        "air.flights",
-        "flights",
-        Retrying(Trouble("hive.columns", "Hive has no column b", "add it"), "2013-01-01T00:00:05Z"),
-        ("column Titel was never filled",),
+    partition = HivePartition(
+        "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
+    )
+    gap = AcceptedGap(range=OffsetRange(PARTITION, 0, 0), reason="aged out", accepted_at="then", epoch=1)
+    loss = AcceptedLoss(path="a.final", remedy="accept-loss", rows=1, accepted_at="then", epoch=1)
+    view = view_of(
         GENERATION,
-        "host-1-" + "0" * 32,
-        OwnerLife.ALIVE,
+        table="air.flights",
         epoch=41,
         written_at="2013-01-01T00:00:00Z",
-        pending=True,
-        pending_files=4,
-        lag=12,
+        files=(data_file(),) * 4,
         newest_ms=1_356_998_400_000,
-        partitions=(PartitionStatus("flights", 0, 20, 32, 12), PartitionStatus("flights", 1, 7, None, None)),
-        unregistered=(
-            HivePartition(
-                "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
-            ),
-        ),
-        last_epochs=(EpochStatus(40, "2013-01-01T00:00:00Z", 2, 7, account),),
-        gaps=1,
-        losses=2,
+        positions=(Position(PARTITION, 10, 20), Position(TopicPartition("flights", 1), 7, 7)),
+        unregistered=(partition,),
+        gaps=(gap,),
+        losses=(loss, loss),
+    )
+    table = TableStatus(
+        view,
+        Retrying(Trouble("hive.columns", "Hive has no column b", "add it"), "2013-01-01T00:00:05Z"),
+        OwnerLife.ALIVE,
+        ("column Titel was never filled",),
+        {PARTITION: Watermark(32)},
+        (EpochStatus(40, "2013-01-01T00:00:00Z", 2, 7, account),),
     )
     damaged = ManualActionRequired("ledger.damaged", "the checksum is wrong")
     return StatusResult(

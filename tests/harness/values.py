@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from kafka2hive.ledger.reading.look import View
+from kafka2hive.ledger.take_over import Newest
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, ledger_tag
+from kafka2hive.model.layout import DataFileName, Generation, LedgerPaths, ledger_tag
 from kafka2hive.model.snapshot import Snapshot
 
 
@@ -25,3 +27,10 @@ def file_name(ledger_id: str, generation: int, epoch: int, **known: Any) -> Data
     plain = {"slug": "all", "task": 0, "uuid": "0" * 32, "extension": "parquet"}
     of = {"ledger": ledger_tag(ledger_id), "generation": generation, "epoch": epoch}
     return DataFileName(**{**plain, **of, **known})
+
+
+def view_of(generation: str, **known: Any) -> View:
+    """A ledger with a pending snapshot, as it is looked at."""
+    parsed, state = Generation.parse(generation), snapshot(**known)
+    assert parsed is not None
+    return View(LedgerPaths("file:///l", state.table), parsed, Newest(state.epoch, pending=True), state)

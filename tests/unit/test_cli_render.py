@@ -5,16 +5,20 @@ from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.render.recover import render_recover
 from kafka2hive.cli.render.status import render_status
 from kafka2hive.cli.screen import Screen
+from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.status import EpochStatus, PartitionStatus, StatusResult, TableStatus
+from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
+from tests.harness.values import data_file, view_of
 
 PIPE = Screen()
+FIRST = TopicPartition("flights", 0)
 GENERATION = "g000007.20130101T000000Z-data-node-3-4711-" + "0" * 32
 NOW = 1_357_000_000.0  # 2013-01-01 00:26:40 UTC
 
@@ -60,30 +64,19 @@ def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
 
 
 def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:
-    table = TableStatus(
-        "air.flights",
-        "demo",
-        NotRunning(),
-        (),
+    gap = AcceptedGap(range=OffsetRange(FIRST, 0, 0), reason="aged out", accepted_at="then", epoch=1)
+    view = view_of(
         GENERATION,
-        "data-node-3-4711-" + "0" * 32,
-        OwnerLife.DEAD,
+        table="air.flights",
         epoch=41,
-        written_at="2013-01-01T00:26:00Z",
-        pending=True,
-        pending_files=4,
-        lag=12_000,
+        files=(data_file(),) * 4,
         newest_ms=1_356_999_990_000,
-        partitions=(PartitionStatus("flights", 0, 20, 12_020, 12_000),),
-        unregistered=(),
-        last_epochs=(
-            EpochStatus(
-                40, "2013-01-01T00:26:30Z", 2, 7, OffsetAccounting(read=1_234, written=1_234, bytes=5_000)
-            ),
-        ),
-        gaps=1,
-        losses=0,
+        positions=(Position(FIRST, 10, 20),),
+        gaps=(gap,),
     )
+    account = OffsetAccounting(read=1_234, written=1_234, bytes=5_000)
+    last = EpochStatus(40, "2013-01-01T00:26:30Z", 2, 7, account)
+    table = TableStatus(view, NotRunning(), OwnerLife.DEAD, (), {FIRST: Watermark(12_020)}, (last,))
     text = render_status("demo", StatusResult((table,), (), None), PIPE, NOW)
     assert [line for line in text.splitlines() if not set(line) <= {"─", "━", "-"}] == [
         "                                                                       not in",

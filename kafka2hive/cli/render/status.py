@@ -11,7 +11,7 @@ from kafka2hive.cli.render.document import Document, document, error_of, hive_pa
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
 from kafka2hive.model.layout import Generation
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import Position
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
@@ -46,7 +46,7 @@ def render_status(
         if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
             parts += _details(table, moment, hive)
         elif trouble := _trouble(table.state):
-            parts += ["", Text(table.table, style="bold"), *trouble]
+            parts += ["", Text(table.name, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
     if result.kafka_error:
@@ -62,21 +62,22 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
     numbers = ("epoch", "lag", "not in\nHive")
     table = grid("table", "state", "epoch", "lag", "newest record", "pending", "not in\nHive", right=numbers)
     for row in result.tables:
+        state = row.view.state
         table.add_row(
-            row.table,
+            row.name,
             Text(*_STATES[type(row.state)]),
-            str(row.epoch),
+            str(state.epoch),
             _lag(row),
-            "-" if row.newest_ms is None else f"{duration(max(now - row.newest_ms / 1000, 0))} old",
-            Text(counted(row.pending_files, "file"), style="yellow") if row.pending else "-",
-            Text(str(len(row.unregistered)), style="yellow") if row.unregistered else "0",
+            "-" if state.newest_ms is None else f"{duration(max(now - state.newest_ms / 1000, 0))} old",
+            Text(counted(len(state.files), "file"), style="yellow") if row.view.newest.pending else "-",
+            Text(str(len(state.unregistered)), style="yellow") if state.unregistered else "0",
         )
     return table
 
 
 def _lag(row: TableStatus) -> str:
     """A table without positions has not begun to read: what waits for it depends on where its map lets it start."""
-    if not row.partitions:
+    if not row.view.state.positions:
         return "not begun"
     return "?" if row.lag is None else f"{row.lag:,}"
 
@@ -100,39 +101,37 @@ def _lines(what: str, trouble: Trouble, style: str) -> list[RenderableType]:
 
 
 def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
-    parts: list[RenderableType] = ["", Text(table.table, style="bold"), *_trouble(table.state)]
-    lines = [f"owner: {_owner(table.generation)}{_LIVES[table.owner_life]}"]
+    state = table.view.state
+    parts: list[RenderableType] = ["", Text(table.name, style="bold"), *_trouble(table.state)]
+    lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
     lines += [f"warning: {warning}" for warning in table.warnings]
-    if table.pending:
+    if table.view.newest.pending:
         lines.append(
-            f"epoch {table.epoch} is committed and not finalised: a start or `recover` rolls it forward"
+            f"epoch {state.epoch} is committed and not finalised: a start or `recover` rolls it forward"
         )
-    if table.gaps or table.losses:
-        lines.append(f"accepted so far: {counted(table.gaps, 'gap')}, {counted(table.losses, 'lost file')}")
-    positions = [
-        Position(TopicPartition(p.topic, p.number), p.position, p.position) for p in table.partitions
-    ]
-    lines += [f"resumes at {line}" for line in resume_lines(positions)]
-    if table.unregistered and not hive:
-        lines.append(yours_to_register(len(table.unregistered)))
+    if state.gaps or state.losses:
+        gaps, losses = counted(len(state.gaps), "gap"), counted(len(state.losses), "lost file")
+        lines.append(f"accepted so far: {gaps}, {losses}")
+    lines += [f"resumes at {line}" for line in resume_lines(state.positions)]
+    if state.unregistered and not hive:
+        lines.append(yours_to_register(len(state.unregistered)))
     unregistered = "not in Hive yet" if hive else "not registered"
-    lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in table.unregistered[:10]]
-    if len(table.unregistered) > 10:
-        lines.append(f"{unregistered}: {len(table.unregistered) - 10} more (all: --json)")
+    lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in state.unregistered[:10]]
+    if len(state.unregistered) > 10:
+        lines.append(f"{unregistered}: {len(state.unregistered) - 10} more (all: --json)")
     parts += [Text("  " + line) for line in lines]
     if table.last_epochs:
         parts.append(_epochs(table.last_epochs, now))
     return parts
 
 
-def _owner(generation: str) -> str:
+def _owner(generation: Generation) -> str:
     """`process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`: the last that took the table over."""
-    parsed = Generation.parse(generation)
-    if parsed is None or parsed.owner is None or parsed.started is None:
+    if generation.owner is None or generation.started is None:
         return "nobody yet"
-    host, _, pid = shown_process(parsed.owner).rpartition("-")
-    since = datetime.strptime(parsed.started, "%Y%m%dT%H%M%SZ")
-    return f"process {pid} on host {host} since {since} UTC, generation {parsed.number}"
+    host, _, pid = shown_process(generation.owner).rpartition("-")
+    since = datetime.strptime(generation.started, "%Y%m%dT%H%M%SZ")
+    return f"process {pid} on host {host} since {since} UTC, generation {generation.number}"
 
 
 def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:
@@ -176,25 +175,23 @@ def status_document(service: str, result: StatusResult) -> Document:
 
 
 def _status(table: TableStatus) -> Document:
+    view, state = table.view, table.view.state
     return {
-        "table": table.table,
-        "generation": table.generation,
-        "owner": table.owner,
+        "table": table.name,
+        "generation": view.generation.name,
+        "owner": view.generation.owner or "init",
         "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
         "state": table.state.name,
         "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
         "error": error_of(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
         "warnings": list(table.warnings),
-        "epoch": table.epoch,
-        "written_at": table.written_at,
-        "pending": {"files": table.pending_files} if table.pending else None,
+        "epoch": state.epoch,
+        "written_at": state.written_at,
+        "pending": {"files": len(state.files)} if view.newest.pending else None,
         "lag_records": table.lag,
-        "newest_record_ms": table.newest_ms,
-        "partitions": [
-            next_offset(p.topic, p.number, p.position) | {"log_end": p.log_end, "lag_records": p.lag}
-            for p in table.partitions
-        ],
-        "unregistered": [hive_partition(partition) for partition in table.unregistered],
+        "newest_record_ms": state.newest_ms,
+        "partitions": [_partition(table, position) for position in state.positions],
+        "unregistered": [hive_partition(partition) for partition in state.unregistered],
         "last_epochs": [
             {
                 "epoch": epoch.epoch,
@@ -205,6 +202,12 @@ def _status(table: TableStatus) -> Document:
             }
             for epoch in table.last_epochs
         ],
-        "gaps": table.gaps,
-        "losses": table.losses,
+        "gaps": len(state.gaps),
+        "losses": len(state.losses),
     }
+
+
+def _partition(table: TableStatus, position: Position) -> Document:
+    tp, end = position.topic_partition, table.ends.get(position.topic_partition)
+    line = next_offset(tp.topic, tp.number, position.end)
+    return line | {"log_end": end.offset if end else None, "lag_records": table.lag_of(position)}

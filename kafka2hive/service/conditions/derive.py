@@ -4,7 +4,7 @@ Decided by the code that decides it in a run: the look before a start, the look 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.acceptance import GapAcceptance
@@ -15,7 +15,7 @@ from kafka2hive.ledger.file_state import FileState, find
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
-from kafka2hive.service.shared.kafka_view import last_read_epochs, logs_of
+from kafka2hive.service.shared.kafka_view import logs_of, with_last_read
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 
@@ -117,8 +117,6 @@ class StartPreview:
         """Whether the log was rewritten, where that may be so; not known when Kafka does not give the record."""
         assert self._kafka is not None
         try:
-            return replace(
-                logs, last_read=last_read_epochs(self._kafka, view.state, logs.earliest, logs.latest)
-            )
+            return with_last_read(self._kafka, view.state, logs)
         except ServiceUnavailable:
             return logs

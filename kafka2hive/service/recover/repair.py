@@ -18,7 +18,7 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss
-from kafka2hive.service.shared.kafka_view import last_read_epochs, logs_of
+from kafka2hive.service.shared.kafka_view import logs_of, with_last_read
 from kafka2hive.service.shared.ledgers import did_you_mean
 from kafka2hive.service.shared.wiring import Wiring
 
@@ -127,8 +127,7 @@ class Repairs:
         if not topics:
             return repair
         kafka = self._kafka()
-        logs = logs_of(kafka, kafka.cluster(), topics)
-        logs = replace(logs, last_read=last_read_epochs(kafka, owned.state, logs.earliest, logs.latest))
+        logs = with_last_read(kafka, owned.state, logs_of(kafka, kafka.cluster(), topics))
         decision = decide(
             owned.state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps)
         )

@@ -80,7 +80,7 @@ class KafkaView:
         """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
         cluster = self.cluster()
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
-        last_read, unknown = self._last_read(tables, logs.earliest, logs.latest)
+        last_read, unknown = self._last_read(tables, logs)
         return KafkaOffsets(logs, self._at_start(tables, cluster), last_read, unknown)
 
     def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
@@ -106,10 +106,7 @@ class KafkaView:
         return found
 
     def _last_read(
-        self,
-        tables: Collection[Table],
-        earliest: Mapping[TopicPartition, Watermark],
-        latest: Mapping[TopicPartition, Watermark],
+        self, tables: Collection[Table], logs: Logs
     ) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, Set[TopicPartition]]]:
         """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
 
@@ -117,7 +114,7 @@ class KafkaView:
         is. To read on would bring the position into the new epoch, and a log that was written anew would never be
         noticed. All tables are asked for at once, within one time limit.
         """
-        due = {table.name: _due(table, earliest, latest) for table in tables}
+        due = {table.name: _due(table, logs) for table in tables}
         asked = {record for records in due.values() for record in records.items()}
         epochs: Mapping[RecordAddress, int | None] = {}
         why = "Kafka does not give its last record"
@@ -131,7 +128,7 @@ class KafkaView:
             records = due[table.name]
             answers = {tp: epochs[tp, offset] for tp, offset in records.items() if (tp, offset) in epochs}
             if isinstance(owned := table.ownership, Owned):
-                owned.checked_epochs.update({tp: latest[tp].leader_epoch for tp in answers})
+                owned.checked_epochs.update({tp: logs.latest[tp].leader_epoch for tp in answers})
             found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
             unknown[table.name] = records.keys() - answers.keys()
             if left := sorted(unknown[table.name]):
@@ -145,27 +142,24 @@ class KafkaView:
         return found, unknown
 
 
-def _due(
-    table: Table, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
-) -> dict[TopicPartition, int]:
+def _due(table: Table, logs: Logs) -> dict[TopicPartition, int]:
     """Offsets of the records read last whose epoch is to be asked for: none of them since the log is in this epoch."""
     owned = table.ownership
     if isinstance(owned, Unowned):
         return {}
     return {
         p.topic_partition: p.end - 1
-        for p in moved_on(owned.state, earliest, latest)
-        if owned.checked_epochs.get(p.topic_partition) != latest[p.topic_partition].leader_epoch
+        for p in moved_on(owned.state, logs)
+        if owned.checked_epochs.get(p.topic_partition) != logs.latest[p.topic_partition].leader_epoch
     }
 
 
-def moved_on(
-    state: Snapshot, earliest: Mapping[TopicPartition, Watermark], latest: Mapping[TopicPartition, Watermark]
-) -> list[Position]:
+def moved_on(state: Snapshot, logs: Logs) -> list[Position]:
     """Positions whose log is in a newer leader epoch than the record read last, which is still in it.
 
     A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
     """
+    earliest, latest = logs.earliest, logs.latest
     return [
         p
         for p in state.positions
@@ -177,14 +171,9 @@ def moved_on(
     ]
 
 
-def last_read_epochs(
-    kafka: Kafka,
-    state: Snapshot,
-    earliest: Mapping[TopicPartition, Watermark],
-    latest: Mapping[TopicPartition, Watermark],
-) -> dict[TopicPartition, int]:
-    """The epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
-    records = {(p.topic_partition, p.end - 1) for p in moved_on(state, earliest, latest)}
+def with_last_read(kafka: Kafka, state: Snapshot, logs: Logs) -> Logs:
+    """With the epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
+    records = {(p.topic_partition, p.end - 1) for p in moved_on(state, logs)}
     epochs = kafka.record_epochs(records)
     if left := sorted(records - epochs.keys()):
         topic_partition, offset = left[0]
@@ -193,4 +182,4 @@ def last_read_epochs(
             f"Kafka does not give the record {topic_partition} at {offset}",
             "look whether this topic partition has a leader, then recover again",
         )
-    return {tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None}
+    return replace(logs, last_read={tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None})
