@@ -1,7 +1,7 @@
 """What an operator decides after a STOP: give a file up, dump its records again, accept a gap. Recorded in the ledger."""
 
-from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import assert_never
 
 from kafka2hive.config.values import StartKind, StartPolicy
@@ -28,15 +28,8 @@ REFETCH = "refetch"
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class LostFiles:
-    """The lost files of one table that were named, each with its remedy."""
-
-    remedies: tuple[tuple[DataFile, str], ...]
-
-    @property
-    def finals(self) -> frozenset[str]:
-        return frozenset(file.final for file, _ in self.remedies)
+LostFiles = Sequence[tuple[DataFile, str]]
+"""The lost files of one table that were named, each with its remedy."""
 
 
 def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
@@ -106,18 +99,16 @@ class Repairs:
             file = self._named(ledger, path)
             if file is not None and isinstance(find(self._wiring.ports.files, file), ManualActionRequired):
                 lost.append((file, remedies[path]))
-        return LostFiles(tuple(lost))
+        return lost
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
         """What the next snapshot records; nothing when nothing was asked. Raises ManualActionRequired, ServiceUnavailable."""
         now = self._wiring.ports.clock.now()
         losses = tuple(
             AcceptedLoss(path=f.final, remedy=remedy, rows=f.rows, accepted_at=now, epoch=owned.next_epoch)
-            for f, remedy in lost.remedies
+            for f, remedy in lost
         )
-        again = tuple(
-            new for f, remedy in lost.remedies if remedy == REFETCH for new in self._refetch(owned, f)
-        )
+        again = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
         repair = Repair(files=again, losses=losses)
         return self._accept(owned, gaps, repair) if gaps else repair
 

@@ -52,7 +52,7 @@ def recover_table(
         nonlocal repair
         lost = repairs.lost_files(owned, named)
         repair = repairs.repair(owned, lost, order.accept_gap)
-        return lost.finals
+        return frozenset(file.final for file, _ in lost)
 
     started = start(
         wiring.ports,

@@ -9,7 +9,7 @@ from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable, TableError
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
+from kafka2hive.service.run.watch.report import Reporter, TablePublished
 from kafka2hive.service.shared.progress_lock import BusyLock
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
 from kafka2hive.service.shared.table_state import Table, Unowned
@@ -64,15 +64,21 @@ class TableSteps:
 
         def start(table: Table) -> None:
             if isinstance(table.ownership, Unowned):
-                self._react(self._owned_tables.take_over(table))
+                started = self._owned_tables.take_over(table)
+                self.settings[table.name] = started.settings
+                self._reporter.started(started)
+                self._registrar.enqueue(started.unregistered)
             self._owned_tables.admit(table)
 
         self.each(self._owned_tables.due(), start)
 
     def publish(self, table: Table, change: Change) -> TablePublished:
-        """Commit a change and make it visible. Raises what ends the work of this table."""
+        """Commit a change and make it visible. Hive is told at once, whatever becomes of the other tables.
+
+        Raises what ends the work of this table.
+        """
         published = self._owned_tables.publish(table, change)
-        self._react(published)
+        self._registrar.enqueue(published.unregistered)
         self._owned_tables.clean_up(table)
         return published
 
@@ -104,15 +110,3 @@ class TableSteps:
         self._looked_at = now
         files = self._wiring.ports.files
         self.each(self._owned_tables.serving(), lambda table: list_own_directory(files, table.owned.ledger))
-
-    def _react(self, event: TableStarted | TablePublished) -> None:
-        """In the thread that works on the table: Hive is told at once, whatever becomes of the others."""
-        match event:
-            case TableStarted():
-                self.settings[event.table] = event.settings
-                self._reporter.started(event)
-            case TablePublished():
-                pass
-            case _:
-                assert_never(event)
-        self._registrar.enqueue(event.unregistered)
