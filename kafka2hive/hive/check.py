@@ -8,9 +8,9 @@ from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.hive_type_words import ALIASES
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
-_ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
 
 
 def check_table(spec: TableSpec, found: TableDescription) -> None:
@@ -111,7 +111,7 @@ def same_type(a: str, b: str) -> bool:
 
 def _normalised(text: str) -> str:
     words = re.split(r"([<>(),:])", text.replace("`", "").lower())
-    type_text = "".join(_ALIASES.get(word.strip(), word.strip()) for word in words)
+    type_text = "".join(ALIASES.get(word.strip(), word.strip()) for word in words)
     type_text = re.sub(r"decimal\((\d+)\)", r"decimal(\1,0)", type_text)
     return re.sub(r"decimal(?!\()", "decimal(10,0)", type_text)
 

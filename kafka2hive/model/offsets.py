@@ -1,6 +1,6 @@
 """Positions in Kafka. All ranges are half-open, `[start, end)`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 # In place of a topic's or cluster's id that the broker does not give.
@@ -40,6 +40,17 @@ class OffsetRange:
 def first_ranges(ranges: Collection[OffsetRange]) -> str:
     """The first ten of them, for a message."""
     return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")
+
+
+def joined(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """In order, adjoining ones made one."""
+    found: list[OffsetRange] = []
+    for r in sorted(ranges):
+        if found and found[-1].topic_partition == r.topic_partition and found[-1].end == r.start:
+            found[-1] = OffsetRange(r.topic_partition, found[-1].start, r.end)
+        else:
+            found.append(r)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from kafka2hive.config.values import Flush, Limits
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, joined
 from kafka2hive.pipeline.plan.packing import Piece, cut, fair_shares, pack, task_count, weigh
 from kafka2hive.pipeline.values import TableTask, TaskPlan
 
@@ -130,16 +130,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     by_table: dict[int, list[OffsetRange]] = {}
     for piece in pieces:
         by_table.setdefault(piece.table, []).extend(piece.ranges)
-    joined: list[Piece] = []
-    for table in sorted(by_table):
-        ranges: list[OffsetRange] = []
-        for part in sorted(by_table[table]):
-            if ranges and ranges[-1].topic_partition == part.topic_partition and ranges[-1].end == part.start:
-                ranges[-1] = OffsetRange(part.topic_partition, ranges[-1].start, part.end)
-            else:
-                ranges.append(part)
-        joined.append(Piece(table, tuple(ranges), 0.0))
-    return joined
+    return [Piece(table, tuple(joined(by_table[table])), 0.0) for table in sorted(by_table)]
 
 
 def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition, joined
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 
@@ -120,12 +120,6 @@ def summed(gone: Collection[Unreadable]) -> list[str]:
     for item in gone:
         by_reason.setdefault((item.why, item.range.topic_partition), []).append(item.range)
     for (why, _), ranges in sorted(by_reason.items()):
-        joined: list[OffsetRange] = []
-        for r in sorted(ranges):
-            if joined and joined[-1].end == r.start:
-                joined[-1] = OffsetRange(r.topic_partition, joined[-1].start, r.end)
-            else:
-                joined.append(r)
-        count = sum(map(len, joined))
-        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, joined))}")
+        count = sum(map(len, ranges))
+        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, joined(ranges)))}")
     return lines
