@@ -1,7 +1,7 @@
 """What a task reads is what Kafka's client delivered, range by range: whatever the fetch does wrong commits nothing."""
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -104,6 +104,24 @@ def test_every_record_of_every_range_is_read_once_and_what_is_absent_was_counted
     assert {a.range: a.account.absent for a in manifest.accounts} == ABSENT
     assert judged(manifest).total.absent == sum(ABSENT.values())
     assert {d.range: d.absent for d in manifest.delivered} == {r: n for r, n in ABSENT.items() if len(r)}
+
+
+class Releases(FakeConsumer):
+    def __init__(self, logs: Mapping[Key, FakeLog]) -> None:
+        super().__init__(logs)
+        self.released: list[set[Key]] = []
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None:
+        self.released.append({(one.topic, one.partition) for one in assignments})
+        super().incremental_unassign(assignments)
+
+
+def test_ranges_that_end_in_one_delivery_are_given_back_in_one_call() -> None:
+    consumer = Releases({(name, number): log_of(*range(30)) for name in "tu" for number in (0, 1)})
+    short = [offsets("t", 1, 0, 5), offsets("u", 0, 3, 6), offsets("u", 1, 0, 9)]
+    manifest, _ = run_task_of(consumer, [offsets("t", 0, 0, 30), *short])
+    assert manifest.failure is None
+    assert consumer.released == [{("t", 1), ("u", 0), ("u", 1)}]
 
 
 @pytest.mark.parametrize("mutant", BROKEN_FETCHES, ids=lambda mutant: mutant.name)

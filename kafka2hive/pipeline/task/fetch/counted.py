@@ -187,8 +187,13 @@ def _runs(messages: list[Any]) -> Iterator[Run]:
         return
     topics = set(map(Message.topic, messages))
     if len(topics) > 1:
-        for key, group in groupby(messages, key=lambda m: (m.topic(), m.partition())):
-            yield Run(key, list(group))
+        start = 0
+        for key, same in groupby(
+            zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+        ):
+            stop = start + len(list(same))
+            yield Run(key, messages[start:stop])
+            start = stop
         return
     topic = topics.pop()
     numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))

@@ -89,6 +89,7 @@ class Fetch:
         for request in wave:
             self._open[request.table] = self._open.get(request.table, 0) + 1
         self._held: dict[str, _Held] = {table: _Held() for table in self._open}
+        self._read_to_end: list[Key] = []  # to be released
         self._mean_bytes = 4096.0
 
     def drop(self, table: str) -> None:
@@ -129,10 +130,17 @@ class Fetch:
         return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
 
     def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
+        """Ranges that end here are released together, before their records are dealt with: each release takes a turn of
+        the client's thread, and what is not released is read on.
+        """
+        came: list[Event] = []
         for run in delivery.runs:
-            yield from self._take(run.key, run.messages)
+            came += self._take(run.key, run.messages)
         for event in delivery.events:
-            yield from self._on_event(event, now)
+            came += self._on_event(event, now)
+        ended, self._read_to_end = self._read_to_end, []
+        self._release(ended)
+        yield from came
 
     def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
         reading = self._readings.get(key)
@@ -160,7 +168,7 @@ class Fetch:
 
     def _end(self, key: Key) -> Iterator[Event]:
         table = self._readings.pop(key).table
-        self._release([key])
+        self._read_to_end.append(key)
         self._open[table] -= 1
         if self._open[table] == 0:
             yield from self._emit(table)
