@@ -18,6 +18,9 @@ from kafka2hive.pipeline.wall_clock import check_zone
 
 Places = npt.NDArray[np.int64]
 
+_NOWHERE = pa.array([], pa.int32())
+_NO_REASONS = pa.array([], pa.string())
+
 
 class _FastWay(Protocol):
     def read(self, values: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
@@ -55,6 +58,8 @@ class JsonDecoder:
         """See Decoder."""
         rows, certain = self._fast.read(values)
         accepted, doubtful = np.flatnonzero(certain), np.flatnonzero(~certain)
+        if not len(doubtful):
+            return Decoded(rows, pa.array(accepted, pa.int32()), _NOWHERE, _NO_REASONS)
         places, batch, rejected, reasons = self._decode_exactly(values, doubtful)
         if len(places):
             order = np.argsort(np.concatenate([accepted, places]), kind="stable")

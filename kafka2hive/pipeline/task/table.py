@@ -31,8 +31,11 @@ from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSetting
 
 def written_schema(table: TableSettings) -> pa.Schema:
     """What stands in the files: a Hive partition column takes its values from the path, never from the file."""
+    return _without_path_columns(row_schema(value_schema(table), table.metadata), table)
+
+
+def _without_path_columns(whole: pa.Schema, table: TableSettings) -> pa.Schema:
     in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
-    whole = row_schema(value_schema(table), table.metadata)
     return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
@@ -62,7 +65,7 @@ class TableRun:
         self._decoder = ChunkDecoder(table)
         whole = row_schema(value_schema(table), table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
-        written = written_schema(table)
+        written = _without_path_columns(whole, table)
         self._written_columns = written.names
         to_files = functools.partial(
             Destination,

@@ -131,6 +131,9 @@ def _combine(
     keys: list[tuple[npt.NDArray[np.int64], list[Any]]], rows: int
 ) -> tuple[npt.NDArray[np.int64], list[tuple[Any, ...]]]:
     """One code per row for its combination of keys, and the combinations that occur."""
+    if len(keys) == 1:
+        codes, values = keys[0]
+        return codes, [(value,) for value in values]
     codes = np.zeros(rows, dtype=np.int64)
     tuples: list[tuple[Any, ...]] = [()]
     for further, values in keys:
