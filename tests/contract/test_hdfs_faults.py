@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.harness.namenode_proxy import Fate, NameNodeProxy
 from tests.harness.waiting import wait_until
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
+from tests.services.ports import unread_at
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def outcome(function: Callable[[], object]) -> StorageError | None:
     return None
 
 
-def eventually(function: Callable[[], object], seconds: float = 30.0) -> None:
+def eventually(function: Callable[[], object], seconds: float = 120.0) -> None:
     """Call until it raises no StorageError."""
     deadline = time.monotonic() + seconds
     while (error := outcome(function)) is not None:
@@ -118,8 +120,9 @@ def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(own_hdfs: Hdfs, 
 
 def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: str) -> None:
     files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=3.0)
-    files.mkdirs(f"{base}/d")
+    eventually(lambda: files.mkdirs(f"{base}/d"))  # a busy machine may take longer than that, too
     guard = files._session().guard
+    wait_until(lambda: not guard.stuck, "free of stuck calls")
     own_hdfs.namenode.suspend()
     try:
         began = time.monotonic()
@@ -130,7 +133,7 @@ def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: st
     finally:
         own_hdfs.namenode.resume()
     eventually(lambda: files.stat(f"{base}/late"))  # unknown, and it was done: that is why a caller must look
-    wait_until(lambda: not guard.stuck, "free of a call that has returned", 60)
+    wait_until(lambda: not guard.stuck, "free of a call that has returned")
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.CUT])
@@ -168,7 +171,8 @@ def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcom
         target=lambda: errors.append(outcome(lambda: files.rename(f"{base}/d", f"{base}/e")))
     )
     caller.start()
-    time.sleep(3)  # sent by then, also on a busy machine
+    port = int(own_hdfs.namenode_url.rpartition(":")[2])
+    wait_until(lambda: unread_at(port) > 0, "sent, and not read by the NameNode")
     own_hdfs.namenode.kill()
     caller.join(120)
     try:
@@ -248,10 +252,10 @@ def test_a_namenode_that_hangs_is_left_for_the_other_one(hdfs_ha: HdfsHa, unique
     hdfs_ha.failover(Failover.STOP)
     try:
         assert isinstance(outcome(lambda: files.rename(f"{base}/a", f"{base}/b")), OutcomeUnknown)
-        eventually(lambda: files.stat(base), seconds=120)
+        eventually(lambda: files.stat(base))
     finally:
         hdfs_ha.revive(hung)
-    eventually(lambda: files.list(base), seconds=120)
+    eventually(lambda: files.list(base))
     assert [status.name for status in files.list(base)] in (["a"], ["b"])
 
 
@@ -268,7 +272,7 @@ def test_what_a_woken_namenode_shows_before_its_journal_refuses_it_is_not_believ
     base = f"{files.root}/{unique}"
     names = [str(number) for number in range(8)]
     for name in names:
-        files.mkdirs(f"{base}/{name}")
+        eventually(partial(files.mkdirs, f"{base}/{name}"))
     hdfs_ha.failover(Failover.STOP)
     moves = Threads(8).map(
         lambda name: outcome(lambda: files.rename(f"{base}/{name}", f"{base}/{name}.moved")), names

@@ -223,7 +223,7 @@ def test_a_range_into_an_open_transaction_is_an_error_of_its_table(kafka: KafkaB
         producer.produce(unique, b"%d" % n)
     producer.flush(300)
     assert log_end(kafka, unique) == 0
-    settings = task_settings(kafka.bootstrap, table_settings("db.t"), stall_seconds=4)
+    settings = task_settings(kafka.bootstrap, table_settings("db.t"), stall_seconds=10)
     manifest = run_here(settings, MemoryFiles(), table_task("db.t", offsets(unique, 0, 0, 10)))["db.t"]
     assert failure_code(manifest) == "kafka.beyond_log_end"
     producer.abort_transaction(300)
@@ -377,7 +377,7 @@ def test_ranges_that_kafka_cannot_give_fail_their_table_and_no_other(kafka: Kafk
     admin.delete_records([Place(unique, 1, 50)])[Place(unique, 1)].result(120)
     names = ("fine", "aged", "beyond", "number", "topic")
     settings = task_settings(
-        kafka.bootstrap, *(table_settings(f"db.{name}") for name in names), stall_seconds=6
+        kafka.bootstrap, *(table_settings(f"db.{name}") for name in names), stall_seconds=12
     )
     files = MemoryFiles()
     manifests = run_here(

@@ -12,6 +12,7 @@ import pytest
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from tests.drills.form import Form
 from tests.drills.progress import PATIENCE_SECONDS, Progress
@@ -79,11 +80,17 @@ def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
     cluster: KafkaCluster, unique: str
 ) -> None:
     cluster.create_topic_at(unique, [[1, 2, 3]], {})
-    # the shortest limit: no question has time to look twice for who leads
-    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", cluster.bootstrap),), "g"), 2.0)
+    # a short limit: a question must look twice for who leads within it
+    admin = KafkaAdmin(KafkaOptions((("bootstrap.servers", cluster.bootstrap),), "g"), 3.5)
     asked = [TopicPartition(unique, 0)]
-    wait_until(lambda: unique in admin.cluster().topics, "known", 300)
-    wait_until(lambda: set(admin.latest(asked)) == set(asked), "answered", 300)
+
+    def answered() -> bool:
+        try:
+            return set(admin.latest(asked)) == set(asked)
+        except ServiceUnavailable:  # nobody leads it yet; or the limit is too short on a busy machine
+            return False
+
+    wait_until(answered, "answered", 300)
     cluster.node(1).suspend()  # its connections stay: nothing tells the client
     try:
         wait_until(led_without(cluster, unique, 1), "led by another", 300)
@@ -95,8 +102,9 @@ def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
         cluster.elect_preferred(unique, 1)
         return cluster.leaders(unique) == [1]
 
-    wait_until(back, "back", 60, 0.5)
-    assert set(admin.latest(asked)) == set(asked)
+    wait_until(back, "back", 300, 0.5)
+    # who looks once only is refused all the time: nothing else tells the client
+    wait_until(answered, "answered by the one that leads again", 30)
 
 
 @pytest.mark.timeout(36_000)

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.services.kafka_node import READY, node_properties, prepare
 from tests.services.service import Service
-from tests.services.service_process import ServiceProcess
+from tests.services.service_process import READY_SECONDS, ServiceProcess
 
 
 class KafkaNodes(Service):
@@ -45,7 +45,7 @@ class KafkaNodes(Service):
     def wait_for_group_coordinator(self) -> None:
         """The first question about a consumer group creates the topic of all offsets, which takes a new cluster seconds."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "first", "log_level": 2})
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + READY_SECONDS
         try:
             while not _has_coordinator(consumer):
                 assert time.monotonic() < deadline, "no broker coordinates consumer groups"
@@ -57,12 +57,9 @@ class KafkaNodes(Service):
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None, replicas: int = 1
     ) -> None:
         """Create a topic and wait for it; the brokers choose who has the replicas."""
-        topic = NewTopic(
-            name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {})
+        self._create(
+            NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
         )
-        admin = self.admin()  # must outlive the answer
-        admin.create_topics([topic])[name].result(120)
-        _wait_until_known(admin, name, partitions)
 
     def add_partitions(self, name: str, total: int) -> None:
         """Make a topic have `total` partitions, and wait for them."""
@@ -74,6 +71,11 @@ class KafkaNodes(Service):
         """Delete a topic and wait for it."""
         admin = self.admin()
         admin.delete_topics([name])[name].result(120)
+
+    def _create(self, topic: NewTopic) -> None:
+        admin = self.admin()  # must outlive the answer
+        admin.create_topics([topic])[topic.topic].result(120)
+        _wait_until_known(admin, topic.topic, topic.num_partitions)
 
     def _configure(self) -> None:
         controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=True))
@@ -119,7 +121,7 @@ def _has_coordinator(consumer: Consumer) -> bool:
 
 def _wait_until_known(admin: AdminClient, name: str, partitions: int) -> None:
     """The controller has decided and answered; a broker hears of it a moment later, and would deny it until then."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + READY_SECONDS
     while True:
         topic = admin.list_topics(name, timeout=120).topics.get(name)
         if topic is not None and topic.error is None and len(topic.partitions) == partitions:

@@ -1,5 +1,6 @@
 """A real Kafka cluster: three KRaft nodes, each broker and controller."""
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,10 +39,10 @@ class KafkaCluster(KafkaNodes):
             list(pool.map(ServiceProcess.terminate, self._nodes.values()))
 
     def create_topic_at(self, name: str, replicas: list[list[int]], config: Mapping[str, str]) -> None:
-        """Create a topic whose replicas lie where you say: for each partition the nodes, the preferred leader first."""
-        admin = self.admin()
-        topic = NewTopic(name, num_partitions=len(replicas), replica_assignment=replicas, config=dict(config))
-        admin.create_topics([topic])[name].result(30)
+        """As `create_topic`; the replicas lie where you say: for each partition the nodes, the preferred leader first."""
+        self._create(
+            NewTopic(name, num_partitions=len(replicas), replica_assignment=replicas, config=dict(config))
+        )
 
     def leaders(self, topic: str) -> list[int]:
         """The leader's node of each partition by number; -1: nobody leads it."""
@@ -60,5 +61,6 @@ class KafkaCluster(KafkaNodes):
 
     def _partitions(self, topic: str) -> list[PartitionMetadata]:
         # not DescribeTopics: it waits for the broker that was last said to be the controller, also when that is dead
-        found = self.admin().list_topics(topic, timeout=120).topics[topic].partitions
+        while not (found := self.admin().list_topics(topic, timeout=120).topics[topic].partitions):
+            time.sleep(0.05)  # this broker has not heard of it yet
         return [found[number] for number in sorted(found)]

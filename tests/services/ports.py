@@ -3,6 +3,9 @@
 import os
 import random
 import socket
+from pathlib import Path
+
+import psutil
 
 # Below the range from which Linux takes ports for outgoing connections (32768 and up): a port picked from that
 # range may be gone when a service that was killed wants it back.
@@ -45,3 +48,18 @@ def accepts(port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def unread_at(port: int) -> int:
+    """Bytes that this process has sent to a server at this port, and that have arrived there and are not read."""
+    mine = {c.laddr.port for c in psutil.Process().net_connections("tcp") if c.raddr and c.raddr.port == port}
+    rows = (row.split() for v in ("tcp", "tcp6") for row in Path("/proc/net", v).read_text().splitlines()[1:])
+    return sum(
+        int(row[4].partition(":")[2], 16)  # its receive queue
+        for row in rows
+        if _port(row[1]) == port and _port(row[2]) in mine
+    )
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

@@ -159,7 +159,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         metrics.observe_epoch(EPOCH)
         metrics.observe_moves("d.t", FileMoves(created=2, already_there=1, retried=3))
         metrics.observe_lag("d.idle", 5, None)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             lines = set(answer.read().decode().splitlines())
     finally:
         metrics.close()
