@@ -15,6 +15,8 @@ SPLIT = ("tests/simulation/", "tests/mutants/")
 """Folders whose tests share nothing."""
 COMPUTING = (*SPLIT, "tests/fuzz/", "tests/contract/test_decode")
 """What hardly ever waits."""
+WAITING = ("tests/unit/test_cli.py", "tests/unit/test_location.py")
+"""Their tests share nothing either; many wait five seconds each for a Kafka where nobody is."""
 THE_COMPUTING_WORKER = "gw0"
 FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
 """In the order in which they begin."""
@@ -59,14 +61,15 @@ LONGEST = (
     "tests/simulation/test_explore.py",
     "tests/drills/test_split_brain_runs.py",
     "tests/drills/test_namenode_failovers.py",
+    *WAITING,
 )
-"""Groups (or how they begin) that take minutes; they begin before all others, in this order."""
+"""Groups (or how they begin) that take minutes, and those that wait; they begin before all others, in this order."""
 
 
 def group(nodeid: str) -> str:
     """The name of a test's group; a test that stands alone is its own."""
     file, _, _ = nodeid.partition("::")
-    return nodeid if file.startswith(SPLIT) else GROUPS.get(file, file)
+    return nodeid if file.startswith((*SPLIT, *WAITING)) else GROUPS.get(file, file)
 
 
 def place(nodeid: str) -> tuple[int, int]:

@@ -16,12 +16,13 @@ def test_every_file_and_folder_that_is_named_is_there() -> None:
     assert not [name for name in LONGEST if "/" not in name and name not in GROUPS.values()]
 
 
-def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_do_not() -> None:
+def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_do_not() -> None:
     assert group("tests/drills/test_damage.py::test_a") == group("tests/drills/test_damage.py::test_b")
     assert group("tests/integration/test_dump_flights.py::test_a") == group(
         "tests/integration/test_hive_compared.py::test_b[x]"
     )
     assert group("tests/mutants/test_x.py::test_a[1]") != group("tests/mutants/test_x.py::test_a[2]")
+    assert group("tests/unit/test_cli.py::test_a") != group("tests/unit/test_cli.py::test_b")
 
 
 def test_the_longest_begin_first_and_unit_tests_last() -> None:
