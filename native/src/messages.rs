@@ -37,6 +37,7 @@ pub fn values_and_times(
         }
         times.push(milliseconds);
     }
-    let values = Array::new(count, &tombstones, vec![Buffer::of(ends), Buffer::of(data)], vec![]);
-    Ok((values, Array::new(count, &timeless, vec![Buffer::of(times)], vec![])))
+    let read = times.len(); // not `count`: what is called may have shortened the list
+    let values = Array::new(read, &tombstones, vec![Buffer::of(ends), Buffer::of(data)], vec![]);
+    Ok((values, Array::new(read, &timeless, vec![Buffer::of(times)], vec![])))
 }

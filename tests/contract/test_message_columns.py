@@ -7,12 +7,13 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 
-from kafka2hive.pipeline.decode.compiled import INSTALLED
+from kafka2hive.pipeline.decode.compiled import INSTALLED, LIBRARY
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.message_columns import COMPILED, values_and_times
 from tests.harness.task_files import offsets
 
 WAYS = [False, True] if COMPILED else [False]  # scripts/setup says so when it is not installed
+LIBRARIES = [LIBRARY] if COMPILED else []
 NO_TIMESTAMP, CREATED, APPENDED = 0, 1, 2
 
 
@@ -84,3 +85,36 @@ def test_a_chunk_has_the_same_timestamps_before_and_after_its_values_were_read()
     assert chunk.values().to_pylist() == [b"a", b"b", None]
     assert chunk.timestamps().equals(before)
     assert before.to_pylist() == [5, None, 6]
+
+
+class Column:
+    """What the library gives, with its type, as Arrow takes it."""
+
+    def __init__(self, dtype: pa.DataType, array: object) -> None:
+        self._both = (dtype.__arrow_c_schema__(), array)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._both
+
+
+def test_a_value_that_is_neither_bytes_nor_none_is_an_error() -> None:
+    for library in LIBRARIES:
+        for wrong in ("text", 7, bytearray(b"a")):
+            with pytest.raises(TypeError, match="bytes or None"):
+                library.values_and_times([message(b"a")], lambda _, value=wrong: value, Message.timestamp, 1)
+
+
+def test_a_list_that_shrinks_while_it_is_read_gives_the_messages_that_were_read() -> None:
+    for library in LIBRARIES:
+        messages = [message(b"%d" % n) for n in range(1_000)]
+
+        def value(one: Message, left: list[Message] = messages) -> bytes | None:
+            del left[10:]
+            return one.value()  # type: ignore[no-any-return]  # it ships no types
+
+        found = library.values_and_times(messages, value, Message.timestamp, 0)
+        values, times = map(pa.array, map(Column, (pa.binary(), pa.int64()), found))
+        values.validate(full=True)
+        times.validate(full=True)
+        assert values.to_pylist() == [b"%d" % n for n in range(10)]
+        assert times.to_pylist() == [1_000] * 10
