@@ -25,7 +25,14 @@ OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
 def has_jvm(run: Running) -> bool:
-    return any(child.name() == "java" for child in psutil.Process(run.pid).children(recursive=True))
+    return any(is_java(child) for child in psutil.Process(run.pid).children(recursive=True))
+
+
+def is_java(process: psutil.Process) -> bool:
+    try:
+        return bool(process.name() == "java")
+    except psutil.NoSuchProcess:  # Spark's launcher ends as soon as it has said what to run
+        return False
 
 
 def others(run: Running) -> list[str]:

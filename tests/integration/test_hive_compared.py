@@ -94,6 +94,7 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
 
     with Running(config) as run:
         run.wait_until(lambda: all(run.said(f"{name(t)} is set aside") for t in codes), "all looked at")
+        run.wait_until(lambda: run.said("the query runs"), "done with its take-overs")
         assert_only_the_healthy_one_is_dumped(run.log.read_text())
         hive.query(f"drop table {name('text')}")
         properties = "'TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE'"

@@ -20,6 +20,7 @@ from kafka2hive.model.layout import join
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION, partition_path
 from kafka2hive.publish.register import register
+from tests.harness.waiting import wait_until
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 
@@ -180,14 +181,18 @@ def test_an_outage_is_survived_by_the_same_object(
         and time.monotonic() - began < 40
     )
     server.service.resume()
-    assert register(metastore, unregistered).registered == unregistered
+    wait_until(
+        lambda: register(metastore, unregistered).registered == unregistered, "registered after a pause"
+    )
     server.kill()
     down = register(metastore, unregistered)
     assert down.failed_unavailable == unregistered and server.address in down.outage
     server.start()
     # a server that has just begun may take longer than the limit for its first session
     assert server.query(f"show tables in {hive_database}") == [("t",)], "it has forgotten its tables"
-    assert register(metastore, unregistered).registered == unregistered, "a new session is opened by itself"
+    wait_until(  # a new session is opened by itself
+        lambda: register(metastore, unregistered).registered == unregistered, "registered after a kill"
+    )
     server.stop()
     server.start()
     server.query("select 1")
