@@ -104,7 +104,7 @@ def spark_home() -> Path:
 def _pyspark() -> Path:
     found = find_spec("pyspark")
     assert found is not None and found.origin is not None, "pyspark is installed with this package"
-    return Path(found.origin).parent
+    return Path(found.origin).resolve().parent  # as pyspark itself: through links it is the same installation
 
 
 def _is_sound(stem: Path, file: Path) -> bool:
