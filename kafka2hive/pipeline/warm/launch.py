@@ -80,6 +80,7 @@ class StartingJvm:
                 raise not_started(f"Java ended with exit code {code}")
             time.sleep(_POLL_SECONDS)
         written = self.answer.read_bytes()
+        shutil.rmtree(self.answer.parent)  # it holds a secret, and a killed driver removes nothing
         port, length = _ANSWER.unpack_from(written)
         os.environ |= {_PORT: str(port), _SECRET: written[_ANSWER.size : _ANSWER.size + length].decode()}
         try:
