@@ -57,6 +57,7 @@ class Stream:
         """Send no more, wait for all answers; gives what Kafka holds, which is at least all that was acknowledged."""
         self._end.set()
         self._thread.join(30)
+        assert not self._thread.is_alive(), "the load does not end"
         left = self._producer.flush(seconds)
         assert left == 0, f"{left} records are not acknowledged after {seconds} s"
         assert not self._failures, self._failures[:5]

@@ -5,7 +5,7 @@ import logging
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.pipeline.warm.launch import launched
 from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
-from kafka2hive.service.run.signals import StopSignals
+from kafka2hive.service.run.signals import Interrupted, StopSignals
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,6 @@ def begin(service_map: ServiceMap, order: RunOrder) -> RunResult:
             from kafka2hive.service.shared.wiring import wire
 
             return Run(wire(service_map), order, jvm, signals).run()
-    except KeyboardInterrupt:
+    except Interrupted:
         log.info("interrupted while Spark started: nothing was touched")
         return RunResult(exit_code(None, signals.number, ()), None, ())

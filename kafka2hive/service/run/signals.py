@@ -5,6 +5,14 @@ import threading
 from types import FrameType
 
 
+class Interrupted(KeyboardInterrupt):
+    """By SIGTERM or SIGINT.
+
+    Not KeyboardInterrupt itself: where that passes through the `exec` of a text, as dataclasses are made, CPython ends
+    the process by SIGINT at last, although it was caught.
+    """
+
+
 class StopSignals:
     """`stop` is set, `number` is the first of them."""
 
@@ -19,10 +27,10 @@ class StopSignals:
         signal.signal(signal.SIGINT, self._heard)
 
     def interrupt(self) -> None:
-        """From now on the first signal raises KeyboardInterrupt, too; at once, if there was one."""
+        """From now on the first signal raises Interrupted, too; at once, if there was one."""
         self._interrupt = True
         if self.stop.is_set():
-            raise KeyboardInterrupt
+            raise Interrupted
 
     def only_note(self) -> None:
         """As after `listen`."""
@@ -33,4 +41,4 @@ class StopSignals:
         self.number = self.number or number
         self.stop.set()
         if interrupt:
-            raise KeyboardInterrupt
+            raise Interrupted
