@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # time limit: so the first try is short, and the next one, twice as long, asks those that lead then. However short the
 # limit is, there is a second one: what librdkafka keeps of leaders and their epochs is fresh only then.
 _FIRST_TRY_SECONDS = 2.0
-_LONGEST_FIRST_TRY = 1 / 3
+_FIRST_TRY_SHARE = 1 / 3
 # Tries for topic partitions that are not answered for while others are: they are left out then.
 _TRIES_OF_SOME = 2
 # Settings of topics are good to know; nobody waits for them as long as for offsets.
@@ -123,7 +123,7 @@ class KafkaAdmin:
 
     def _tries(self) -> Iterator[float]:
         """Time limits of one question's tries, each twice the one before; their sum is the question's limit."""
-        left, seconds = self._timeout, min(_FIRST_TRY_SECONDS, self._timeout * _LONGEST_FIRST_TRY)
+        left, seconds = self._timeout, min(_FIRST_TRY_SECONDS, self._timeout * _FIRST_TRY_SHARE)
         while left > 0:
             limit = left if left < 2 * seconds else seconds
             yield limit

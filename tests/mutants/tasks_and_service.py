@@ -48,7 +48,7 @@ BROKEN_FETCHES = (
     TextMutant(
         "a range ends one record early",
         FETCH,
-        (("        if reading.position >= end and key", "        if reading.position >= end - 1 and key"),),
+        (("        if reading.position >= end:", "        if reading.position >= end - 1:"),),
         READS,
     ),
     TextMutant(
@@ -100,8 +100,8 @@ BROKEN_FETCHES = (
         FETCH,
         (
             (
-                "            yield from self._emit(table)\n            if table in self._open:\n",
-                "            if table in self._open:\n",
+                "            yield from self._emit(table)\n            del self._open[table]",
+                "            del self._open[table]",
             ),
         ),
         READS,

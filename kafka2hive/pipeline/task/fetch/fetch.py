@@ -163,7 +163,7 @@ class Fetch:
                 yield from self._emit(reading.table)
             elif sum(h.bytes for h in self._held.values()) >= _HELD_BYTES:
                 yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
-        if reading.position >= end and key in self._readings:
+        if reading.position >= end:
             yield from self._end(key)
 
     def _end(self, key: Key) -> Iterator[Event]:
@@ -172,9 +172,8 @@ class Fetch:
         self._open[table] -= 1
         if self._open[table] == 0:
             yield from self._emit(table)
-            if table in self._open:
-                del self._open[table], self._held[table]
-                yield TableRead(table)
+            del self._open[table], self._held[table]
+            yield TableRead(table)
 
     def _emit(self, table: str) -> Iterator[Event]:
         held = self._held[table]
