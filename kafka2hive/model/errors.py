@@ -105,3 +105,12 @@ class TableError(Kafka2HiveError):
     """One table cannot go on for now (schema, quota, permission): set it aside with backoff and try again."""
 
     exit_code = ExitCode.SET_ASIDE
+
+
+class SchemaRegistryUnavailable(TableError):
+    """The schema of a message's id is not known here, and the registry does not answer: the table waits."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            "registry.unavailable", message, "check the schema registry and the way to it; the table resumes"
+        )
