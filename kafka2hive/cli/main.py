@@ -13,6 +13,7 @@ from kafka2hive.cli.commands import (
     dead_letters,
     demo,
     init,
+    preview,
     recover,
     reset,
     run,
@@ -48,6 +49,7 @@ app.command(epilog=init.EXIT_CODES)(init.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
+app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=warm.EXIT_CODES)(warm.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 

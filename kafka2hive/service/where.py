@@ -17,7 +17,7 @@ NOT_BEGUN = "not read yet: the table has no position of it"
 _PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """An offset of a topic partition, written `topic-3@12345`."""
 

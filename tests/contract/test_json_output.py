@@ -5,6 +5,7 @@ A key may be added (with its example); a key that is renamed, removed or means s
 
 import datetime
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from kafka2hive.cli.render.document import Document, dumped
 from kafka2hive.cli.render.init import init_document
 from kafka2hive.cli.render.map import map_document, problems_document
 from kafka2hive.cli.render.online import online_document
+from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.verify import verify_document
@@ -34,6 +36,7 @@ from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
+from kafka2hive.service.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
@@ -221,6 +224,29 @@ def _online() -> OnlineResult:
     )
 
 
+def _preview() -> PreviewResult:
+    values = {
+        "flight": 7,
+        "time_hour": datetime.datetime(2013, 1, 1, 10),
+        "day": datetime.date(2013, 1, 1),
+        "price": Decimal("1.50"),
+        "delay": float("nan"),
+        "key": b"\x00",
+        "tags": [("gate", [None, True])],
+        "plane": {"seats": 200},
+        "nothing": [],
+    }
+    flights = PreviewedTable(
+        "air.flights",
+        (OffsetRange(PARTITION, 3, 6),),
+        (PreviewRow(Place(PARTITION, 3), "dt=2013-01-01", values),),
+        (PreviewLetter(Place(PARTITION, 4), "json.type", "column n expects bigint, got string"),),
+        tombstones=1,
+    )
+    missing = TableError("kafka.unknown_topic", "air.planes: Kafka does not have topic planes", "create it")
+    return PreviewResult((flights, PreviewedTable("air.planes", error=missing)))
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -232,6 +258,7 @@ def _documents() -> dict[str, Document]:
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
         "where": where_document("flights", "flights-0@5", _where()),
+        "preview": preview_document("flights", _preview()),
         "init": init_document("flights", _init()),
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),

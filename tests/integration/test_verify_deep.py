@@ -1,6 +1,7 @@
 """`verify --deep` on real Kafka and HDFS: a right dump passes, and every kind of difference is named with its offset."""
 
 import io
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,10 +108,43 @@ def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumpe
     assert (done.code, audited["findings"]) == (0, []), audited
     assert audited["not_checked"] == ["columns that are not in all files of both: k_key"]
 
+    previews_are_what_was_dumped(dumped)
     every_row_knows_its_place(dumped)
     rows_without_a_place(dumped)
     dead_letters(dumped)
     aged_out(dumped)
+
+
+def previews_are_what_was_dumped(dumped: Dumped) -> None:
+    """`preview` shows the very rows that lie in the files, in their buckets, and the records that are dead letters."""
+    done = command("preview", dumped.config, "--json", "--table", dumped.places, "-n", "6000")
+    assert done.code == 0, done.log
+    (table,) = done.document["tables"]
+    assert table["tombstones"] > 0 and len(table["rows"]) + len(table["dead_letters"]) > 5_900
+    files = [f for f in dumped.ledger(dumped.places).newest()["file"] if f["kind"] == "data"]
+    written = {
+        f"{row['k_topic']}-{row['k_partition']}@{row['k_offset']}": (file["partition"], row)
+        for file in files
+        for row in dumped.rows(str(file["final"]))
+    }
+    compared = 0
+    for row in table["rows"]:
+        bucket, values = written.get(row["place"], (None, {}))
+        if values:
+            compared += 1
+            assert row["bucket"] == bucket
+            assert row["values"] | {"time_hour": ""} == _as_json(values) | {"time_hour": ""}
+            assert row["values"]["time_hour"] == values["time_hour"].isoformat()
+    assert compared > 4_000
+    letters = {letter["place"] for letter in table["dead_letters"]}
+    assert letters and not letters & written.keys()
+
+
+def _as_json(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in values.items()
+    }
 
 
 def every_row_knows_its_place(dumped: Dumped) -> None:

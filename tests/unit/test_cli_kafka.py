@@ -101,6 +101,62 @@ def test_status_shows_the_lag(tmp_path: Path, broker: Broker) -> None:
     ]
 
 
+def test_a_preview_shows_rows_and_dead_letters_of_the_newest_records_and_writes_nothing(
+    tmp_path: Path, broker: Broker
+) -> None:
+    more = "  - {table: air.raw, topics: [flights], format: raw, bucket: {path: ''}}\n"
+    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    broker.produce("flights", 5)
+    for value in (b'{"flight": "five"}', None, RECORD % 7):
+        broker.producer.produce("flights", value, partition=0)
+    broker.producer.produce("flights", RECORD % 70, partition=3)
+    assert broker.producer.flush(120) == 0
+    before = tree(tmp_path)
+    result = invoke("preview", "-n", "4", "--json", "-c", str(path))
+    assert result.exit_code == 0, result.output
+    flights, raw = _tables(result)
+    at_ten = {"carrier": "AA", "time_hour": "2013-01-01T10:00:00"}
+    assert [(row["place"], row["bucket"], row["values"]) for row in flights["rows"]] == [
+        ("flights-0@7", "dt=2013-01-01", at_ten | {"flight": 7}),
+        ("flights-3@0", "dt=2013-01-01", at_ten | {"flight": 70}),
+    ]
+    (letter,) = flights["dead_letters"]
+    assert (letter["place"], letter["reason"]) == ("flights-0@5", "json.type")
+    assert flights["tombstones"] == 1
+    assert [(row["place"], row["bucket"]) for row in raw["rows"]] == [
+        ("flights-0@5", ""),
+        ("flights-0@7", ""),
+        ("flights-3@0", ""),
+    ]
+    text = invoke("preview", "flights-0@4", "-n", "2", "--table", "air.flights", "-c", str(path))
+    assert text.exit_code == 0, text.output
+    assert text.stdout.splitlines() == [
+        "air.flights: 1 row, 1 dead letter of flights-0@[4, 6)",
+        "flights-0@4  dt=2013-01-01",
+        '  {"carrier": "AA", "flight": 4, "time_hour": "2013-01-01T10:00:00"}',
+        "flights-0@5  dead letter",
+        "  json.type: column flight expects bigint, got string",
+    ]
+    assert tree(tmp_path) == before
+
+
+def test_a_preview_says_what_it_cannot_show(tmp_path: Path, broker: Broker) -> None:
+    more = "  - {table: air.none, topics: [nothing], columns: {a: int}, bucket: {path: ''}}\n"
+    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    broker.produce("flights", 2)
+    missing = invoke("preview", "-c", str(path))
+    assert missing.exit_code == 75 and "kafka.unknown_topic" in missing.stdout, missing.output
+    assert "air.flights: 2 rows" in missing.stdout
+    for wrong, code in (
+        (("--table", "air.flight"), "usage.no_such_table"),
+        (("flight-0@1",), "usage.no_such_topic"),
+        (("flights-0@2",), "usage.no_such_offset"),
+        (("flights-9@0",), "usage.no_such_offset"),
+    ):
+        result = invoke("preview", *wrong, "-c", str(path))
+        assert result.exit_code == 78 and code in result.stderr, result.output
+
+
 def test_a_lost_file_is_fetched_again_from_kafka(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
     _plain_map(service.map)

@@ -17,6 +17,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.pipeline.task.replay import STALL_SECONDS, replay
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableTask, TaskSettings
 from kafka2hive.service.audit.files import whole_file
@@ -24,7 +25,7 @@ from kafka2hive.service.audit.findings import multiset_findings, place_findings,
 from kafka2hive.service.audit.loaded import Loaded, column_differences, load, place_columns
 from kafka2hive.service.audit.rows.compare import PlaceDifferences, as_multisets, by_place
 from kafka2hive.service.audit.rows.file_rows import file_schema, filled_columns, is_readable
-from kafka2hive.service.audit.rows.replay import LETTERS, Replay, replay
+from kafka2hive.service.audit.rows.replay import LETTERS, Replay
 from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Span
 from kafka2hive.service.audit.units import (
     PIECE_OFFSETS,
@@ -39,8 +40,6 @@ from kafka2hive.service.audit.units import (
 from kafka2hive.service.audit.verified import Audited
 from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
-
-STALL_SECONDS = 60.0
 
 
 class KafkaAudit:
@@ -111,7 +110,7 @@ class KafkaAudit:
             planned_at_ms=0,
             ranges=ranges,
         )
-        manifest = replay(task, self._settings, self._files, expected)
+        manifest = replay(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
             self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return

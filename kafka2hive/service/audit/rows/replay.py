@@ -1,23 +1,17 @@
-"""Kafka's records of a task's ranges once more, through the very code that dumped them, into rows to compare with."""
+"""Rows of a task that reads Kafka's records once more (pipeline/task/replay.py), reduced for a comparison."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
-from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.fetch.consumer import process_consumer
-from kafka2hive.pipeline.task.run import Task, seldom_collected
+from kafka2hive.pipeline.task.replay import PassingSink
 from kafka2hive.pipeline.task.sink import RowSink
-from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.row_sources import SourceIds
-from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of
-from kafka2hive.storage.port import FileSystem
 
 LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is not promised
 LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
@@ -46,8 +40,8 @@ class Replay:
 
     def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
         if destination.kind is FileKind.DATA:
-            return _Sink(lambda rows, ids, paths: self._data(rows, ids, paths))
-        return _Sink(lambda rows, _ids, _paths: self._letters(rows))
+            return PassingSink(lambda rows, ids, paths: self._data(rows, ids, paths))
+        return PassingSink(lambda rows, _ids, _paths: self._letters(rows))
 
     def _data(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
         places = self._span.places(self._place, rows) if self._place else None
@@ -57,38 +51,3 @@ class Replay:
     def _letters(self, rows: pa.RecordBatch) -> None:
         places = self._span.places(LETTER_PLACE, rows)
         self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))
-
-
-class _Sink:
-    """See RowSink: hands rows on and keeps none."""
-
-    def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
-        self._take = take
-        self.rows = 0
-
-    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
-        if len(rows):
-            self._take(rows, ids, paths)
-            self.rows += len(rows)
-
-    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """Nothing waits."""
-
-    def results(self) -> list[DataFile]:
-        return []
-
-    def abandon(self) -> None:
-        """Nothing is held."""
-
-
-def replay(task: TableTask, settings: TaskSettings, files: FileSystem, into: Replay) -> TableManifest:
-    """Fetch, decode and bucket the task's ranges again. The manifest has accounts, or a failure, and no files.
-
-    Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`. Nothing is written.
-    """
-    # the watchdog is not started: a command is not to end its own process
-    watchdog = Watchdog(settings.stall_seconds)
-    consumer = process_consumer(settings.kafka)
-    with seldom_collected():
-        (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, into.open_sink).run()
-    return manifest

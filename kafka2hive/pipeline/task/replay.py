@@ -1,0 +1,54 @@
+"""A task whose rows go elsewhere than into files: for whoever looks at records as a dump would, and writes nothing."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.fetch.consumer import process_consumer
+from kafka2hive.pipeline.task.run import Task, seldom_collected
+from kafka2hive.pipeline.task.sink import OpenSink
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.row_sources import SourceIds
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.storage.port import FileSystem
+
+STALL_SECONDS = 60.0
+"""How long a command waits for Kafka."""
+
+
+class PassingSink:
+    """See RowSink: hands rows on and keeps none."""
+
+    def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
+        self._take = take
+        self.rows = 0
+
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
+        if len(rows):
+            self._take(rows, ids, paths)
+            self.rows += len(rows)
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
+        """Nothing waits."""
+
+    def results(self) -> list[DataFile]:
+        return []
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+def replay(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink: OpenSink) -> TableManifest:
+    """Fetch, decode and bucket the task's ranges. The manifest has accounts, or a failure, and no files.
+
+    Raises ServiceUnavailable when Kafka gives nothing for `settings.stall_seconds`. Nothing is written.
+    """
+    # the watchdog is not started: a command is not to end its own process
+    watchdog = Watchdog(settings.stall_seconds)
+    consumer = process_consumer(settings.kafka)
+    with seldom_collected():
+        (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, open_sink).run()
+    return manifest

@@ -1,0 +1,193 @@
+"""`kafka2hive preview`: what the map makes of records that Kafka holds now, by the code that dumps them. Writes nothing."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.config.values import MetadataColumn
+from kafka2hive.kafka.errors import unknown_topics
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.plan.packing import fair_shares
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.replay import STALL_SECONDS, PassingSink, replay
+from kafka2hive.pipeline.task.sink import RowSink
+from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.values import TableTask
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.kafka_view import logs_of
+from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables, task_settings
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.where import Place
+
+_COORDINATES = {
+    kind: f"@{kind.value}" for kind in (MetadataColumn.TOPIC, MetadataColumn.PARTITION, MetadataColumn.OFFSET)
+}
+"""Columns beside the table's own; no map can use the names."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PreviewRow:
+    """`bucket` is its Hive partition, empty in a table without; `values` are those of the table's other columns."""
+
+    place: Place
+    bucket: str
+    values: Mapping[str, Any] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PreviewLetter:
+    """A record that would become a dead letter."""
+
+    place: Place
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedTable:
+    """Of the records of `ranges`; with an `error` nothing is known of them. Rows and letters by topic partition and offset."""
+
+    table: str
+    ranges: tuple[OffsetRange, ...] = ()
+    rows: tuple[PreviewRow, ...] = ()
+    letters: tuple[PreviewLetter, ...] = ()
+    tombstones: int = 0
+    error: Kafka2HiveError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewResult:
+    tables: tuple[PreviewedTable, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return worst([table.error.exit_code for table in self.tables if table.error is not None])
+
+
+def preview(
+    wiring: Wiring, kafka: Kafka, wanted: Collection[str], records: int, place: Place | None
+) -> PreviewResult:
+    """About `records` records of each table: those from `place` on, else the newest, fairly from all topic partitions.
+
+    `wanted`: tables by name, none for all. Raises ServiceUnavailable, ConfigError (no such table or topic partition).
+    """
+    cluster = kafka.cluster()
+    tables = {table.name: table for table in routed_tables(wiring, cluster.topics)}
+    for name in wanted:
+        if name not in tables:
+            raise ConfigError(
+                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
+            )
+    chosen = [table for name, table in tables.items() if name in wanted or not wanted]
+    if place is not None:
+        chosen = [table for table in chosen if place.topic_partition.topic in table.topics]
+        if not chosen:
+            raise ConfigError(
+                "usage.no_such_topic",
+                f"no table of the map reads topic {place.topic_partition.topic}",
+                did_you_mean(
+                    place.topic_partition.topic, {topic for t in tables.values() for topic in t.topics}
+                ),
+            )
+    logs = logs_of(kafka, cluster, sorted({topic for table in chosen for topic in table.topics}))
+    metastore = wiring.hive()
+    catalogue = Catalogue(wiring.map, metastore)
+    try:
+        return PreviewResult(
+            tuple(_previewed(wiring, catalogue, logs, table, records, place) for table in chosen)
+        )
+    finally:
+        if metastore is not None:
+            metastore.close()
+
+
+def ranges_of(
+    logs: Logs, topics: Collection[str], records: int, place: Place | None
+) -> tuple[OffsetRange, ...]:
+    """Offsets of about `records` records: from `place` on, else the newest of each topic partition, in fair shares.
+
+    Raises ConfigError where `place` is not within the log.
+    """
+    held = [
+        OffsetRange(tp, earliest.offset, logs.latest[tp].offset)
+        for tp, earliest in sorted(logs.earliest.items())
+        if tp.topic in topics and tp in logs.latest
+    ]
+    if place is None:
+        shares = fair_shares([len(r) for r in held], records)
+        newest = [
+            OffsetRange(r.topic_partition, r.end - share, r.end)
+            for r, share in zip(held, shares, strict=True)
+        ]
+        return tuple(r for r in newest if len(r))
+    for r in held:
+        if place.is_in(r):
+            return (OffsetRange(r.topic_partition, place.offset, min(r.end, place.offset + records)),)
+    there = [str(r) for r in held if r.topic_partition.topic == place.topic_partition.topic]
+    raise ConfigError(
+        "usage.no_such_offset",
+        f"Kafka does not hold {place}",
+        f"it holds {', '.join(there) or 'no record of the topic'}",
+    )
+
+
+def _previewed(
+    wiring: Wiring, catalogue: Catalogue, logs: Logs, table: Table, records: int, place: Place | None
+) -> PreviewedTable:
+    ranges = ranges_of(logs, table.topics, records, place)
+    try:
+        if not table.topics:  # of those that are missing beside others the log warns
+            raise unknown_topics(table.name, table.missing)
+        settings = catalogue.resolve(table)
+    except (TableError, ConfigError) as error:
+        return PreviewedTable(table.name, error=error)
+    settings = replace(settings, metadata=(*settings.metadata, *_COORDINATES.items()))
+    task = TableTask(
+        table=table.name,
+        ledger_id="",
+        generation=0,
+        epoch=0,
+        planned_at_ms=int(time.time() * 1000),
+        ranges=ranges,
+    )
+    seen = _Seen()
+    told = replace(task_settings(wiring.map, {table.name: settings}), stall_seconds=STALL_SECONDS)
+    manifest = replay(task, told, wiring.ports.files, seen.open_sink)
+    if manifest.failure is not None:
+        failure = manifest.failure
+        return PreviewedTable(table.name, ranges, error=TableError(failure.code, failure.message))
+    tombstones = sum(account.account.tombstones for account in manifest.accounts)
+    return PreviewedTable(
+        table.name, ranges, tuple(sorted(seen.rows)), tuple(sorted(seen.letters)), tombstones
+    )
+
+
+class _Seen:
+    """Where the rows go: kept, they are few."""
+
+    def __init__(self) -> None:
+        self.rows: list[PreviewRow] = []
+        self.letters: list[PreviewLetter] = []
+
+    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        return PassingSink(self._take_rows if destination.kind is FileKind.DATA else self._take_letters)
+
+    def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        topic, number, offset = _COORDINATES.values()
+        for row, bucket in zip(rows.to_pylist(), ids.tolist(), strict=True):
+            place = Place(TopicPartition(row.pop(topic), row.pop(number)), row.pop(offset))
+            self.rows.append(PreviewRow(place, paths[bucket], row))
+
+    def _take_letters(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        for row in rows.select(["topic", "partition", "offset", "reason", "detail"]).to_pylist():
+            place = Place(TopicPartition(row["topic"], row["partition"]), row["offset"])
+            self.letters.append(PreviewLetter(place, row["reason"], row["detail"]))
