@@ -183,7 +183,7 @@ class _Seen:
 
     def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
         topic, number, offset = _COORDINATES.values()
-        for row, bucket in zip(rows.to_pylist(), ids.tolist(), strict=True):
+        for row, bucket in zip(rows.to_pylist(maps_as_pydicts="strict"), ids.tolist(), strict=True):
             place = Place(TopicPartition(row.pop(topic), row.pop(number)), row.pop(offset))
             self.rows.append(PreviewRow(place, paths[bucket], row))
 

@@ -232,7 +232,7 @@ def _preview() -> PreviewResult:
         "price": Decimal("1.50"),
         "delay": float("nan"),
         "key": b"\x00",
-        "tags": [("gate", [None, True])],
+        "tags": {"gate": [None, True]},
         "plane": {"seats": 200},
         "nothing": [],
     }

@@ -91,8 +91,6 @@ def _plain(value: Any) -> Any:
             return value.isoformat()
         case Mapping():
             return {name: _plain(inner) for name, inner in value.items()}
-        case list() if value and isinstance(value[0], tuple):  # a map's pairs
-            return {name: _plain(inner) for name, inner in value}
         case list():
             return [_plain(inner) for inner in value]
         case _:
