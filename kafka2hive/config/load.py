@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
+from kafka2hive.config.checks.registry import check_avro, check_registry, check_registry_is_used
 from kafka2hive.config.checks.service import check_service, fault_of_table
 from kafka2hive.config.checks.table import check_table
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, with_defaults
@@ -47,6 +48,8 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     sound = read_map(data, problems)
     if sound is not None:
         check_service(sound, problems)
+        if sound.registry:
+            check_registry(sound.registry, problems)
         _check_tables(sound, problems)
     found = problems.all()
     if found or sound is None or sound.whole is None:
@@ -65,9 +68,14 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
 def _check_tables(sound: Sound, problems: Problems) -> None:
     if sound.defaults is None:
         return  # what a table is cannot be said before its defaults can
-    for index, table in sound.tables.items():
-        checked = CheckedTable.of(table, sound.defaults, index, problems)
+    tables = [
+        CheckedTable.of(table, sound.defaults, index, problems) for index, table in sound.tables.items()
+    ]
+    for checked in tables:
         check_table(checked, sound.storage, sound.has_hive)
+        check_avro(checked, sound.has_registry)
+    if sound.whole is not None:
+        check_registry_is_used(sound, tables, problems)
     if not (sound.storage and sound.service and sound.dead_letters and 0 in sound.tables):
         return
     storage = storage_options(sound.storage)

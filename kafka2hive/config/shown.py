@@ -17,8 +17,9 @@ def shown(service: ServiceMap) -> dict[str, object]:
             name: REDACTED if name in service.secret_keys or is_sensitive(name) else value
             for name, value in plain[section][key]
         }
-    if plain["hive"] and plain["hive"]["password"] is not None:
-        plain["hive"]["password"] = REDACTED
+    for section, key in (("hive", "password"), ("registry", "password"), ("registry", "token")):
+        if plain[section] and plain[section][key] is not None:
+            plain[section][key] = REDACTED
     plain["secret_keys"] = sorted(service.secret_keys)
     result = _plain(plain)
     assert isinstance(result, dict)

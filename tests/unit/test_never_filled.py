@@ -3,7 +3,7 @@
 import logging
 import pickle
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
 
 import orjson
 import pyarrow as pa
@@ -63,6 +63,16 @@ def test_the_sample_of_keys_is_bounded() -> None:
     records = [{f"key {number} {i}": 1 for i in range(30)} for number in range(50)]
     assert len(seen(*records).unmapped) == MOST_KEYS
     assert seen({"x" * 10_000: 1}).unmapped == ()
+
+
+@pytest.mark.parametrize(("format", "empty"), [("avro", ("title", "gross")), ("raw", ())])
+def test_only_json_records_are_looked_at_for_keys(
+    format: Literal["avro", "raw"], empty: tuple[str, ...]
+) -> None:
+    filled = FilledColumns(replace(SETTINGS, format=format))
+    rows = make_decoder("json", value_schema(SETTINGS)).decode(pa.array([b'{"id": 1}'], pa.binary())).rows
+    filled.note(rows, pa.array([b'{"Title": 1}'], pa.binary()))
+    assert filled.seen() == ColumnsSeen(1, empty, ())
 
 
 def test_the_manifest_carries_it() -> None:

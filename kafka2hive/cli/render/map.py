@@ -24,6 +24,8 @@ def render_map(service_map: ServiceMap, screen: Screen) -> str:
         f"  dead letters  {service_map.dead_letters.table}",
         f"  Hive          {f'{hive.host}:{hive.port} as {hive.user}' if hive else 'none: files only'}",
     ]
+    if service_map.registry:
+        head.append(f"  registry      {service_map.registry.url}")
     return render(screen, head + [part for rule in service_map.tables for part in _table(rule)])
 
 

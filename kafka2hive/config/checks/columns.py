@@ -60,7 +60,7 @@ def _renamed(checked: CheckedTable, column: DeclaredColumn) -> str:
 def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
     """Where its value comes from, and the unit of its numbers."""
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
-        checked.add(path, "from and unit are for format json: a raw column is the whole value")
+        checked.add(path, "from and unit are for format json and avro: a raw column is the whole value")
         return
     try:
         column.keys  # noqa: B018  for what it raises

@@ -1,8 +1,8 @@
 """`${NAME}` and `file:/path` in the map's texts, resolved; what they resolve to never stands in a message.
 
 `${NAME}` may stand in any value (not in keys) and means the environment variable; `$${` is a plain `${`. `file:/path` is
-understood where a secret belongs, in Kafka properties and Hive's password, and means the file's text without its last
-line break.
+understood where a secret belongs, in Kafka properties, Hive's password and the registry's secrets, and for a table's Avro
+schema; it means the file's text without its last line break.
 """
 
 import re
@@ -33,18 +33,25 @@ class References:
         return MapProblem(problem.line, problem.column, problem.where, message, suggestion)
 
 
-def is_secret_place(path: Path) -> bool:
+_SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
+
+
+def may_be_file(path: Path) -> bool:
     """Where `file:` is understood."""
-    return (path[:1] == ("kafka",) and len(path) == 2) or path == ("hive", "password")
+    return (path[:1] == ("kafka",) and len(path) == 2) or path in _SECRETS or is_avro_schema(path)
 
 
-def read_secret(path: str) -> str:
-    """Text of a secret's file, without its last line break. OSError, UnicodeDecodeError."""
+def is_avro_schema(path: Path) -> bool:
+    return path[-1:] == ("avro_schema",) and path[0] in ("tables", "defaults")
+
+
+def read_text(path: str) -> str:
+    """Text of a file, without its last line break. OSError, UnicodeDecodeError."""
     return FilePath(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
 
 
 def resolve(
-    data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_secret
+    data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_text
 ) -> tuple[object, References]:
     """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
     references = References()
@@ -67,7 +74,7 @@ def resolve(
 
     def text(value: str, path: Path) -> str:
         result = _REFERENCE.sub(lambda found: reference(found, path), value) if "${" in value else value
-        if is_secret_place(path) and result.startswith("file:"):
+        if may_be_file(path) and result.startswith("file:"):
             try:
                 result = read(result.removeprefix("file:"))
             except OSError as error:
@@ -78,7 +85,7 @@ def resolve(
                 problems.add(path, "no file has such a name")
         if result != value:
             references.resolved[path] = value
-            if len(result) >= _SHORTEST_HIDDEN:
+            if len(result) >= _SHORTEST_HIDDEN and not is_avro_schema(path):
                 references.hidden[result] = value
         return result
 

@@ -5,6 +5,7 @@ The YAML's own words and defaults are documented in docs/configuration.md.
 
 from kafka2hive.config.values.columns import Column as Column
 from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
+from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions
 from kafka2hive.config.values.service import DeadLetters as DeadLetters
 from kafka2hive.config.values.service import HiveOptions as HiveOptions
 from kafka2hive.config.values.service import KafkaOptions as KafkaOptions

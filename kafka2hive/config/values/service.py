@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kafka2hive.config.values.key import LEFT_OUT, Bounds, Duration, FurtherKeys, Key, Properties, Size
+from kafka2hive.config.values.registry import RegistryOptions
 from kafka2hive.config.values.table import Table, TableOptions, TableRule
 from kafka2hive.config.values.units import MIB
 
@@ -163,6 +164,9 @@ class ServiceKeys:
     ]
     kafka: Annotated[KafkaOptions, Key("Kafka client: any librdkafka property.")]
     storage: Annotated[StorageOptions, Key()]
+    registry: Annotated[
+        RegistryOptions | None, Key("Schema registry of the tables with format avro and without avro_schema.")
+    ] = None
     spark: Annotated[SparkOptions, Key("The Spark session.")] = SparkOptions()
     trigger_seconds: Annotated[
         Duration, Key("How often the service looks whether a table is due.", name="trigger")

@@ -131,8 +131,19 @@ class SharedOptions:
     """What `defaults`, a table and its rule say in the same words."""
 
     format: Annotated[
-        Literal["json", "raw"], Key("json: one object per record; raw: the record's value as one column.")
+        Literal["json", "avro", "raw"],
+        Key(
+            "json: one object per record; avro: one Avro record, its schema by id from the registry or by avro_schema; "
+            "raw: the record's value as one column."
+        ),
     ] = "json"
+    avro_schema: Annotated[
+        str | None,
+        Key(
+            "With format avro: the schema that plain Avro records are written with, as JSON text or file:/path. "
+            "Default: each record names its schema in the registry (Confluent's wire format)."
+        ),
+    ] = None
     zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
     tombstones: Annotated[
         Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")

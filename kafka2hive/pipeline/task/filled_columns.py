@@ -1,4 +1,4 @@
-"""Which columns the records of a task filled, and which keys they had that no column takes: for the warning about typos."""
+"""Which columns the records of a task filled, and which JSON keys they had that no column takes: for the warning about typos."""
 
 from typing import Any
 
@@ -22,7 +22,8 @@ class FilledColumns:
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
         self._wanted = source_tree(value_sources(table), self._spelling)
-        self._empty = [column.name for column in table.columns] if table.format == "json" else []
+        self._empty = [column.name for column in table.columns] if table.format != "raw" else []
+        self._has_keys = table.format == "json"
         self._rows = 0
         self._looked_at = 0
         self._unmapped: dict[str, None] = {}
@@ -31,7 +32,7 @@ class FilledColumns:
         """`messages` is what `rows` were decoded from, refused ones among them."""
         self._rows += len(rows)
         self._empty = [name for name in self._empty if rows.column(name).null_count == len(rows)]
-        if self._empty and self._looked_at < MOST_MESSAGES:
+        if self._empty and self._has_keys and self._looked_at < MOST_MESSAGES:
             for message in messages.slice(0, MOST_MESSAGES - self._looked_at).to_pylist():
                 self._looked_at += 1
                 self._look_at(message)

@@ -1,0 +1,111 @@
+"""The registry section, and whether tables and registry need each other."""
+
+import json
+import re
+from urllib.parse import urlsplit
+
+from kafka2hive.config.checks.table_options import CheckedTable
+from kafka2hive.config.problems import Problems
+from kafka2hive.config.reading.sound import Sound
+from kafka2hive.config.values.registry import RegistryOptions
+
+_FORM = "expected http(s)://host:port[/path], several addresses of one registry separated by commas"
+_PRINTABLE = re.compile(r"[!-~]+")
+
+
+def check_registry(options: RegistryOptions, problems: Problems) -> None:
+    """The keys of the section among themselves."""
+    path = ("registry", "url")
+    for url in options.urls:
+        if fault := fault_of_url(url):
+            near = f"http://{url}" if not fault_of_url(f"http://{url}") and "://" not in url else ""
+            problems.add(path, fault, near)
+            return
+    if len({urlsplit(url).scheme for url in options.urls}) > 1:
+        problems.add(
+            path, "all addresses begin with http:// or all with https://: they take the same secrets"
+        )
+    _check_credentials(options, problems)
+    if options.key_file is not None and options.certificate_file is None:
+        problems.add(("registry", "key_file"), "is used with certificate_file")
+    for key in ("ca_file", "certificate_file"):
+        if getattr(options, key) is not None and urlsplit(options.urls[0]).scheme == "http":
+            problems.add(("registry", key), "is used with https:// only")
+
+
+def fault_of_url(url: str) -> str:
+    """What is wrong with one address, empty when nothing is."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that hold no IPv6 address
+        return _FORM
+    if not good or not _PRINTABLE.fullmatch(url):
+        return _FORM
+    if "@" in parts.netloc:
+        return "user and password do not belong into the URL: write them as registry.username and registry.password"
+    if "?" in url or "#" in url:
+        return "? and # cannot stand in a registry's URL"
+    return ""
+
+
+def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
+    if options.token is not None and (options.username is not None or options.password is not None):
+        problems.add(("registry", "token"), "stands beside username and password: keep one of the two ways")
+    elif options.username is not None and options.password is None:
+        problems.add(("registry", "username"), "needs registry.password")
+    elif options.password is not None and options.username is None:
+        problems.add(("registry", "password"), "needs registry.username")
+    if options.username is not None and ":" in options.username:
+        problems.add(("registry", "username"), "a user of basic authentication has no colon in the name")
+    if options.token is not None and not _PRINTABLE.fullmatch(options.token):
+        problems.add(("registry", "token"), "a token is one word of ASCII characters")
+
+
+def check_avro(checked: CheckedTable, has_registry: bool) -> None:
+    """Whether a table with format avro knows where its records' schemas are."""
+    table = checked.table
+    if table.format != "avro":
+        if table.avro_schema is not None and _contradicts(checked):
+            checked.add(
+                checked.path("avro_schema"), f"is used with format avro, the table's is {table.format}"
+            )
+        return
+    if table.avro_schema is not None:
+        if fault := fault_of_schema(table.avro_schema):
+            checked.add(checked.path("avro_schema"), fault)
+    elif not has_registry:
+        message = (
+            "format avro needs a registry section (records that name their schema by id) or avro_schema "
+            "(plain Avro records)"
+        )
+        checked.add(checked.path("format"), message)
+
+
+def _contradicts(checked: CheckedTable) -> bool:
+    """Whether schema and format were written for each other: a table may well turn off what `defaults` say."""
+    return "avro_schema" in checked.own.given or "format" not in checked.own.given
+
+
+def fault_of_schema(text: str) -> str:
+    """What is wrong with a writer's schema as far as its form tells, empty when nothing is."""
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        return f"expected an Avro schema as JSON text, or file:/path of one: {error}"
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        return 'expected the schema of a record, {"type": "record", "name": .., "fields": [..]}'
+    if not isinstance(schema.get("fields"), list):
+        return "the record's schema has no list of fields"
+    return ""
+
+
+def check_registry_is_used(sound: Sound, tables: list[CheckedTable], problems: Problems) -> None:
+    """`tables` are all of the map."""
+    uses = [c for c in tables if c.table.format == "avro" and c.table.avro_schema is None]
+    if sound.has_registry and tables and not uses:
+        schemas = any(checked.table.format == "avro" for checked in tables)
+        message = "no table uses it: " + (
+            "all tables with format avro have an avro_schema" if schemas else "no table has format avro"
+        )
+        problems.add(("registry",), message)

@@ -1,0 +1,42 @@
+"""The schema registry that Avro records in Confluent's wire format name their schemas by."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kafka2hive.config.values.key import Duration, Key
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryOptions:
+    """The schema registry of the tables with format avro.
+
+    Its secrets have their references resolved and are never printed.
+    """
+
+    url: Annotated[
+        str,
+        Key(
+            "http(s)://host:port[/path]; several addresses of one registry are separated by commas.",
+            shortest=1,
+        ),
+    ]
+    username: Annotated[str | None, Key("User of basic authentication, with `password`.")] = None
+    password: Annotated[
+        str | None, Key("Password of basic authentication, best as ${NAME} or file:/path.")
+    ] = field(default=None, repr=False)
+    token: Annotated[
+        str | None, Key("Bearer token instead of user and password, best as ${NAME} or file:/path.")
+    ] = field(default=None, repr=False)
+    ca_file: Annotated[
+        str | None, Key("PEM file of the authorities to trust with https. Default: the system's.")
+    ] = None
+    certificate_file: Annotated[
+        str | None, Key("PEM file of the client's certificate, for mutual TLS; it may hold the key too.")
+    ] = None
+    key_file: Annotated[str | None, Key("PEM file of the certificate's key, without a passphrase.")] = None
+    timeout_seconds: Annotated[Duration, Key("Longest wait for one response.", name="timeout")] = 10.0
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The addresses of `url`, none ends with a slash."""
+        return tuple(url.strip().rstrip("/") for url in self.url.split(","))

@@ -1,0 +1,128 @@
+"""The map's registry and Avro options: taken over as written, and every contradiction told at its line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_text
+from kafka2hive.config.problems import MapInvalid
+from kafka2hive.config.shown import REDACTED, shown
+
+HEAD = """\
+service: flights
+kafka: {bootstrap.servers: "127.0.0.1:9092"}
+storage: {uri: "hdfs://namenode:8020"}
+hive: {url: "hive://127.0.0.1:10000"}
+"""
+TABLE = "tables:\n  - {table: air.flights, topics: [flights], columns: {carrier: string}, format: avro}\n"
+PLAIN = TABLE.replace("format: avro", "format: avro, avro_schema: '%s'")
+SCHEMA = '{"type": "record", "name": "F", "fields": []}'
+URL = "url: http://registry:8081"
+
+
+def problems_of(text: str, **environ: str) -> list[str]:
+    with pytest.raises(MapInvalid) as caught:
+        load_text(text, "m", environ)
+    return [problem.render("m") for problem in caught.value.problems]
+
+
+def test_a_registry_has_its_addresses_and_defaults() -> None:
+    url = "url: 'http://one:8081/, http://two:8081/apis/ccompat/v7'"
+    registry = load_text(f"{HEAD}registry: {{{url}}}\n{TABLE}", "m", {}).registry
+    assert registry is not None
+    assert registry.urls == ("http://one:8081", "http://two:8081/apis/ccompat/v7")
+    assert (registry.username, registry.token, registry.ca_file, registry.timeout_seconds) == (
+        None,
+        None,
+        None,
+        10.0,
+    )
+
+
+def test_secrets_of_the_registry_come_from_variables_and_files_and_are_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("token-4711\n")
+    for keys, wanted in (
+        ('username: etl, password: "${WORD}"', ("etl", "word-4711", None)),
+        (f"token: 'file:{tmp_path}/token'", (None, None, "token-4711")),
+    ):
+        service = load_text(f"{HEAD}registry: {{{URL}, {keys}}}\n{TABLE}", "m", {"WORD": "word-4711"})
+        assert service.registry is not None
+        assert (service.registry.username, service.registry.password, service.registry.token) == wanted
+        assert "4711" not in repr(service) + json.dumps(shown(service))
+        assert REDACTED in json.dumps(shown(service)["registry"])
+
+
+def test_a_schema_stands_in_the_map_or_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "flight.avsc").write_text(SCHEMA + "\n")
+    for text in (SCHEMA, f"file:{tmp_path}/flight.avsc"):
+        table = load_text(HEAD + PLAIN % text, "m", {}).tables[0]
+        assert (table.format, table.avro_schema) == ("avro", SCHEMA)
+    missing = problems_of(HEAD + PLAIN % f"file:{tmp_path}/no.avsc")
+    assert missing == [
+        "m:6: tables[0].avro_schema: cannot read the file this points at: No such file or directory"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("url: registry:8081", "registry.url: expected http(s)://host:port[/path], several addresses of one registry "
+         "separated by commas (did you mean http://registry:8081?)"),
+        ("url: 'http://a:8081,'", "registry.url: expected http(s)://host:port[/path]"),
+        ("url: 'http://a:x'", "registry.url: expected http(s)://host:port[/path]"),
+        ("url: 'ftp://a:8081'", "registry.url: expected http(s)://host:port[/path]"),
+        ("url: 'http://a b:8081'", "registry.url: expected http(s)://host:port[/path]"),
+        ("url: 'http://[::x]:8081'", "registry.url: expected http(s)://host:port[/path]"),
+        ("url: 'http://u:p@a:8081'", "registry.url: user and password do not belong into the URL"),
+        ("url: 'http://a:8081/?x'", "registry.url: ? and # cannot stand in a registry's URL"),
+        ("url: 'http://a:8081,https://b:8081'", "registry.url: all addresses begin with http:// or all with https://"),
+        (f"{URL}, username: etl", "registry.username: needs registry.password"),
+        (f"{URL}, password: x", "registry.password: needs registry.username"),
+        (f"{URL}, username: 'a:b', password: x", "registry.username: a user of basic authentication has no colon"),
+        (f"{URL}, token: t, username: u, password: p", "registry.token: stands beside username and password"),
+        (f'{URL}, token: "t\\nx"', "registry.token: a token is one word of ASCII characters"),
+        (f"{URL}, ca_file: /a.pem", "registry.ca_file: is used with https:// only"),
+        ("url: 'https://a', key_file: /a.pem", "registry.key_file: is used with certificate_file"),
+        (f"{URL}, timeout: 3", "registry.timeout: expected a duration with its unit"),
+        (f"{URL}, user: x", "registry.user: unknown key (did you mean username?)"),
+        ("token: t", "registry.url: is required"),
+    ],
+)  # fmt: skip
+def test_a_wrong_registry_is_told_at_its_line(keys: str, problem: str) -> None:
+    (told,) = problems_of(f"{HEAD}registry: {{{keys}}}\n{TABLE}")
+    assert told.startswith(f"m:5: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (TABLE, "m:6: tables[0].format: format avro needs a registry section"),
+        (f"defaults: {{format: avro}}\n{TABLE.replace(', format: avro', '')}", "m:5: defaults.format: format avro needs"),
+        (PLAIN % "{", "m:6: tables[0].avro_schema: expected an Avro schema as JSON text, or file:/path of one"),
+        (PLAIN % '"long"', "m:6: tables[0].avro_schema: expected the schema of a record"),
+        (PLAIN % '{"type": "record"}', "m:6: tables[0].avro_schema: the record's schema has no list of fields"),
+        (TABLE.replace("format: avro", "avro_schema: {type: record}"), "m:6: tables[0].avro_schema: expected a text"),
+        (PLAIN.replace("format: avro", "format: raw") % SCHEMA, "m:6: tables[0].avro_schema: is used with format avro"),
+        (PLAIN.replace("format: avro, ", "") % SCHEMA, "m:6: tables[0].avro_schema: is used with format avro"),
+        (f"defaults: {{avro_schema: '{SCHEMA}'}}\n{TABLE.replace(', format: avro', '')}",
+         "m:5: defaults.avro_schema: is used with format avro, the table's is json"),
+        (f"registry: {{{URL}}}\n{TABLE.replace('avro', 'json')}", "m:5: registry: no table uses it: no table has format"),
+        (f"registry: {{{URL}}}\n{PLAIN % SCHEMA}", "m:5: registry: no table uses it: all tables with format avro have"),
+        (f"registry: {{{URL}}}\n{TABLE.replace('{carrier: string}', '{carrier: {type: string, from: x}}')}",
+         "m:7: tables[0].columns.carrier.from: a path is $"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_told_where_it_stands(text: str, problem: str) -> None:
+    told = problems_of(HEAD + text)
+    assert any(line.startswith(problem) for line in told), told
+
+
+def test_a_table_may_turn_off_the_schema_or_the_format_of_the_defaults() -> None:
+    head = f"{HEAD}registry: {{{URL}}}\ndefaults: {{format: avro, avro_schema: '{SCHEMA}'}}\n"
+    tables = (
+        "tables:\n  - {table: a.b, topics: [b], columns: {x: int}, avro_schema: null}\n"
+        "  - {table: a.c, topics: [c], columns: {x: int}, format: json}\n"
+    )
+    first, second = load_text(head + tables, "m", {}).tables
+    assert (first.format, first.avro_schema, second.format) == ("avro", None, "json")
