@@ -17,6 +17,7 @@ from kafka2hive.cli.commands import (
     recover,
     reset,
     run,
+    sample,
     status,
     validate,
     verify,
@@ -50,6 +51,7 @@ app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
+app.command(epilog=sample.EXIT_CODES)(sample.sample)
 app.command(epilog=warm.EXIT_CODES)(warm.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 

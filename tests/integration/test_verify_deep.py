@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
+from tests.harness.cli_ledger import invoke
 from tests.harness.epochs import begin, dump, wiring_of
 from tests.harness.program import Finished, command
 from tests.harness.service_map import flights_table, ledger_root, raw_table, write_map
@@ -96,7 +97,7 @@ def found(table: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.timeout(1200)
-def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped) -> None:
+def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped, tmp_path: Path) -> None:
     for table in (dumped.places, dumped.plain, dumped.raw):
         done, audited = dumped.verify(table)
         assert (done.code, audited["findings"]) == (0, []), audited
@@ -109,6 +110,7 @@ def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumpe
     assert audited["not_checked"] == ["columns that are not in all files of both: k_key"]
 
     previews_are_what_was_dumped(dumped)
+    a_drafted_map_reads_the_topic(dumped, tmp_path)
     every_row_knows_its_place(dumped)
     rows_without_a_place(dumped)
     dead_letters(dumped)
@@ -138,6 +140,24 @@ def previews_are_what_was_dumped(dumped: Dumped) -> None:
     assert compared > 4_000
     letters = {letter["place"] for letter in table["dead_letters"]}
     assert letters and not letters & written.keys()
+
+
+def a_drafted_map_reads_the_topic(dumped: Dumped, folder: Path) -> None:
+    """What `sample` prints is a map whose preview has the same values as the map that somebody wrote."""
+    done = invoke("sample", dumped.name, "--kafka", dumped.kafka.bootstrap, "-n", "2000")
+    assert done.exit_code == 0, done.output
+    assert "event time: time_hour" in done.stdout
+    drafted = folder / "drafted.yaml"
+    drafted.write_text(done.stdout)
+    assert command("validate", drafted).code == 0
+    shown = [
+        command("preview", *how, "--json", "-n", "500").document["tables"][0]["rows"]
+        for how in ((drafted,), (dumped.config, "--table", dumped.plain))
+    ]
+    assert len(shown[0]) > 490
+    assert [(row["place"], row["values"]) for row in shown[0]] == [
+        (row["place"], row["values"]) for row in shown[1]
+    ]
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""`kafka2hive sample`: a map drafted from the records of a topic."""

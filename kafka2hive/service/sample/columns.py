@@ -1,0 +1,157 @@
+"""From the shape of a topic's documents to the columns of a table: names, types, paths, and what a reader should know. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka2hive.config.json_path import MOST_STEPS, path_text
+from kafka2hive.model.quantities import counted
+from kafka2hive.service.sample.shape import Shape, united
+
+_COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
+_FIELD = re.compile(r"[A-Za-z0-9_$]+")
+_MANY_KEYS = 24
+"""An object with more different keys, most of them rare, is a map whose keys are data."""
+_TIME_NAME = re.compile(r"(^|_)(at|ts|time|timestamp|date|datetime|epoch|millis|ms|created|updated|when)$")
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
+
+
+@dataclass(frozen=True, slots=True)
+class DraftColumn:
+    """`keys` lead to its value. `unit`: of a number that counts from 1970. `empty`: share of records without a value."""
+
+    name: str
+    type: str
+    keys: tuple[str, ...]
+    empty: float
+    unit: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """None where the value stands under the column's name."""
+        return None if self.keys == (self.name,) else path_text(self.keys)
+
+
+class Columns:
+    """The columns for documents of a shape, and `notes` on what does not fit or needs a look."""
+
+    def __init__(self, documents: Shape) -> None:
+        self.notes: list[str] = []
+        self._records = max(1, documents.filled)
+        self._taken: dict[str, str] = {}
+        self.columns = tuple(self._of_members(documents, ()))
+
+    def _of_members(self, shape: Shape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
+        for key, member in shape.members.items():
+            yield from self._of(member, (*keys, key))
+
+    def _of(self, shape: Shape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
+        if "" in keys or len(keys) > MOST_STEPS:
+            self.notes.append(f"{path_text(keys)} cannot be a path: left out")
+            return
+        if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
+            yield from self._of_members(shape, keys)  # keys that no struct can have: a column for each value
+            return
+        unit = _unit(shape, keys[-1])
+        kind = "timestamp" if unit else self._type(shape, path_text(keys))
+        if kind is not None:
+            empty = 1 - min(1.0, shape.filled / self._records)
+            yield DraftColumn(self._name(keys), kind, keys, empty, unit)
+
+    def _name(self, keys: tuple[str, ...]) -> str:
+        """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
+        own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
+        name, number = own, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{own}_{number}"
+        if number > 1:
+            self.notes.append(
+                f"{path_text(keys)} and {self._taken[own.lower()]} are one name to Hive: {name} takes the former"
+            )
+        self._taken[name.lower()] = path_text(keys)
+        return name
+
+    def _type(self, shape: Shape, place: str) -> str | None:
+        """Hive's type for most of the values, None where there is none; the others are in the notes."""
+        kinds = shape.kinds
+        if not kinds:
+            self.notes.append(f"{place} is null in every record: left out")
+            return None
+        families: dict[str, int] = {}
+        for kind, count in kinds.items():
+            family = _FAMILY.get(kind, kind)
+            families[family] = families.get(family, 0) + count
+        most = max(families, key=lambda family: families[family])
+        if len(families) > 1:
+            mixed = ", ".join(f"{counted(families[f], f)}" for f in sorted(families))
+            self.notes.append(
+                f"{place} has values of several kinds ({mixed}): all but the {most}s become dead letters"
+            )
+        match most:
+            case "number":
+                return _number(shape)
+            case "text":
+                only = [kind for kind in ("date", "timestamp", "string") if kinds[kind]]
+                return only[0] if len(only) == 1 else "string"
+            case "object":
+                return self._object(shape, place)
+            case "array":
+                inner = None if shape.elements is None else self._type(shape.elements, f"{place}[]")
+                return None if inner is None else f"array<{inner}>"
+            case _:
+                return most
+
+    def _object(self, shape: Shape, place: str) -> str | None:
+        if _is_map(shape):
+            item = self._type(united(shape.members.values()), f"{place}.*")
+            return None if item is None else f"map<string,{item}>"
+        fields: dict[str, str] = {}
+        for key, member in shape.members.items():
+            if not _FIELD.fullmatch(key) or key.lower() in {name.lower() for name in fields}:
+                self.notes.append(f"{place}: the key {key!r} can be no field of a struct: left out")
+            elif (kind := self._type(member, f"{place}.{key}")) is not None:
+                fields[key] = kind
+        return "struct<" + ",".join(f"{key}:{kind}" for key, kind in fields.items()) + ">" if fields else None
+
+
+_FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+
+
+def _number(shape: Shape) -> str:
+    if shape.kinds["fraction"]:
+        return "double"
+    if shape.low >= -(2**63) and shape.high < 2**63:
+        return "bigint"
+    digits = len(str(max(abs(shape.low), abs(shape.high))))
+    return f"decimal({digits},0)" if digits <= 38 else "double"
+
+
+def _unit(shape: Shape, key: str) -> str | None:
+    """Of whole numbers that are times by their size, at a place whose name says so."""
+    if set(shape.kinds) != {"whole"} or not _TIME_NAME.search(_plain(key)):
+        return None
+    within = (
+        u for u, n in _UNITS.items() if _FIRST_SECOND * n <= shape.low and shape.high <= _LAST_SECOND * n
+    )
+    return next(within, None)
+
+
+def _is_map(shape: Shape) -> bool:
+    rare = sum(member.filled + member.nulls < shape.kinds["object"] / 4 for member in shape.members.values())
+    return len(shape.members) > _MANY_KEYS and rare > len(shape.members) / 2
+
+
+def _is_struct(shape: Shape) -> bool:
+    small = [key.lower() for key in shape.members]
+    return all(map(_FIELD.fullmatch, shape.members)) and len(set(small)) == len(small)
+
+
+def words(name: str) -> list[str]:
+    """`userEmail`, `user_email` and `User-Email` are the words user and email."""
+    return re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()).split()
+
+
+def _plain(name: str) -> str:
+    return "_".join(words(name))[:120] or "column"

@@ -1,0 +1,70 @@
+"""The newest records of a topic, read as a task reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.replay import STALL_SECONDS, PassingSink, replay
+from kafka2hive.pipeline.task.sink import RowSink
+from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.values import TableTask
+from kafka2hive.service.preview import ranges_of
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.kafka_view import logs_of
+from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.tables import routed_tables, task_settings
+from kafka2hive.service.shared.wiring import Wiring
+
+
+@dataclass(slots=True)
+class Sampled:
+    """Of each record but tombstones: the value, the topic partition's number, and the timestamp in ms, None without."""
+
+    ranges: tuple[OffsetRange, ...]
+    partitions: int
+    tombstones: int = 0
+    values: list[bytes] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    times_ms: list[int | None] = field(default_factory=list)
+
+    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        return PassingSink(self._take if destination.kind is FileKind.DATA else _nothing)
+
+    def _take(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        self.values += rows.column("value").to_pylist()
+        self.numbers += rows.column("number").to_pylist()
+        micros = rows.column("time").cast(pa.int64()).to_pylist()
+        self.times_ms += [None if m is None else m // 1000 for m in micros]
+
+
+def _nothing(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    """Format raw refuses no record."""
+
+
+def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampled:
+    """About `records` of them; the map has one raw table of the topic with metadata columns `number` and `time`.
+
+    Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
+    """
+    cluster = kafka.cluster()
+    if topic not in cluster.topics:
+        raise ConfigError(
+            "usage.no_such_topic", f"Kafka has no topic {topic}", did_you_mean(topic, cluster.topics)
+        )
+    ranges = ranges_of(logs_of(kafka, cluster, [topic]), [topic], records, None)
+    sampled = Sampled(ranges, len(cluster.topics[topic].partitions))
+    (table,) = routed_tables(wiring, [topic])
+    settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
+    task = TableTask(table=table.name, ledger_id="", generation=0, epoch=0, planned_at_ms=0, ranges=ranges)
+    told = replace(settings, stall_seconds=STALL_SECONDS)
+    manifest = replay(task, told, wiring.ports.files, sampled.open_sink)
+    if manifest.failure is not None:
+        raise TableError(manifest.failure.code, manifest.failure.message)
+    sampled.tombstones = sum(account.account.tombstones for account in manifest.accounts)
+    return sampled

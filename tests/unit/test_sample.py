@@ -1,0 +1,143 @@
+"""`sample`: maps drafted from records. Whatever they hold, the map is a right one, and its notes are true."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka2hive.config.load import load_text
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.sample.records import Sampled
+from kafka2hive.service.sample.sample import drafted_map
+
+KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
+NOON = 1_795_000_000_000  # milliseconds, in 2026
+
+
+def _sampled(values: Sequence[bytes], step_ms: int = 1_000) -> Sampled:
+    ranges = (OffsetRange(TopicPartition("clicks", 0), 0, len(values)),)
+    times: list[int | None] = [NOON + step_ms * number for number in range(len(values))]
+    return Sampled(ranges, 1, 0, list(values), [0] * len(values), times)
+
+
+def _drafted(*documents: Any, step_ms: int = 1_000) -> tuple[str, ServiceMap]:
+    values = [d if isinstance(d, bytes) else json.dumps(d, ensure_ascii=False).encode() for d in documents]
+    text = drafted_map("clicks", KAFKA, _sampled(values, step_ms), {})
+    return text, load_text(text, "draft.yaml", {})
+
+
+def _columns(service: ServiceMap) -> dict[str, tuple[str, tuple[str, ...], str | None]]:
+    return {c.name: (c.type, c.path, c.unit) for c in service.tables[0].columns}
+
+
+def test_types_names_paths_and_the_event_time_come_from_the_records() -> None:
+    documents = [
+        {
+            "id": number,
+            "price": [1, 1.5][number % 2],
+            "big": 2**70,
+            "at": "2026-11-18T12:26:40Z",
+            "created_ms": NOON + 1_000 * number + 5,
+            "day": "2026-11-18",
+            "ok": True,
+            "tags": ["a"][: number % 2],
+            "attributes": {f"k{number}": number, f"m{number}": number},
+            "props": {"US Gross": 1, "on": {"x": 1.5}},
+            "nest": {"a": [{"b": "c"}]},
+            "Title": "x",
+            "title": "y",
+        }
+        for number in range(40)
+    ]
+    text, service = _drafted(*documents)
+    assert _columns(service) == {
+        "id": ("bigint", (), None),
+        "price": ("double", (), None),
+        "big": ("decimal(22,0)", (), None),
+        "at": ("timestamp", (), None),
+        "created_ms": ("timestamp", (), "ms"),
+        "day": ("date", (), None),
+        "ok": ("boolean", (), None),
+        "tags": ("array<string>", (), None),
+        "attributes": ("map<string,bigint>", (), None),
+        "props_us_gross": ("bigint", ("props", "US Gross"), None),
+        "props_on": ("struct<x:double>", ("props", "on"), None),
+        "nest": ("struct<a:array<struct<b:string>>>", (), None),
+        "Title": ("string", (), None),
+        "title_2": ("string", ("title",), None),
+    }
+    assert service.tables[0].bucketing.field == "created_ms", "the one nearest to Kafka's timestamp"
+    assert "40 decode" in text and "dead letter" not in text
+    assert "$.title and $.Title are one name to Hive" in text
+
+
+def test_what_does_not_fit_is_said() -> None:
+    documents: list[Any] = [
+        {"id": n, "none": None, "maybe": None if n % 4 else 1, "email": "x"} for n in range(97)
+    ]
+    documents += [{"id": "one"}, {"id": "two"}, b"{"]
+    text, service = _drafted(*documents)
+    assert _columns(service).keys() == {"id", "maybe", "email"}
+    assert "# drafted from 100 records of topic clicks (1 partition; clicks-0@[0, 100)): 97 decode" in text
+    assert "# 2 dead letters: json.type: column id expects bigint, got string" in text
+    assert "$.none is null in every record: left out" in text
+    assert (
+        "$.id has values of several kinds (97 numbers, 2 texts): all but the numbers become dead letters"
+        in text
+    )
+    assert "maybe: bigint   # 75% null" in text
+    assert "personal data or secrets, leave out what is not needed: email" in text
+    assert "no column can be the event time" in text and service.tables[0].bucketing.field is None
+
+
+def test_a_slow_topic_gets_a_longer_flush_interval() -> None:
+    assert _drafted(*[{"a": 1}] * 50, step_ms=1_000)[1].tables[0].flush.interval_seconds == 3_600
+    wide = {"a": "x" * 100_000}
+    assert _drafted(*[wide] * 50, step_ms=100)[1].tables[0].flush.interval_seconds == 300
+    assert _drafted(*[wide] * 50, step_ms=1)[1].tables[0].flush.interval_seconds == 60
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([], "holds no record"),
+        ([b"\0\0\0\0\7abc"] * 3, "schema ids 7"),
+        ([b"a,b"] * 3, "0 of 3 records are JSON objects"),
+    ],
+)
+def test_what_is_no_json_becomes_a_raw_table(values: list[bytes], said: str) -> None:
+    text = drafted_map("clicks", KAFKA, _sampled(values), {})
+    assert said in text
+    assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
+
+
+def test_no_secret_is_printed() -> None:
+    kafka = {**KAFKA, "sasl.password": "s3cr3t", "sasl.username": "me", "ssl.key.password": "${KEY}"}
+    text = drafted_map("clicks", kafka, _sampled([b'{"a":1}'] * 3), {"KEY": "hidden"})
+    assert "s3cr3t" not in text and "hidden" not in text
+    assert 'sasl.password: "${KAFKA_SASL_PASSWORD}"' in text and 'ssl.key.password: "${KEY}"' in text
+
+
+_KEYS = st.text(max_size=8) | st.sampled_from(
+    ["a", "A", "at", "dt", "on", "a b", "$x", "é", "1", "\x85", "\U0001f600"]
+)
+_TEXTS = st.text(max_size=5) | st.sampled_from(["2013-01-01", "2013-01-01T05:00:00Z", "2013-02-30"])
+_NUMBERS = st.integers() | st.integers(0, 2**64) | st.floats(allow_nan=False, allow_infinity=False)
+_LEAVES = st.none() | st.booleans() | _NUMBERS | _TEXTS
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES, max_size=6), min_size=1, max_size=6))
+def test_the_map_is_right_whatever_the_records_hold(documents: list[dict[str, Any]]) -> None:
+    text, service = _drafted(*documents)
+    assert service.tables[0].format in ("json", "raw")
+    assert f"drafted from {len(documents)} record" in text
