@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 OFFSETS_DIRECTORY = "kafka_partition_offsets"
 ARCHIVE_DIRECTORY = "archive"
@@ -18,6 +19,7 @@ RESETS_DIRECTORY = "reset"
 RESET_ASIDE = "_kafka2hive_reset"
 RESET_RECORD = "order.json"
 RESET_TABLE = "table"
+SCHEMAS_DIRECTORY = "schemas"
 
 # [0-9], since \d also means the digits of other scripts; at most 18 of them, since int() refuses very long texts
 _GENERATION = re.compile(
@@ -33,9 +35,7 @@ _DATA_FILE = re.compile(
 _HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 
-
-_REMEMBERED = 4096
-"""Names and buckets come again and again in one run, few at a time."""
+_REMEMBERED = 4096  # names and buckets come again and again in one run, few at a time
 
 
 def join(directory: str, *names: str) -> str:
@@ -182,16 +182,11 @@ class DataFileName:
         found = _DATA_FILE.fullmatch(name)
         if not found:
             return None
-        parsed = DataFileName(
-            slug=found["slug"],
-            task=int(found["task"]),
-            ledger=found["ledger"],
-            generation=int(found["generation"]),
-            epoch=int(found["epoch"]),
-            uuid=found["uuid"],
-            extension=found["extension"],
-        )
-        return (parsed, found["state"]) if parsed.in_state(found["state"]) == name else None
+        parts: dict[str, Any] = found.groupdict()
+        state = parts.pop("state")
+        numbers = {part: int(parts[part]) for part in ("task", "generation", "epoch")}
+        parsed = DataFileName(**parts | numbers)
+        return (parsed, state) if parsed.in_state(state) == name else None
 
 
 @lru_cache(_REMEMBERED)
@@ -238,6 +233,15 @@ def _owner_and_count(found: re.Match[str] | None, build: Callable[[str, int], st
     if not found or build(found[1], int(found[2])) != found[0]:
         return None
     return found[1], int(found[2])
+
+
+def schema_path(root: str, registry: str, schema_id: int) -> str:
+    """Where a schema of a registry is kept: beside the ledgers, where nothing takes it for one."""
+    return join(root, SCHEMAS_DIRECTORY, registry, f"{schema_id}.schema")
+
+
+def schema_draft(path: str, uuid: str) -> str:
+    return f"{path}.{uuid}.in-progress"
 
 
 def probe_directory(place: str, uuid: str) -> str:

@@ -72,6 +72,7 @@ def test_a_schema_stands_in_the_map_or_in_a_file(tmp_path: Path) -> None:
         ("url: 'http://a:8081,'", "registry.url: expected http(s)://host:port[/path]"),
         ("url: 'http://a:x'", "registry.url: expected http(s)://host:port[/path]"),
         ("url: 'ftp://a:8081'", "registry.url: expected http(s)://host:port[/path]"),
+        (f"url: 'http://{64 * 'a'}:8081'", "registry.url: expected http(s)://host:port[/path]"),
         ("url: 'http://a b:8081'", "registry.url: expected http(s)://host:port[/path]"),
         ("url: 'http://[::x]:8081'", "registry.url: expected http(s)://host:port[/path]"),
         ("url: 'http://u:p@a:8081'", "registry.url: user and password do not belong into the URL"),

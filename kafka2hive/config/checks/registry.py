@@ -38,7 +38,10 @@ def fault_of_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number, brackets that hold no IPv6 address
+        (parts.hostname or "").encode("idna")
+    except (
+        ValueError
+    ):  # a port that is no number, brackets that hold no IPv6 address, a name that is too long
         return _FORM
     if not good or not _PRINTABLE.fullmatch(url):
         return _FORM

@@ -1,22 +1,11 @@
 """The schemas that messages were written with, as decoders ask for them."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
-AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
-"""Kinds of schemas, in the registry's words."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriterSchema:
-    """A schema as the registry has it.
-
-    `references`: texts of the named schemas that it refers to, in the order in which they must be parsed.
-    """
-
-    kind: str
-    text: str
-    references: tuple[str, ...] = ()
+from kafka2hive.model.writer_schema import AVRO as AVRO
+from kafka2hive.model.writer_schema import JSON as JSON
+from kafka2hive.model.writer_schema import PROTOBUF as PROTOBUF
+from kafka2hive.model.writer_schema import WriterSchema as WriterSchema
 
 
 class WriterSchemas(Protocol):

@@ -36,7 +36,7 @@ Result = Passed | Warned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line: `system` is `kafka`, `storage`, `hive` or `spark`, `subject` a topic, a table, an address."""
+    """One line: `system` is `kafka`, `registry`, `storage`, `hive` or `spark`, `subject` a topic, a table, an address."""
 
     system: str
     subject: str

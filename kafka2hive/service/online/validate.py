@@ -8,6 +8,7 @@ from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
+from kafka2hive.service.online.ask_registry import check_registry
 from kafka2hive.service.online.ask_storage import check_storage
 from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
 from kafka2hive.service.shared.hive_schemas import Catalogue
@@ -18,7 +19,7 @@ from kafka2hive.service.shared.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class OnlineResult:
-    """All checks, in the order Kafka, storage, Hive, Spark."""
+    """All checks, in the order Kafka, schema registry, storage, Hive, Spark."""
 
     checks: tuple[Check, ...]
 
@@ -47,6 +48,8 @@ def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
         checks.append(Check("kafka", brokers, Failed(error)))
         listed = {topic for rule in wiring.map.tables for topic in rule.topics}
         tables = tables or routed_tables(wiring, listed)
+    if (registry := wiring.registry()) is not None and wiring.map.registry is not None:
+        checks.append(check_registry(registry, wiring.map.registry.url))
     checks += check_storage(wiring, tables)
     if (metastore := wiring.hive()) is not None:
         catalogue = Catalogue(wiring.map, metastore)

@@ -14,6 +14,8 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Processes
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.registry.connect import connect_registry
+from kafka2hive.registry.port import Registry
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.shared.progress_lock import Lock
@@ -64,6 +66,9 @@ class Wiring:
 
     def hive(self) -> Hive | None:
         return HiveMetastore(self.map.hive) if self.map.hive else None
+
+    def registry(self) -> Registry | None:
+        return connect_registry(self.map.registry) if self.map.registry else None
 
 
 def hive_session(options: HiveOptions) -> Session:

@@ -1,0 +1,147 @@
+"""The schema registry over HTTP: several addresses, retries of what is transient, references resolved."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from kafka2hive.config.values import RegistryOptions
+from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
+from kafka2hive.registry import errors
+from kafka2hive.registry.answers import (
+    MISSING_SCHEMA,
+    Busy,
+    Document,
+    Foreign,
+    Missing,
+    Refused,
+    read_answer,
+)
+from kafka2hive.registry.http import HttpClient, NoResponse
+from kafka2hive.storage.port import Clock
+
+PAUSES = (0.2, 1.0)
+"""Seconds between the rounds over all addresses."""
+MOST_REFERENCES = 500
+
+Reference = tuple[str, int]
+"""A subject and the version of it."""
+
+
+class RegistryClient:
+    """Asks one registry. Its answer comes within about three times the map's time limit, or it is unavailable."""
+
+    def __init__(self, options: RegistryOptions, clock: Clock) -> None:
+        self._urls = options.urls
+        self._limit = 2 * options.timeout_seconds
+        self._clock = clock
+        self._http = HttpClient(options)
+
+    def schema(self, schema_id: int) -> WriterSchema | None:
+        """See Registry."""
+        where, answer = self._ask(f"/schemas/ids/{schema_id}")
+        if isinstance(answer, Missing):
+            if answer.code != MISSING_SCHEMA:
+                raise errors.foreign(where, f"404, error_code {answer.code}")
+            return None
+        texts: dict[Reference, str] = {}
+        self._resolve(_references(answer.content, where), texts, ())
+        return WriterSchema(_kind(answer.content, where), _text(answer.content, where), tuple(texts.values()))
+
+    def kinds(self) -> tuple[str, ...]:
+        """See Registry."""
+        where, answer = self._ask("/schemas/types")
+        found = answer.content if isinstance(answer, Document) else None
+        if not isinstance(found, list) or not all(isinstance(kind, str) for kind in found):
+            raise errors.foreign(where, "no list of kinds of schemas")
+        return tuple(sorted(found))
+
+    def _resolve(
+        self, wanted: Sequence[Reference], texts: dict[Reference, str], within: tuple[Reference, ...]
+    ) -> None:
+        """Add the texts of what is referred to, each after those that it refers to itself."""
+        for reference in wanted:
+            if reference in texts:
+                continue
+            subject, version = reference
+            path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
+            where, answer = self._ask(path)
+            if reference in within or len(texts) + len(within) >= MOST_REFERENCES:
+                raise errors.foreign(where, f"references in a circle, or more than {MOST_REFERENCES} of them")
+            if isinstance(answer, Missing):
+                raise errors.foreign(where, "a schema refers to it, and the registry does not have it")
+            self._resolve(_references(answer.content, where), texts, (*within, reference))
+            texts[reference] = _text(answer.content, where)
+
+    def _ask(self, path: str) -> tuple[str, Document | Missing]:
+        """The response and the URL it came from. Where one address does not have it (yet) the others are asked, too."""
+        began, whys = self._clock.monotonic(), dict[str, str]()
+        missing: tuple[str, Missing] | None = None
+        for pause in (0.0, *PAUSES):
+            self._clock.sleep(pause)
+            for url in self._urls:
+                match self._one(url, path):
+                    case Document() as document:
+                        return url + path, document
+                    case Missing() as answer:
+                        missing = missing or (url + path, answer)
+                    case Busy(why):
+                        whys[url] = why
+                if whys and self._clock.monotonic() - began >= self._limit:
+                    break
+            if missing is not None:
+                return missing
+            if self._clock.monotonic() - began >= self._limit:
+                break
+        told = "; ".join(f"{url}: {why}" for url, why in whys.items())
+        raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({told})")
+
+    def _one(self, url: str, path: str) -> Document | Missing | Busy:
+        """Raises TableError where asking again or elsewhere is of no use."""
+        try:
+            response = self._http.get(url, path)
+        except NoResponse as error:
+            return Busy(str(error))
+        match read_answer(response.status, response.body):
+            case Refused(status):
+                raise errors.refused(url, status)
+            case Foreign(why):
+                raise errors.foreign(url + path, why)
+            case answer:
+                return answer
+
+
+def _kind(content: Any, where: str) -> str:
+    """Avro where the registry does not say."""
+    kind = content.get("schemaType", AVRO) if isinstance(content, dict) else None
+    if not isinstance(kind, str):
+        raise _malformed(where, "schemaType")
+    return kind
+
+
+def _text(content: Any, where: str) -> str:
+    text = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(text, str):
+        raise _malformed(where, "schema")
+    return text
+
+
+def _references(content: Any, where: str) -> list[Reference]:
+    """Those of the response in their order."""
+    written = content.get("references") if isinstance(content, dict) else None
+    if written is None:
+        return []
+    if not isinstance(written, list):
+        raise _malformed(where, "references")
+    references = []
+    for reference in written:
+        match reference:
+            case {"subject": str(subject), "version": int(version)}:
+                references.append((subject, version))
+            case _:
+                raise _malformed(where, "references")
+    return references
+
+
+def _malformed(where: str, key: str) -> TableError:
+    return errors.foreign(where, f"a response without a right {key}")

@@ -1,0 +1,94 @@
+"""Schemas that were used once, kept as small files on the map's storage: they are known while the registry is away."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from kafka2hive.config.values import RegistryOptions
+from kafka2hive.model.layout import parent, schema_draft, schema_path
+from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    FileSystem,
+    NotFound,
+    ParentMissing,
+    StorageError,
+    write_file,
+)
+
+log = logging.getLogger(__name__)
+
+
+def identity_of(options: RegistryOptions) -> str:
+    """The name under which a registry's schemas are kept: ids mean something only together with their registry.
+
+    It depends on the addresses alone, not on their order, nor on credentials.
+    """
+    normal = []
+    for url in options.urls:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        normal.append(f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}{parts.path}")
+    return hashlib.sha256("\n".join(sorted(set(normal))).encode()).hexdigest()[:32]
+
+
+class KeptSchemas:
+    """The files of one registry below `root`. No failure of the storage goes further than the log: they are a cache."""
+
+    def __init__(self, files: FileSystem, root: str, registry: str, new_uuid: Callable[[], str]) -> None:
+        self._files = files
+        self._root = root
+        self._registry = registry
+        self._new_uuid = new_uuid
+
+    def read(self, schema_id: int) -> WriterSchema | None:
+        """None: it is not there, not readable now, damaged, or another registry's."""
+        path = self._path(schema_id)
+        try:
+            kept = read_kept(self._files.read(path))
+        except NotFound:
+            return None
+        except StorageError as error:
+            log.warning("the kept schema cannot be read: %s", error)
+            return None
+        if kept is None or (kept.registry, kept.schema_id) != (self._registry, schema_id):
+            log.warning("%s is damaged; the registry is asked instead", path)
+            return None
+        return kept.schema
+
+    def keep(self, schema_id: int, schema: WriterSchema) -> None:
+        """Write it under a name of its own, then rename. A good file that is there stays; a damaged one is replaced.
+
+        A crash in the middle leaves a draft, which nobody reads, or no file instead of a damaged one. A second call does
+        nothing more.
+        """
+        path = self._path(schema_id)
+        draft = schema_draft(path, self._new_uuid())
+        data = write_kept(KeptSchema(self._registry, schema_id, schema))
+        try:
+            self._write(draft, data)
+            try:
+                self._files.rename(draft, path)
+            except AlreadyExists:
+                self._replace_damaged(draft, path, schema_id)
+        except StorageError as error:
+            log.warning("schema %d is not kept: %s", schema_id, error)
+
+    def _write(self, draft: str, data: bytes) -> None:
+        try:
+            write_file(self._files, draft, data)
+        except ParentMissing:
+            self._files.mkdirs(parent(draft))
+            write_file(self._files, draft, data)
+
+    def _replace_damaged(self, draft: str, path: str, schema_id: int) -> None:
+        if self.read(schema_id) is None:
+            self._files.delete(path)
+            self._files.rename(draft, path)
+        else:
+            self._files.delete(draft)
+
+    def _path(self, schema_id: int) -> str:
+        return schema_path(self._root, self._registry, schema_id)

@@ -1,0 +1,248 @@
+"""Schemas by id: remembered, kept on the storage, asked for; what is unknown and what is away are never mixed up."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.config.values import RegistryOptions
+from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.layout import schema_path
+from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.registry.errors import refused
+from kafka2hive.registry.kept import KeptSchemas, identity_of
+from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
+from kafka2hive.registry.lookup import (
+    CONFIRM_SECONDS,
+    MOST_CONFIRMED,
+    MOST_REMEMBERED,
+    MOST_UNKNOWN,
+    UNKNOWN_SECONDS,
+    SchemaLookup,
+)
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import Denied, Unavailable
+from tests.harness.clock import SkippedTime
+
+FLIGHT = WriterSchema("AVRO", '{"type": "record"}', ("a", "b"))
+OTHER = WriterSchema("AVRO", "other")
+AWAY = SchemaRegistryUnavailable("the schema registry gives no answer (http://r: refused)")
+
+
+class FakeRegistry:
+    """`schemas` by id, in the order in which they are answered where there are several; an exception is raised."""
+
+    def __init__(self, schemas: dict[int, list[WriterSchema | TableError | None]] | None = None) -> None:
+        self.schemas = schemas or {}
+        self.asked: list[int] = []
+
+    def schema(self, schema_id: int) -> WriterSchema | None:
+        self.asked.append(schema_id)
+        said = self.schemas.get(schema_id, [None])
+        answer = said.pop(0) if len(said) > 1 else said[0]
+        if isinstance(answer, TableError):
+            raise answer
+        return answer
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("AVRO",)
+
+
+class Lookups:
+    """Lookups over one storage: each `of` is a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = f"file://{folder}/kafka2hive"
+        self.files = LocalFileSystem()
+        self.clock = SkippedTime()
+        self.drafts = 0
+
+    def of(self, registry: FakeRegistry, url: str = "http://r", *, keeps: bool = True) -> SchemaLookup:
+        return SchemaLookup(registry, self.kept(url), self.clock, urls=url, keeps=keeps)
+
+    def kept(self, url: str = "http://r") -> KeptSchemas:
+        return KeptSchemas(self.files, self.root, identity_of(RegistryOptions(url=url)), self._uuid)
+
+    def path(self, schema_id: int, url: str = "http://r") -> Path:
+        whole = schema_path(self.root, identity_of(RegistryOptions(url=url)), schema_id)
+        return Path(whole.removeprefix("file://"))
+
+    def _uuid(self) -> str:
+        self.drafts += 1
+        return f"{self.drafts:032x}"
+
+
+@pytest.fixture
+def lookups(tmp_path: Path) -> Lookups:
+    return Lookups(tmp_path)
+
+
+def test_a_schema_is_asked_for_once_in_a_process(lookups: Lookups) -> None:
+    registry = FakeRegistry({7: [FLIGHT]})
+    lookup = lookups.of(registry)
+    assert [lookup.get(7), lookup.get(7)] == [FLIGHT, FLIGHT]
+    assert registry.asked == [7]
+
+
+def test_what_was_used_once_is_known_to_every_later_process_while_the_registry_is_away(
+    lookups: Lookups,
+) -> None:
+    lookups.of(FakeRegistry({7: [FLIGHT]})).get(7)
+    away = FakeRegistry({7: [AWAY], 8: [AWAY]})
+    later = lookups.of(away)
+    assert later.get(7) == FLIGHT
+    with pytest.raises(
+        SchemaRegistryUnavailable, match="schema 8 is not known here, and the schema registry gives no"
+    ):
+        later.get(8)
+    assert away.asked == [8]
+    assert [path.name for path in lookups.path(7).parent.iterdir()] == ["7.schema"]
+
+
+def test_an_id_that_cannot_be_asked_for_is_never_an_unknown_one(lookups: Lookups) -> None:
+    for error in (AWAY, refused("http://r", 401)):
+        lookup = lookups.of(FakeRegistry({7: [error]}))
+        for _ in range(3):
+            with pytest.raises(TableError) as caught:
+                lookup.get(7)
+            assert caught.value.code == error.code
+
+
+def test_the_ids_of_another_registry_mean_nothing(lookups: Lookups) -> None:
+    lookups.of(FakeRegistry({7: [FLIGHT]}), "http://one").get(7)
+    registry = FakeRegistry({7: [OTHER]})
+    assert lookups.of(registry, "http://two").get(7) == OTHER
+    assert registry.asked == [7]
+    lookups.path(7, "http://two").write_bytes(lookups.path(7, "http://one").read_bytes())
+    assert lookups.of(FakeRegistry({7: [OTHER]}), "http://two").get(7) == OTHER
+
+
+def test_a_registry_is_the_same_whatever_the_order_of_its_addresses() -> None:
+    def identity(url: str, **options: Any) -> str:
+        return identity_of(RegistryOptions(url=url, **options))
+
+    assert identity("http://A,http://b:81") == identity("http://b:81/,http://a:80/", token="t")
+    assert (
+        len(
+            {
+                identity(url)
+                for url in ("http://a", "https://a", "http://a:81", "http://a/x", "http://a,http://b")
+            }
+        )
+        == 5
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: data.replace(b"record", b"rekord"),
+        lambda data: data + b" ",
+        lambda data: data.replace(b"schema 1", b"schema 2"),
+    ],
+    ids=["cut", "half", "empty", "changed", "longer", "newer"],
+)  # fmt: skip
+def test_a_damaged_file_is_ignored_and_replaced(
+    lookups: Lookups, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    lookups.of(FakeRegistry({7: [FLIGHT]})).get(7)
+    whole = lookups.path(7).read_bytes()
+    lookups.path(7).write_bytes(damage(whole))
+    with pytest.raises(SchemaRegistryUnavailable):
+        lookups.of(FakeRegistry({7: [AWAY]})).get(7)
+    with caplog.at_level(logging.WARNING):
+        assert lookups.of(FakeRegistry({7: [FLIGHT]})).get(7) == FLIGHT
+    assert "is damaged" in caplog.text
+    assert lookups.path(7).read_bytes() == whole
+    assert [path.name for path in lookups.path(7).parent.iterdir()] == ["7.schema"]
+
+
+def test_a_good_file_of_another_process_stays(lookups: Lookups) -> None:
+    first = lookups.kept()
+    first.keep(7, FLIGHT)
+    lookups.kept().keep(7, OTHER)
+    assert lookups.kept().read(7) == FLIGHT
+    assert [path.name for path in lookups.path(7).parent.iterdir()] == ["7.schema"]
+
+
+def test_a_storage_that_fails_costs_only_the_keeping(
+    lookups: Lookups, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(LocalFileSystem):
+        def read(self, path: str) -> bytes:
+            raise Unavailable(path)
+
+        def mkdirs(self, path: str) -> None:
+            raise Denied(path)
+
+    lookups.files = Failing()
+    with caplog.at_level(logging.WARNING):
+        assert lookups.of(FakeRegistry({7: [FLIGHT]})).get(7) == FLIGHT
+    assert len(caplog.records) == 2
+
+
+def test_a_process_that_only_looks_reads_what_is_kept_and_writes_nothing(lookups: Lookups) -> None:
+    assert lookups.of(FakeRegistry({7: [FLIGHT]}), keeps=False).get(7) == FLIGHT
+    assert not lookups.path(7).parent.exists()
+    lookups.kept().keep(7, OTHER)
+    assert lookups.of(FakeRegistry({7: [FLIGHT]}), keeps=False).get(7) == OTHER
+
+
+def test_an_unknown_id_is_asked_for_twice_and_then_again_after_a_minute(lookups: Lookups) -> None:
+    registry = FakeRegistry()
+    lookup = lookups.of(registry)
+    assert [lookup.get(7), lookup.get(7)] == [None, None]
+    assert (registry.asked, lookups.clock.waits) == ([7, 7], [CONFIRM_SECONDS])
+    registry.schemas[7] = [FLIGHT]
+    lookups.clock.sleep(UNKNOWN_SECONDS)
+    assert lookup.get(7) == FLIGHT
+
+
+def test_a_schema_that_its_replica_has_a_moment_later_is_no_unknown_id(lookups: Lookups) -> None:
+    assert lookups.of(FakeRegistry({7: [None, FLIGHT]})).get(7) == FLIGHT
+
+
+def test_ids_without_end_set_the_table_aside_instead_of_asking_for_ever(lookups: Lookups) -> None:
+    registry = FakeRegistry({1: [FLIGHT]})
+    lookup = lookups.of(registry)
+    lookup.get(1)
+    assert [lookup.get(number) for number in range(1000, 1000 + MOST_UNKNOWN)] == [None] * MOST_UNKNOWN
+    assert len(registry.asked) == 1 + MOST_UNKNOWN + MOST_CONFIRMED
+    with pytest.raises(TableError) as caught:
+        lookup.get(9)
+    assert caught.value.code == "registry.unknown_ids"
+    assert lookup.get(1) == FLIGHT
+    lookups.clock.sleep(UNKNOWN_SECONDS)
+    assert lookup.get(9) is None
+
+
+def test_a_registry_that_is_away_is_not_asked_for_every_table(lookups: Lookups) -> None:
+    registry = FakeRegistry({number: [AWAY] for number in range(100)})
+    lookup = lookups.of(registry)
+    for number in range(100):
+        with pytest.raises(SchemaRegistryUnavailable, match=f"schema {number} is not known here, .*refused"):
+            lookup.get(number)
+    assert registry.asked == [0]
+    lookups.clock.sleep(60)
+    registry.schemas[3] = [FLIGHT]
+    assert lookup.get(3) == FLIGHT
+
+
+def test_the_memory_is_bounded_and_forgets_nothing_for_good(lookups: Lookups) -> None:
+    registry = FakeRegistry({number: [FLIGHT] for number in range(MOST_REMEMBERED + 1)})
+    lookup = lookups.of(registry, keeps=False)
+    for number in range(MOST_REMEMBERED + 1):
+        lookup.get(number)
+    assert lookup.get(0) == FLIGHT
+    assert len(registry.asked) == MOST_REMEMBERED + 2
+
+
+def test_the_text_of_a_kept_schema_round_trips() -> None:
+    kept = KeptSchema("r", 7, WriterSchema("JSON", "ü\n\U0001f600", ("x",)))
+    assert read_kept(write_kept(kept)) == kept
+    assert read_kept(b"kafka2hive schema 1 sha256:\n{}") is None
