@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "make_decoder"]
+__all__ = ["Source", "WriterSchema", "WriterSchemas", "make_decoder"]
 
 
 def make_decoder(
@@ -18,19 +19,25 @@ def make_decoder(
     zone: str = "UTC",
     sources: Sequence[Source] = (),
     any_case: bool = False,
+    writers: WriterSchemas | WriterSchema | None = None,
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
-    `format` is `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources` and
-    `any_case` are for `json`: where each column's value stands (none given: at its name), and whether the case of keys
-    does not matter. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
+    `format` is `avro`, `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
+    and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
+    keys does not matter. `writers` is for `avro`: where messages name their schema by an id, the schemas; else the one
+    that all were written with. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 
         return JsonDecoder(schema, zone, sources=sources, any_case=any_case)
+    if format == "avro":
+        from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
+
+        return AvroDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
     if format == "raw":
         from kafka2hive.pipeline.decode.raw import RawDecoder
 
         return RawDecoder(schema)
-    raise ValueError(f"unknown format {format!r}: formats are json and raw")
+    raise ValueError(f"unknown format {format!r}: formats are avro, json and raw")

@@ -1,0 +1,127 @@
+"""Format `avro`: messages of any number of writers' schemas, each by a plan of its own, into one batch of rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.pipeline.decode.avro.frames import HEAD, NO_FRAME, schema_ids
+from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
+from kafka2hive.pipeline.decode.avro.reader import Part, PlannedReader
+from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.wall_clock import check_zone
+
+MOST_READERS = 1000
+"""Of schemas that are remembered."""
+
+
+class AvroDecoder:
+    """One Avro record a message, its values to the columns that take them, by docs/decoding.md."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source] = (),
+        any_case: bool = False,
+        writers: WriterSchemas | WriterSchema | None = None,
+        compiled: bool = False,
+    ) -> None:
+        """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro.
+
+        Raises ValueError where that schema cannot fill the columns.
+        """
+        if len(schema) == 0 or len(set(schema.names)) != len(schema):
+            raise ValueError(
+                f"format avro needs columns with names of their own, the table has: {schema.names}"
+            )
+        for field in schema:
+            hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
+        check_zone(zone)
+        self.schema = schema
+        self._zone = zone
+        self._sources = sources or own_names(schema.names)
+        self._spelling = in_small_letters if any_case else as_it_stands
+        self._compiled = compiled
+        self._readers: dict[int, PlannedReader] = {}
+        self._plain: PlannedReader | None = None
+        self._writers: WriterSchemas | None = None
+        if writers is None:
+            raise ValueError("format avro needs a schema registry, or the schema of the messages")
+        if isinstance(writers, WriterSchema):
+            self._plain = self._reader(writers, 0)
+        else:
+            self._writers = writers
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder. Raises SchemaRegistryUnavailable: then nothing of the batch is decoded."""
+        if values.null_count:
+            raise ValueError("messages are not null")
+        if self._plain is not None:
+            return _together(self.schema, [self._plain.read(values, np.arange(len(values)))])
+        ids = schema_ids(values)
+        order = np.argsort(ids, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(ids) else []
+        return _together(self.schema, [self._read(int(ids[places[0]]), values, places) for places in groups])
+
+    def _read(self, schema_id: int, values: pa.BinaryArray, places: npt.NDArray[np.int64]) -> Part:
+        """The messages at `places`, all of this id (-1: of none)."""
+        if schema_id < 0:
+            return Part.refused(places, NO_FRAME)
+        reader = self._reader_of(schema_id)
+        if isinstance(reader, str):
+            return Part.refused(places, reader)
+        return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
+
+    def _reader_of(self, schema_id: int) -> PlannedReader | str:
+        """Or the reason against all messages of this id. What is refused may be right later: it is not remembered."""
+        assert self._writers is not None
+        known = self._readers.get(schema_id)
+        if known is not None:
+            return known
+        writer = self._writers.get(schema_id)
+        if writer is None:
+            return f"avro.schema: the schema registry has no schema of id {schema_id}"
+        if writer.kind != AVRO:
+            return f"avro.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {AVRO}"
+        try:
+            reader = self._reader(writer, HEAD)
+        except SchemaInvalid as error:
+            return f"avro.schema: the schema of id {schema_id}: {error}"
+        except Unresolvable as error:
+            return f"avro.resolve: the schema of id {schema_id}: {error}"
+        if len(self._readers) >= MOST_READERS:
+            self._readers.clear()
+        self._readers[schema_id] = reader
+        return reader
+
+    def _reader(self, writer: WriterSchema, head: int) -> PlannedReader:
+        plan = resolve(parse(writer), self.schema, self._sources, self._spelling)
+        return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+
+
+def _together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+    """Rows and reasons of all schemas in the order of the messages."""
+    accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
+    rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
+    reasons = [reason for part in parts for reason in part.reasons]
+    batches = [batch for part in parts for batch in part.batches]
+    if len(batches) == 1:
+        rows = batches[0]
+    else:
+        rows = pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+    if len(accepted) and (np.diff(accepted) < 0).any():
+        order = np.argsort(accepted, kind="stable")
+        accepted, rows = accepted[order], rows.take(pa.array(order))
+    worst = np.argsort(rejected, kind="stable")
+    return Decoded(
+        rows=rows,
+        accepted=pa.array(accepted, pa.int32()),
+        rejected=pa.array(rejected[worst], pa.int32()),
+        reasons=pa.array([reasons[at] for at in worst], pa.string()),
+    )

@@ -1,0 +1,195 @@
+"""A schema's JSON text to values, by the Avro specification (1.12): names, namespaces, logical types, recursion.
+
+What concerns only readers (defaults, aliases, order, documentation) is not looked at.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kafka2hive.pipeline.decode.avro.schema import (
+    Array,
+    Decimal,
+    Definition,
+    Enum,
+    Field,
+    Fixed,
+    Logical,
+    Map,
+    Named,
+    Plain,
+    Record,
+    Schema,
+    Type,
+    Union,
+)
+from kafka2hive.pipeline.decode.writers import WriterSchema
+
+DEEPEST = 100
+"""Types that may stand within each other in a schema's text."""
+
+_PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+_LOGICAL = {
+    "date": ("int",),
+    "time-millis": ("int",),
+    "time-micros": ("long",),
+    "uuid": ("string",),
+    **{
+        f"{local}timestamp-{unit}": ("long",)
+        for local in ("", "local-")
+        for unit in ("millis", "micros", "nanos")
+    },
+}
+_LOGICAL_SIZE = {"uuid": 16, "duration": 12}
+
+
+class SchemaInvalid(ValueError):
+    """The text is not an Avro schema."""
+
+
+def parse(writer: WriterSchema) -> Schema:
+    """Raises SchemaInvalid."""
+    parser = _Parser()
+    for reference in writer.references:
+        parser.type(_json(reference), "", 0)
+    root = parser.type(_json(writer.text), "", 0)
+    return Schema(root, parser.names)
+
+
+def _json(text: str) -> Any:
+    if text.strip() in _PRIMITIVE:
+        return text.strip()
+    try:
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # halves of surrogate pairs are in no name
+        return found
+    except (ValueError, RecursionError) as error:
+        raise SchemaInvalid(f"the schema is not JSON: {error}") from error
+
+
+class _Parser:
+    """Collects the named types of one schema."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Definition] = {}
+        self._open: set[str] = set()
+
+    def type(self, found: Any, namespace: str, depth: int) -> Type:
+        if depth > DEEPEST:
+            raise SchemaInvalid(f"types nest deeper than {DEEPEST}")
+        if isinstance(found, str):
+            return self._by_name(found, namespace)
+        if isinstance(found, list):
+            return self._union([self.type(branch, namespace, depth + 1) for branch in found])
+        if not isinstance(found, dict) or "type" not in found:
+            raise SchemaInvalid(f"no type: {_shown(found)}")
+        kind = found["type"]
+        if not isinstance(kind, str):
+            return self.type(kind, namespace, depth + 1)
+        match kind:
+            case "record" | "error":
+                return self._record(found, namespace, depth)
+            case "enum":
+                symbols: Any = found.get("symbols")
+                if not _distinct_texts(symbols):
+                    raise SchemaInvalid(f"an enum without distinct symbols: {_shown(found)}")
+                return self._define(Enum(_full_name(found, namespace), tuple(symbols)))
+            case "fixed":
+                return self._define(_fixed(found, _full_name(found, namespace)))
+            case "array" if "items" in found:
+                return Array(self.type(found["items"], namespace, depth + 1))
+            case "map" if "values" in found:
+                return Map(self.type(found["values"], namespace, depth + 1))
+            case "array" | "map":
+                raise SchemaInvalid(f"no type of the elements: {_shown(found)}")
+        if kind in _PRIMITIVE:
+            return Plain(kind, _logical(kind, found))
+        return self._by_name(kind, namespace)
+
+    def _by_name(self, name: str, namespace: str) -> Type:
+        if name in _PRIMITIVE:
+            return Plain(name)
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        for candidate in (full, name):
+            if candidate in self.names or candidate in self._open:
+                return Named(candidate)
+        raise SchemaInvalid(f"the type {name} is not defined")
+
+    def _define(self, definition: Definition) -> Named:
+        name = definition.name
+        if self.names.setdefault(name, definition) != definition:
+            raise SchemaInvalid(f"{name} is defined twice")
+        return Named(name)
+
+    def _record(self, found: Mapping[str, Any], namespace: str, depth: int) -> Named:
+        name = _full_name(found, namespace)
+        fields = found.get("fields")
+        if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
+            raise SchemaInvalid(f"a record without fields: {_shown(found)}")
+        if not _distinct_texts([f.get("name") for f in fields]):
+            raise SchemaInvalid(f"{name} has a field without a name of its own")
+        if name in self._open:
+            raise SchemaInvalid(f"{name} is defined within itself")
+        self._open.add(name)
+        within = name.rpartition(".")[0]
+        parsed = tuple(Field(f["name"], self.type(f["type"], within, depth + 1)) for f in fields)
+        self._open.remove(name)
+        return self._define(Record(name, parsed))
+
+    @staticmethod
+    def _union(branches: list[Type]) -> Union:
+        kinds = [
+            b.name if isinstance(b, Named) else b.kind if isinstance(b, Plain) else type(b) for b in branches
+        ]
+        if Union in kinds or len(set(kinds)) < len(kinds):
+            raise SchemaInvalid("a union within a union, or one of two types of the same name")
+        return Union(tuple(branches))
+
+
+def _full_name(found: Mapping[str, Any], namespace: str) -> str:
+    name, own = found.get("name"), found.get("namespace", namespace)
+    if not isinstance(name, str) or not name or not isinstance(own, str | None) or name in _PRIMITIVE:
+        raise SchemaInvalid(f"no name for a type: {_shown(found)}")
+    return name if "." in name or not own else f"{own}.{name}"
+
+
+def _fixed(found: Mapping[str, Any], name: str) -> Fixed:
+    size = found.get("size")
+    if type(size) is not int or size < 0:
+        raise SchemaInvalid(f"no size: {_shown(found)}")
+    logical = found.get("logicalType")
+    if logical == "decimal":
+        return Fixed(name, size, _decimal(found, size))
+    known = isinstance(logical, str) and _LOGICAL_SIZE.get(logical) == size
+    return Fixed(name, size, logical if known else None)
+
+
+def _logical(kind: str, found: Mapping[str, Any]) -> Logical:
+    logical = found.get("logicalType")
+    if not isinstance(logical, str):
+        return None
+    if logical == "decimal" and kind == "bytes":
+        return _decimal(found, None)
+    return logical if kind in _LOGICAL.get(logical, ()) else None
+
+
+def _decimal(found: Mapping[str, Any], size: int | None) -> Decimal | None:
+    """None for an invalid one, which the specification says to ignore."""
+    precision, scale = found.get("precision"), found.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
+        return None
+    if size is not None and (size == 0 or precision > (8 * size - 1) * 30103 // 100_000):  # of log10(2)
+        return None
+    return Decimal(precision, scale)
+
+
+def _distinct_texts(found: Any) -> bool:
+    return (
+        isinstance(found, list)
+        and all(isinstance(f, str) and f for f in found)
+        and len(set(found)) == len(found)
+    )
+
+
+def _shown(found: Any) -> str:
+    return repr(found)[:80]

@@ -1,0 +1,65 @@
+"""All ways that the Avro decoder has; every test of the contract takes each of them."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+from tests.contract.decode_cases import Dead
+
+WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, compiled=False)}
+
+
+class Registry:
+    """Schemas by their ids; what is asked for is counted."""
+
+    def __init__(self, **schemas: object) -> None:
+        self.asked: list[int] = []
+        self._schemas = {int(name.removeprefix("id")): found for name, found in schemas.items()}
+
+    def get(self, schema_id: int) -> WriterSchema | None:
+        self.asked.append(schema_id)
+        found = self._schemas.get(schema_id)
+        return found if isinstance(found, WriterSchema) or found is None else written(found)
+
+
+def written(schema: object, *references: object) -> WriterSchema:
+    return WriterSchema(AVRO, json.dumps(schema), tuple(json.dumps(one) for one in references))
+
+
+def record(**fields: object) -> dict[str, object]:
+    return {
+        "type": "record",
+        "name": "Message",
+        "fields": [{"name": n, "type": t} for n, t in fields.items()],
+    }
+
+
+def framed(schema_id: int, data: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4, "big") + data
+
+
+def outcomes(decoder: AvroDecoder, messages: Sequence[bytes]) -> list[Any]:
+    """For each message the row's values, or Dead; and that nothing is lost, doubled or moved."""
+    decoded = decoder.decode(pa.array(messages, pa.binary()))
+    return checked(decoded, decoder.schema, len(messages))
+
+
+def checked(decoded: Decoded, schema: pa.Schema, count: int) -> list[Any]:
+    decoded.rows.validate(full=True)
+    assert decoded.rows.schema.equals(schema)
+    accepted, rejected = decoded.accepted.to_pylist(), decoded.rejected.to_pylist()
+    assert accepted == sorted(accepted) and rejected == sorted(rejected)
+    assert sorted(accepted + rejected) == list(range(count))
+    assert (len(decoded.rows), len(decoded.reasons)) == (len(accepted), len(rejected))
+    found: list[Any] = [None] * count
+    for place, row in zip(accepted, decoded.rows.to_pylist(), strict=True):
+        found[place] = list(row.values())
+    for place, reason in zip(rejected, decoded.reasons.to_pylist(), strict=True):
+        found[place] = Dead(reason.split(":")[0])
+    return found
