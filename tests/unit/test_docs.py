@@ -107,7 +107,9 @@ def test_every_reason_of_a_decoder_stands_in_its_contract() -> None:
     calls = [node for node in nodes() if isinstance(node, ast.Call) and node.args]
     first = [n.args[0].value for n in calls if isinstance(n.args[0], ast.Constant)]
     reasons = {
-        value for value in first if isinstance(value, str) and re.fullmatch(r"(avro|json|raw)\.[a-z0-9_]+", value)
+        value
+        for value in first
+        if isinstance(value, str) and re.fullmatch(r"(avro|json|raw)\.[a-z0-9_]+", value)
     }
     assert reasons
     assert sorted(reason for reason in reasons if f"`{reason}`" not in text) == []
