@@ -9,7 +9,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.values import Bucketing, Column, MetadataColumn, SharedOptions, StorageOptions
+from kafka2hive.config.values import (
+    Bucketing,
+    Column,
+    MetadataColumn,
+    RegistryOptions,
+    SharedOptions,
+    StorageOptions,
+)
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -51,10 +58,11 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """Why one table failed in a task: a stable code and a text with path, topic and offset."""
+    """Why one table failed in a task: a stable code, a text with path, topic and offset, and what to do where it is known."""
 
     code: str
     message: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +150,7 @@ class TaskSettings:
     file_bytes: int
     open_files: int
     memory_bytes: int
+    registry: RegistryOptions | None = field(default=None, repr=False)
     stall_seconds: float = 300.0
 
 

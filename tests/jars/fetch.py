@@ -14,6 +14,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -24,29 +25,66 @@ PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependenci
 ATTEMPTS = 4
 
 
-def coordinates(gav: Path) -> list[tuple[str, str, str]]:
-    """Read `group version artifact...` lines into (group, artifact, version); `#` begins a comment line."""
+def coordinates(gav: Path, kind: str = "") -> list[tuple[str, str, str]]:
+    """Read `group version artifact...` lines into (group, artifact, version); `#` begins a comment line.
+
+    `artifact:type:classifier` is another file than the jar. Lines that begin with a `kind` (`stub`) are those alone.
+    """
     lines = (
         line.split() for line in gav.read_text().splitlines() if line.strip() and not line.startswith("#")
     )
-    return [(group, artifact, version) for group, version, *artifacts in lines for artifact in artifacts]
+    chosen = (parts[bool(kind) :] for parts in lines if (parts[0] == "stub") == (kind == "stub"))
+    return [(group, artifact, version) for group, version, *artifacts in chosen for artifact in artifacts]
 
 
-def pom(name: str, wanted: list[tuple[str, str, str]]) -> str:
+def pom(name: str, wanted: list[tuple[str, str, str]], modules: str = "") -> str:
     """Build a Maven project that depends on exactly these artifacts and on nothing they ask for."""
     exclusion = (
         "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
     )
     dependencies = "\n".join(
-        f"<dependency><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
-        f"<version>{escape(version)}</version>{exclusion}</dependency>"
+        f"<dependency><groupId>{escape(group)}</groupId><artifactId>{escape(artifact.split(':')[0])}</artifactId>"
+        f"<version>{escape(version)}</version>{_file(artifact)}{exclusion}</dependency>"
         for group, artifact, version in wanted
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
         f"<groupId>kafka2hive.tests</groupId><artifactId>{name}</artifactId><version>1</version>"
-        f"<packaging>pom</packaging>\n<dependencies>\n{dependencies}\n</dependencies></project>\n"
+        f"<packaging>pom</packaging>{modules}\n<dependencies>\n{dependencies}\n</dependencies></project>\n"
     )
+
+
+def _file(artifact: str) -> str:
+    """Which file of the artifact; its jar unless it is named with type and classifier."""
+    _, *file = artifact.split(":")
+    return f"<type>{file[0]}</type><classifier>{file[1]}</classifier>" if file else ""
+
+
+def stubs(gav: Path, work: Path) -> str:
+    """Write an empty module for each `stub`: a parent that Maven asks for, though nothing of it is wanted."""
+    names = []
+    for group, artifact, version in coordinates(gav, "stub"):
+        (work / artifact).mkdir(exist_ok=True)
+        text = (
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            f"<groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
+            f"<version>{escape(version)}</version><packaging>pom</packaging></project>\n"
+        )
+        (work / artifact / "pom.xml").write_text(text)
+        names.append(f"<module>{escape(artifact)}</module>")
+    return f"<modules>{''.join(names)}</modules>" if names else ""
+
+
+def unpack(lib: Path) -> None:
+    """Put the jars of each tar.gz beside the others, without its folders."""
+    for packed in lib.glob("*.tar.gz"):
+        with tarfile.open(packed) as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.name.endswith(".jar") else None
+                if content is not None:
+                    with (lib / Path(member.name).name).open("wb") as jar:
+                        shutil.copyfileobj(content, jar)
+        packed.unlink()
 
 
 def is_complete(gav: Path) -> bool:
@@ -61,12 +99,12 @@ def fetch(gav: Path) -> None:
     started = time.monotonic()
     work = CACHE / f"{gav.stem}.partial"
     work.mkdir(parents=True, exist_ok=True)
-    (work / "pom.xml").write_text(pom(gav.stem, wanted))
+    (work / "pom.xml").write_text(pom(gav.stem, wanted, stubs(gav, work)))
     print(f"setup: fetching {len(wanted)} jars of {gav.stem} with Maven", flush=True)
     command = ["mvn", "-q", "-B", "-f", str(work / "pom.xml"), PLUGIN, f"-DoutputDirectory={work / 'lib'}"]
     for attempt in range(1, ATTEMPTS + 1):
         answer = subprocess.run(command, capture_output=True, text=True)
-        if answer.returncode == 0 and len(list((work / "lib").glob("*.jar"))) == len(wanted):
+        if answer.returncode == 0 and len(list((work / "lib").iterdir())) == len(wanted):
             break
         reason = next(
             (line for line in answer.stdout.splitlines() if "ERROR" in line), "not every jar arrived"
@@ -77,6 +115,7 @@ def fetch(gav: Path) -> None:
     else:
         print(answer.stdout[-4000:] + answer.stderr[-4000:], file=sys.stderr)
         raise SystemExit(69)
+    unpack(work / "lib")
     shutil.rmtree(CACHE / gav.stem, ignore_errors=True)
     (work / "lib" / "COMPLETE").write_text(_checksum(gav))
     (work / "lib").rename(CACHE / gav.stem)

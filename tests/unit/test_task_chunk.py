@@ -13,7 +13,7 @@ from kafka2hive.config.values import MetadataColumn, WriterOptions
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.chunk_decoder import LARGEST_VALUE
+from kafka2hive.pipeline.task.chunk_decoder import LARGEST_VALUE, ChunkDecoder
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
 from kafka2hive.pipeline.task.table import TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
@@ -112,7 +112,8 @@ def run_chunk(
     def open_sink(destination: Destination, schema: pa.Schema) -> TableWriter:
         return TableWriter(destination, files, schema, table.writer, limits)
 
-    run = TableRun(0, table_task("db.t", source), table, task_settings("", table), open_sink, lambda: None)
+    decoder, task = ChunkDecoder(table), table_task("db.t", source)
+    run = TableRun(0, task, table, task_settings("", table), decoder, open_sink, lambda: None)
     size = sum(map(len, messages))
     run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
     account = RangeAccounting(0, source, OffsetAccounting(read=len(messages)))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from kafka2hive.config.values import MetadataColumn, Tombstones
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
 from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
@@ -38,20 +39,19 @@ class DecodedChunk:
 class ChunkDecoder:
     """Decodes the chunks of one table."""
 
-    def __init__(self, table: TableSettings) -> None:
+    def __init__(self, table: TableSettings, writers: WriterSchemas | WriterSchema | None = None) -> None:
         """Raises TableError where the table's format cannot fill its columns."""
         self._table = table
         try:
-            self._decoder = make_decoder(
-                table.format, value_schema(table), table.zone, value_sources(table), table.any_case
-            )
+            schema, sources = value_schema(table), value_sources(table)
+            self._decoder = make_decoder(table.format, schema, table.zone, sources, table.any_case, writers)
         except ValueError as error:
             raise TableError("decode.schema", f"{table.table}: {error}") from error
         self._filled = FilledColumns(table)
         self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
 
     def decode(self, chunk: Chunk) -> DecodedChunk:
-        """Never raises for what a message holds."""
+        """Never raises for what a message holds; raises TableError where its writer's schema cannot be had."""
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
             reason = f"decode.oversized: {chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed"
             return DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE)

@@ -19,6 +19,7 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, FetchBug
 from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
@@ -31,6 +32,7 @@ from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
 from kafka2hive.pipeline.task.write.write import TableWriter
+from kafka2hive.pipeline.task.writer_schemas import writers_of
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Clock,
@@ -118,6 +120,7 @@ class Task:
         self._plan = plan
         self._settings = settings
         self._files = files
+        self._writes_files = open_sink is None
         self._open_sink = open_sink or self._writer
         self._consumer = CountedConsumer(consumer)
         self._open_fetch = open_fetch
@@ -127,7 +130,7 @@ class Task:
         self._delivered: dict[str, tuple[Delivered, ...]] = {}
         self._closing: list[TableRun] = []
         self._again: list[TableTask] = []
-        self._second_reads = SecondReads(self._limits.clock, most=SECOND_READS if open_sink is None else 0)
+        self._second_reads = SecondReads(self._limits.clock, most=SECOND_READS if self._writes_files else 0)
 
     def run(self) -> Iterator[TableManifest]:
         """Read all tables; those that a file failed for without a clear answer are read once more, as new attempts."""
@@ -159,14 +162,12 @@ class Task:
             yield from self._manifest(self._closing.pop(0))
 
     def _begin(self, task: TableTask) -> Iterator[TableManifest]:
+        table = self._settings.tables[task.table]
         try:
+            writers = writers_of(table, self._settings, self._files, keeps=self._writes_files)
+            decoder, touch = ChunkDecoder(table, writers), self._watchdog.touch
             self._running[task.table] = TableRun(
-                self._plan.index,
-                task,
-                self._settings.tables[task.table],
-                self._settings,
-                self._open_sink,
-                self._watchdog.touch,
+                self._plan.index, task, table, self._settings, decoder, self._open_sink, touch
             )
         except TABLE_ERRORS as error:
             yield failed_manifest(self._plan.index, task, as_failure(error))
@@ -240,7 +241,7 @@ def as_failure(error: Exception) -> TableFailure:
             )
             return TableFailure(code, str(error))
         case TableError() | ConfigError():
-            return TableFailure(error.code, error.message)
+            return TableFailure(error.code, error.message, error.remedy)
         case AccountingMismatch():
             return TableFailure("task.account_mismatch", str(error))
         case _:

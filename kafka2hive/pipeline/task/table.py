@@ -52,6 +52,7 @@ class TableRun:
         task: TableTask,
         table: TableSettings,
         settings: TaskSettings,
+        decoder: ChunkDecoder,
         open_sink: OpenSink,
         progress: Callable[[], None],
     ) -> None:
@@ -62,7 +63,7 @@ class TableRun:
         self._accounts = TableAccounts(index, task.ranges)
         self._sources = RowSources(task.ranges)
         self._refusals = Refusals()
-        self._decoder = ChunkDecoder(table)
+        self._decoder = decoder
         whole = row_schema(value_schema(table), table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
         written = _without_path_columns(whole, table)

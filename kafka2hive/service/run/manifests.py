@@ -50,7 +50,8 @@ def judge_manifests(
     """
     for manifest in manifests:
         if manifest.failure:
-            raise TableError(manifest.failure.code, f"{table}: {manifest.failure.message}")
+            failure = manifest.failure
+            raise TableError(failure.code, f"{table}: {failure.message}", failure.remedy)
         check_accounts(manifest.accounts, manifest.delivered)
     accounts = tuple(a for m in manifests for a in m.accounts)
     if sorted(a.range for a in accounts) != sorted(planned):

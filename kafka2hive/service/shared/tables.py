@@ -91,5 +91,6 @@ def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> 
         file_bytes=service_map.limits.file_bytes,
         open_files=service_map.limits.open_files,
         memory_bytes=service_map.limits.task_memory_bytes,
+        registry=service_map.registry,
         stall_seconds=STALL_SECONDS,
     )

@@ -1,0 +1,41 @@
+"""Where a table's decoder has its writers' schemas from: nowhere, the map, or the registry."""
+
+import os
+
+from kafka2hive.config.values import RegistryOptions
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.values import TableSettings, TaskSettings
+from kafka2hive.storage.port import FileSystem
+
+_lookups: dict[tuple[int, RegistryOptions, str, int, bool], WriterSchemas] = {}
+
+
+def writers_of(
+    table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
+) -> WriterSchemas | WriterSchema | None:
+    """`keeps`: schemas from the registry may be written to the storage."""
+    if table.format != "avro":
+        return None
+    if table.avro_schema is not None:
+        return WriterSchema(AVRO, table.avro_schema)
+    if settings.registry is None:  # the map's checks refuse it
+        return None
+    return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
+
+
+def process_schemas(
+    registry: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
+) -> WriterSchemas:
+    """This process's schemas, which all its tasks and tables share."""
+    from kafka2hive.registry.connect import schema_lookup
+
+    key = (
+        os.getpid(),
+        registry,
+        ledger_root,
+        id(files),
+        keeps,
+    )  # the lookup holds `files`, so its id stays its own
+    if key not in _lookups:
+        _lookups[key] = schema_lookup(registry, files, ledger_root, keeps=keeps)
+    return _lookups[key]
