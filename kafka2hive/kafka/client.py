@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, records, topic_settings
-from kafka2hive.kafka.librdkafka import admin_client, reason, unavailable
+from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
@@ -134,7 +135,7 @@ class KafkaAdmin:
         from confluent_kafka import KafkaException
 
         try:
-            metadata = self._admin().list_topics(timeout=self._timeout)
+            metadata = interruptible(partial(self._admin().list_topics, timeout=self._timeout))
         except KafkaException as error:
             raise self._unavailable("metadata", error) from error
         self._leaderless = {

@@ -2,12 +2,16 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
+
+Answer = TypeVar("Answer")
 
 # Properties of consumers only: librdkafka warns about each one that an admin client is given (its CONFIGURATION.md,
 # column C/P).
@@ -61,6 +65,23 @@ def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[st
         "session.timeout.ms": limit,
         "heartbeat.interval.ms": "500",
     }
+
+
+def interruptible(question: Callable[[], Answer]) -> Answer:
+    """What `question()` returns or raises. A signal ends the wait of the main thread at once, and not only when librdkafka
+    returns: the question goes on in a daemon thread then, and its answer is dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        return question()
+    answer: Future[Answer] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(question())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="kafka-question", daemon=True).start()
+    return answer.result()
 
 
 def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
