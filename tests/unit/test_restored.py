@@ -21,6 +21,7 @@ from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, FileStatus, write_file
 from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree
@@ -176,9 +177,11 @@ class Group(FakeKafka):
     def __init__(self, offset: int) -> None:
         self.offset = offset
         self.asked = 0
+        self.listed = 0
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
-        assert not wanted("flights"), "each new table asks: with ids for all topics that is quadratic"
+        self.listed += 1
+        assert not wanted("flights"), "ids do not count here"
         return ClusterView("cluster", {"flights": TopicView("flights", UNKNOWN_ID, (0, 1))})
 
     def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
@@ -320,6 +323,18 @@ def test_a_silent_group_is_asked_once_a_round_and_ledgers_that_are_there_go_on(
 def test_no_ledger_is_begun_while_the_group_is_silent(service: Service) -> None:
     with pytest.raises(ServiceUnavailable):
         lost_positions(service.wiring, Silent(0), "air.lost")
+
+
+def test_the_topics_are_listed_once_for_all_new_tables_of_a_round(service: Service) -> None:
+    rule = service.wiring.map.tables[0]
+    new = tuple(replace(rule, table=f"air.new{number}") for number in range(200))
+    wiring = replace(service.wiring, map=replace(service.wiring.map, tables=new))
+    group, found = Group(0), tables(wiring)
+    witness = LostLedgerCheck(group, "g", wiring)
+    for listed in (1, 2):
+        Threads(8).map(lambda table: witness.refuse_lost_positions(table, found), found)
+        assert (group.listed, group.asked) == (listed, listed * 200)
+        witness.new_round()
 
 
 def test_after_a_rebuild_the_way_that_helps_comes_first(service: Service) -> None:

@@ -45,7 +45,8 @@ class LostLedgerCheck:
         """
         if self._group is None:
             return
-        wanted = self._kafka.cluster(_without_id).topic_partitions(table.topics)
+        with self._asking:
+            wanted = self._topics_of_round().topic_partitions(table.topics)
         offsets = self._kafka.group_offsets(self._group, wanted)
         left, unreadable = self._unexplained(table, tables, offsets)
         if left:
@@ -131,9 +132,7 @@ class LostLedgerCheck:
 
     def _ask(self, table: Table, tables: Collection[Table]) -> set[TopicPartition]:
         """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
-        if self._cluster is None:
-            self._cluster = self._kafka.cluster(_without_id)
-        cluster = self._cluster
+        cluster = self._topics_of_round()
 
         def of(some: Iterable[Table]) -> set[TopicPartition]:
             return set(cluster.topic_partitions({name for t in some for name in t.topics}))
@@ -144,6 +143,12 @@ class LostLedgerCheck:
             found = self._kafka.group_offsets(self._group or "", sorted(left))
             self._asked.update({tp: found.get(tp) for tp in left})
         return wanted
+
+    def _topics_of_round(self) -> ClusterView:
+        """Listed once for all tables of a round, without ids. Raises ServiceUnavailable."""
+        if self._cluster is None:
+            self._cluster = self._kafka.cluster(lambda _topic: False)
+        return self._cluster
 
     def _unexplained(
         self, table: Table, tables: Collection[Table], offsets: Mapping[TopicPartition, int]
@@ -163,11 +168,6 @@ class LostLedgerCheck:
             if not left:
                 break
         return left, unreadable
-
-
-def _without_id(_topic: str) -> bool:
-    """Ids do not count here, and each table of a new service asks: with them a start of 200 tables waited for 40,000."""
-    return False
 
 
 def _sharing(table: Table, tables: Collection[Table]) -> set[str]:
