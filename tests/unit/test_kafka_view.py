@@ -31,6 +31,7 @@ class Kafka(FakeKafka):
         self.ends = {ZERO: Watermark(100, 5), ONE: Watermark(100, 5)}
         self.away = False
         self.asked: list[set[RecordAddress]] = []
+        self.asked_for_times: list[tuple[int, set[TopicPartition]]] = []
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         return ClusterView("c", {"t": TopicView("t", "id", (0, 1))})
@@ -51,6 +52,7 @@ class Kafka(FakeKafka):
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, Watermark]:
         """One record a millisecond."""
+        self.asked_for_times.append((timestamp_ms, set(topic_partitions)))
         return {tp: Watermark(timestamp_ms) for tp in topic_partitions}
 
 
@@ -153,3 +155,22 @@ def test_tables_of_one_topic_begin_at_times_of_their_own(tmp_path: Path) -> None
     for table, begins in zip(tables, (10, 70), strict=True):
         first = decision(table, kafka_offsets)
         assert isinstance(first, FirstPositions) and {p.end for p in first.positions} == {begins}
+
+
+def test_tables_that_begin_at_the_same_time_cost_one_question(tmp_path: Path) -> None:
+    """A topic partition without a leader costs each question a listing of all topics."""
+    view, kafka, *tables = make(tmp_path)
+    rules = [replace(tables[n % 2].rule, table=f"d.t{n}") for n in range(200)]
+    start = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=10)
+    many = [replace(tables[0], rule=replace(rule, start=start)) for rule in rules]
+    for table in many:
+        restate(table, positions=())
+    kafka_offsets = view.look(many)
+    assert kafka.asked_for_times == [(10, {ZERO, ONE})]
+    for table in many:
+        first = decision(table, kafka_offsets)
+        assert isinstance(first, FirstPositions) and {p.end for p in first.positions} == {10}
+    for table in many:
+        restate(table, positions=(Position(ZERO, 0, 10, "id", 5), Position(ONE, 0, 10, "id", 5)))
+    view.look(many)
+    assert len(kafka.asked_for_times) == 1, "who has positions needs no answer"

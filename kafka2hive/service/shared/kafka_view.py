@@ -92,18 +92,32 @@ class KafkaView:
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
     ) -> dict[str, Mapping[TopicPartition, Watermark]]:
-        """Offsets by time, by table, for those that begin at a timestamp and have no positions yet."""
-        found: dict[str, Mapping[TopicPartition, Watermark]] = {}
+        """Offsets by time, by table, for those that begin at a timestamp and have no positions yet.
+
+        One question for each timestamp, whatever the number of tables: a topic partition without a leader costs a
+        listing of the topics at each.
+        """
+        new: dict[str, tuple[int, list[TopicPartition]]] = {}
         for table in tables:
-            start = table.rule.start
-            if start.kind is not StartKind.TIMESTAMP or start.timestamp_ms is None:
-                continue
-            owned = table.ownership
-            if isinstance(owned, Unowned):
-                continue
-            new = [tp for tp in cluster.topic_partitions(table.topics) if owned.state.position(tp) is None]
-            found[table.name] = self.kafka.offsets_for_times(new, start.timestamp_ms) if new else {}
-        return found
+            start, owned = table.rule.start, table.ownership
+            if (
+                start.kind is StartKind.TIMESTAMP
+                and start.timestamp_ms is not None
+                and isinstance(owned, Owned)
+            ):
+                there = cluster.topic_partitions(table.topics)
+                new[table.name] = (
+                    start.timestamp_ms,
+                    [tp for tp in there if owned.state.position(tp) is None],
+                )
+        asked: dict[int, set[TopicPartition]] = {}
+        for timestamp_ms, tps in new.values():
+            asked.setdefault(timestamp_ms, set()).update(tps)
+        answers = {ms: self.kafka.offsets_for_times(tps, ms) if tps else {} for ms, tps in asked.items()}
+        return {
+            name: {tp: answers[timestamp_ms][tp] for tp in tps if tp in answers[timestamp_ms]}
+            for name, (timestamp_ms, tps) in new.items()
+        }
 
     def _last_read(
         self, tables: Collection[Table], logs: Logs
