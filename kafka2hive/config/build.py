@@ -110,7 +110,7 @@ def _run_directory(given: str | None, service: str, environ: Mapping[str, str]) 
 def _start(table: Table) -> StartPolicy:
     match table.start:
         case None:
-            return StartPolicy(StartKind.EARLIEST if table.source == "binlog" else StartKind.LATEST)
+            return StartPolicy(StartKind.LATEST if table.source == "events" else StartKind.EARLIEST)
         case str(kind):
             return StartPolicy(StartKind(kind))
         case Start(timestamp=str(text)):

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.json_path import parse_json_path
 from kafka2hive.config.problems import Path, Problems, closest
+from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
 from kafka2hive.config.values.columns import MetadataColumn
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.key import LEFT_OUT
@@ -57,7 +58,17 @@ class DeclaredColumn:
 
 
 def declared_columns(table: Table) -> list[DeclaredColumn]:
-    """The declared columns; a raw table without any has `value binary`."""
+    """The declared columns, and after them those of a change log; a raw table without any has `value binary`."""
+    columns = _own_columns(table)
+    if not table.columns or change_log_of(table.source) is None:
+        return columns
+    added = dict(CHANGE_COLUMNS)
+    if keeps_before(table.source):
+        added[BEFORE] = f"struct<{','.join(f'{column.name}:{column.type}' for column in columns)}>"
+    return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in added.items())]
+
+
+def _own_columns(table: Table) -> list[DeclaredColumn]:
     if not table.columns:
         return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
     if isinstance(table.columns, tuple):

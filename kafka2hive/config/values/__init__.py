@@ -3,6 +3,7 @@
 The YAML's own words and defaults are documented in docs/configuration.md.
 """
 
+from kafka2hive.config.values.change_log import ChangeLog as ChangeLog
 from kafka2hive.config.values.columns import Column as Column
 from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
 from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions

@@ -11,7 +11,7 @@ from kafka2hive.config.values.key import Key
 class Column:
     """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
 
-    `path`: the keys that lead to its value in a record's JSON; empty: its name. `unit` (`s`, `ms`, `us`, `ns`): the
+    `path`: the keys that lead to its value in a record's JSON; empty: its name. `unit` (`d`, `s`, `ms`, `us`, `ns`): the
     value is a number that counts from 1970 UTC.
     """
 
@@ -31,7 +31,7 @@ class ColumnKeys:
         Key("Path of its value in the record's JSON: $.props['US Gross']. Default: its name.", name="from"),
     ] = None
     unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
+        Literal["d", "s", "ms", "us", "ns"] | None,
         Key("For timestamp and date: the value is a number that counts from 1970 UTC in this unit."),
     ] = None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Final, Literal
 
+from kafka2hive.config.values.change_log import SourceKind
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
 from kafka2hive.config.values.units import MIB
@@ -144,6 +145,13 @@ class SharedOptions:
             "Default: each record names its schema in the registry (Confluent's wire format)."
         ),
     ] = None
+    source: Annotated[
+        SourceKind,
+        Key(
+            "What the topics hold. binlog: change records that become rows as they are; debezium, maxwell: their envelope is "
+            "unpacked to the row and columns __op, __ts_ms, __source_position. Change logs start at the earliest offset."
+        ),
+    ] = "events"
     zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
     tombstones: Annotated[
         Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
@@ -168,13 +176,9 @@ class TableOptions(SharedOptions):
     `given`: the fields whose keys stand in the map.
     """
 
-    source: Annotated[
-        Literal["events", "binlog"],
-        Key("What the topics hold; binlog (CDC) tables start at the earliest offset."),
-    ] = "events"
     start: Annotated[
         Literal["earliest", "latest"] | Start | None,
-        Key("Where a table begins in a topic it never read. Default: latest; earliest with source binlog."),
+        Key("Where a table begins in a topic it never read. Default: latest; earliest with a change log."),
     ] = None
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafka2hive.config.values import ChangeLog
 from kafka2hive.pipeline.decode.protocol import Decoder
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.sources import Source, own_names
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 
 if TYPE_CHECKING:
@@ -20,14 +21,23 @@ def make_decoder(
     sources: Sequence[Source] = (),
     any_case: bool = False,
     writers: WriterSchemas | WriterSchema | None = None,
+    change_log: ChangeLog | None = None,
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
     `format` is `avro`, `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
     and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
     keys does not matter. `writers` is for `avro`: where messages name their schema by an id, the schemas; else the one
-    that all were written with. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
+    that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`. Raises ValueError for
+    another format, an unknown zone, or a schema the format cannot fill.
     """
+    if change_log is not None:
+        from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
+
+        def of_format(columns: "pa.Schema", of: Sequence[Source]) -> Decoder:
+            return make_decoder(format, columns, zone, of, any_case, writers)
+
+        return ChangeLogDecoder(change_log, schema, sources or own_names(schema.names), of_format)
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 

@@ -1,4 +1,4 @@
-"""Numbers that count seconds or fractions of them from 1970 UTC, to timestamps and dates of the table's zone."""
+"""Numbers that count days, seconds or fractions of them from 1970 UTC, to timestamps and dates of the table's zone."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
-UNITS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """Microseconds are number * first // second."""
 
 

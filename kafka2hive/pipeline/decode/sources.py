@@ -11,7 +11,7 @@ Spelling = Callable[[str], str]
 class Source:
     """Where a column's value stands: `keys` lead to it from the message's object inward.
 
-    `unit` (`s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
+    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
     """
 
     keys: tuple[str, ...]

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn, Tombstones
+from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
@@ -43,8 +44,15 @@ class ChunkDecoder:
         """Raises TableError where the table's format cannot fill its columns."""
         self._table = table
         try:
-            schema, sources = value_schema(table), value_sources(table)
-            self._decoder = make_decoder(table.format, schema, table.zone, sources, table.any_case, writers)
+            self._decoder = make_decoder(
+                table.format,
+                value_schema(table),
+                table.zone,
+                value_sources(table),
+                table.any_case,
+                writers,
+                change_log_of(table.source),
+            )
         except ValueError as error:
             raise TableError("decode.schema", f"{table.table}: {error}") from error
         self._filled = FilledColumns(table)

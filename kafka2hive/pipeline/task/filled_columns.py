@@ -6,6 +6,7 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
+from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
 from kafka2hive.pipeline.task.rows import value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
@@ -22,8 +23,14 @@ class FilledColumns:
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
         self._wanted = source_tree(value_sources(table), self._spelling)
-        self._empty = [column.name for column in table.columns] if table.format != "raw" else []
-        self._has_keys = table.format == "json"
+        is_log = change_log_of(table.source) is not None
+        own = (
+            column.name
+            for column in table.columns
+            if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE)
+        )
+        self._empty = list(own) if table.format != "raw" else []
+        self._has_keys = table.format == "json" and not is_log
         self._rows = 0
         self._looked_at = 0
         self._unmapped: dict[str, None] = {}

@@ -1,0 +1,62 @@
+"""What a topic holds: events, or a change log, whose records are kept as they are or whose envelope is unpacked."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.values.key import Key
+
+OPERATION = "__op"
+TIME = "__ts_ms"
+POSITION = "__source_position"
+CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
+"""Hive types of the columns that a table of changes has beside those of the row."""
+BEFORE = "__before"
+"""The row before the change, a struct; only where the map asks for it."""
+
+
+class ChangeLog(Enum):
+    """Whose envelope."""
+
+    DEBEZIUM = "debezium"
+    MAXWELL = "maxwell"
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumKeys:
+    """Debezium's envelope is unpacked."""
+
+    before: Annotated[bool, Key("Keep the row before the change, as the struct column __before.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class MaxwellKeys:
+    """Maxwell's envelope is unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLogKeys:
+    """A change log whose envelope is unpacked: exactly one of the keys."""
+
+    debezium: Annotated[DebeziumKeys | None, Key("Envelopes of Debezium, with and without their schema.")] = (
+        None
+    )
+    maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
+
+
+SourceKind = Literal["events", "binlog", "debezium", "maxwell"] | ChangeLogKeys
+
+
+def change_log_of(source: SourceKind) -> ChangeLog | None:
+    """None where records are rows as they are."""
+    match source:
+        case ChangeLogKeys(debezium=DebeziumKeys()) | "debezium":
+            return ChangeLog.DEBEZIUM
+        case ChangeLogKeys(maxwell=MaxwellKeys()) | "maxwell":
+            return ChangeLog.MAXWELL
+        case _:
+            return None
+
+
+def keeps_before(source: SourceKind) -> bool:
+    return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before

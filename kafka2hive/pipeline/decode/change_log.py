@@ -1,0 +1,194 @@
+"""Records of a change log to rows: the envelope is unpacked to the row's image and the columns of a change.
+
+The format's own decoder reads the columns out of each image, and the envelope's values beside them; which image is the row
+is decided here, by the operation, on whole columns. So every format that can take a column by a path can do it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.values import ChangeLog
+from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode.envelopes import ENVELOPES, PREFIXES
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.sources import Source
+
+Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
+"""The decoder of the table's format for these columns."""
+
+Numbers = npt.NDArray[np.int64]
+
+_ROW = "row"
+_IS_THERE = pa.struct([("_a_row", pa.bool_())])
+"""Not null wherever an object stands; nobody's row has the member."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows, their messages' positions, and what was refused."""
+
+    rows: pa.RecordBatch
+    places: Numbers
+    refused: dict[int, str]
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> "_Rows":
+        if wanted.all():
+            return self
+        return _Rows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refused)
+
+
+class ChangeLogDecoder:
+    """See Decoder. Rejects with the format's own reasons and `change_log.op`, `change_log.row`."""
+
+    def __init__(
+        self, log: ChangeLog, schema: pa.Schema, sources: Sequence[Source], open_decoder: Open
+    ) -> None:
+        """`schema` has the column of the operation; `sources` are relative to the row's image.
+
+        Raises ValueError where it has not, or one of them has another type than CHANGE_COLUMNS says.
+        """
+        for name, kind in CHANGE_COLUMNS.items():
+            found = schema.field(name).type if name in schema.names else None
+            if found != parse_hive_type(kind) and (found is not None or name == OPERATION):
+                raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
+        self.schema = schema
+        self._envelope = ENVELOPES[log]
+        own = [
+            (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
+        ]
+        self._own = [field.name for field, _ in own]
+        self._open = cache(lambda place, image: open_decoder(*self._plan(own, PREFIXES[place], image)))
+        self._first = 0
+
+    def _plan(
+        self, own: Sequence[tuple[pa.Field, Source]], prefix: tuple[str, ...], image: str
+    ) -> tuple[pa.Schema, list[Source]]:
+        """What is read of a record whose envelope stands at `prefix` and whose row is this image, under names of ours."""
+        envelope = self._envelope
+        fields = [(OPERATION, pa.string(), Source((*prefix, envelope.operation)))]
+        if TIME in self.schema.names:
+            fields.append((TIME, pa.int64(), Source((*prefix, envelope.time))))
+        if POSITION in self.schema.names:
+            for number, (keys, kind) in enumerate(envelope.position):
+                fields.append((f"{POSITION}.{number}", parse_hive_type(kind), Source((*prefix, *keys))))
+        if BEFORE in self.schema.names:
+            fields.append((BEFORE, self.schema.field(BEFORE).type, Source((*prefix, "before"))))
+        fields.append((_ROW, _IS_THERE, Source((*prefix, image))))
+        for field, source in own:
+            keys = (*prefix, image, *source.keys)
+            fields.append((f"{_ROW}.{field.name}", field.type, Source(keys, source.unit)))
+        return pa.schema([(name, kind) for name, kind, _ in fields]), [source for _, _, source in fields]
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """The envelope is looked for where the last batch had most of them, then at the other place.
+
+        First the image after the change is read; where the row is another image, that one is.
+        """
+        first, other = self._first, 1 - self._first
+        found = self._read(values, np.arange(len(values)), first, 0)
+        bare = found.rows.column(OPERATION).is_null().to_numpy(zero_copy_only=False)
+        parts = [(found, first)]
+        if bare.any():
+            again = self._read(values, found.places[bare], other, 0)
+            parts = [(found.only(~bare), first), (again, other)]
+            self._first = other if 2 * bare.sum() > len(values) else first
+        unpacked = []
+        for part, place in parts:
+            images = self._images(part)
+            unpacked.append(self._unpacked(part.only(images == 0)))
+            for number in range(1, len(self._envelope.images)):
+                if (images == number).any():
+                    again = self._read(values, part.places[images == number], place, number)
+                    unpacked.append(self._unpacked(again))
+        return self._joined(unpacked)
+
+    def _read(self, values: pa.BinaryArray, places: Numbers, prefix: int, image: int) -> _Rows:
+        if len(places) < len(values):
+            values = values.take(pa.array(places))
+        decoded: Decoded = self._open(prefix, self._envelope.images[image]).decode(values)
+        refused = zip(places[decoded.rejected.to_numpy()].tolist(), decoded.reasons.to_pylist(), strict=True)
+        return _Rows(decoded.rows, places[decoded.accepted.to_numpy()], dict(refused))
+
+    def _known(self, rows: pa.RecordBatch) -> pa.Int32Array:
+        """Numbers of the operations, null where one is not known."""
+        return pc.index_in(rows.column(OPERATION), pa.array(self._envelope.operations.keys(), pa.string()))
+
+    def _images(self, part: _Rows) -> Numbers:
+        """Which image is the row; the first where there is none."""
+        numbers = {name: number for number, name in enumerate(self._envelope.images)}
+        of = pa.array([numbers.get(image or "", 0) for _, image in self._envelope.operations.values()])
+        images: Numbers = pc.fill_null(of.take(self._known(part.rows)), 0).to_numpy()
+        return images
+
+    def _unpacked(self, part: _Rows) -> _Rows:
+        """The table's rows of those whose operation is known and whose image is there."""
+        envelope, rows = self._envelope, part.rows
+        operations, known = rows.column(OPERATION), self._known(rows)
+        # the row before a deletion is there only where the source logs it
+        needed = pa.array([image == envelope.images[0] for _, image in envelope.operations.values()])
+        missing = pc.and_(needed.take(known), rows.column(_ROW).is_null())
+        refused = dict(part.refused)
+        bad = pc.fill_null(missing, True).to_numpy(zero_copy_only=False)
+        for at in np.flatnonzero(bad).tolist():
+            refused[int(part.places[at])] = self._reason(operations[at].as_py())
+        beyond = ~bad & self._beyond(rows)
+        for at in np.flatnonzero(beyond).tolist():
+            refused[int(part.places[at])] = f"change_log.time: {TIME} does not fit a bigint"
+        good = _Rows(rows, part.places, refused).only(~(bad | beyond))
+        columns = {name: good.rows.column(f"{_ROW}.{name}") for name in self._own} | self._of_change(
+            good.rows
+        )
+        batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+        return _Rows(batch, good.places, refused)
+
+    def _reason(self, operation: str | None) -> str:
+        envelope = self._envelope
+        if operation is None:
+            return f"change_log.op: no operation at $.{envelope.operation}, nor at $.{PREFIXES[1][0]}.{envelope.operation}"
+        if operation in envelope.operations:
+            return f"change_log.row: operation {operation} without an object at {envelope.images[0]}"
+        return f"change_log.op: unknown operation {operation[:40]!r}"
+
+    def _beyond(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Whose time in milliseconds is no bigint."""
+        limit = (2**63 - 1) // self._envelope.time_ms
+        if TIME not in self.schema.names or limit == 2**63 - 1:
+            return np.zeros(len(rows), np.bool_)
+        times = pc.fill_null(rows.column(TIME), 0).to_numpy()
+        beyond: npt.NDArray[np.bool_] = (times > limit) | (times < -limit)
+        return beyond
+
+    def _of_change(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        envelope = self._envelope
+        letters = pa.array([letter for letter, _ in envelope.operations.values()], pa.string())
+        columns = {OPERATION: letters.take(self._known(rows))}
+        if TIME in self.schema.names:
+            columns[TIME] = pc.multiply(rows.column(TIME), envelope.time_ms)
+        if POSITION in self.schema.names:
+            parts = [rows.column(f"{POSITION}.{number}") for number in range(len(envelope.position))]
+            columns[POSITION] = envelope.position_of(parts)
+        if BEFORE in self.schema.names:
+            columns[BEFORE] = rows.column(BEFORE)
+        return columns
+
+    def _joined(self, parts: Sequence[_Rows]) -> Decoded:
+        """In the order of the messages."""
+        places = np.concatenate([part.places for part in parts])
+        rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
+        if len(parts) > 1:
+            order = np.argsort(places, kind="stable")
+            rows, places = rows.take(pa.array(order)), places[order]
+        refused = sorted({place: reason for part in parts for place, reason in part.refused.items()}.items())
+        return Decoded(
+            rows=rows,
+            accepted=pa.array(places, pa.int32()),
+            rejected=pa.array([place for place, _ in refused], pa.int32()),
+            reasons=pa.array([reason for _, reason in refused], pa.string()),
+        )

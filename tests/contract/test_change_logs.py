@@ -1,0 +1,137 @@
+"""Envelopes of change logs, as their tools document them: the row, its operation, time and position; or a dead letter."""
+
+import datetime
+import json
+import random
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.values import ChangeLog
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.sources import Source
+from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
+from tests.contract.decode_ways import WAYS
+
+_ROW_TYPES = {"id": "bigint", "name": "string", "total": "decimal(10,2)", "day": "date"}
+_CHANGE_TYPES = {"__op": "string", "__ts_ms": "bigint", "__source_position": "string"}
+SCHEMA = pa.schema([(name, parse_hive_type(kind)) for name, kind in {**_ROW_TYPES, **_CHANGE_TYPES}.items()])
+
+
+def _decoder(way: str, log: ChangeLog, schema: pa.Schema = SCHEMA) -> ChangeLogDecoder:
+    sources = [Source((name,), "d" if name == "day" else None) for name in schema.names]
+    return ChangeLogDecoder(log, schema, sources, lambda columns, of: WAYS[way](columns, "UTC", of))
+
+
+def _decode(decoder: ChangeLogDecoder, *records: Any) -> Decoded:
+    values = [r if isinstance(r, bytes) else json.dumps(r).encode() for r in records]
+    decoded = decoder.decode(pa.array(values, pa.binary()))
+    decoded.rows.validate(full=True)
+    assert sorted([*decoded.accepted.to_pylist(), *decoded.rejected.to_pylist()]) == list(range(len(records)))
+    assert decoded.rows.schema == decoder.schema and len(decoded.rows) == len(decoded.accepted)
+    return decoded
+
+
+def _expected(recorded: Recorded) -> dict[str, Any]:
+    number, name, total, day = recorded.row
+    return {
+        "id": number,
+        "name": name,
+        "total": None if total is None else Decimal(total),
+        "day": None if day is None else datetime.date.fromisoformat(day),
+        "__op": recorded.operation,
+        "__ts_ms": recorded.time_ms,
+        "__source_position": recorded.position,
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("recorded", RECORDS, ids=lambda recorded: recorded.name)
+def test_a_record_is_unpacked_with_and_without_its_schema(way: str, recorded: Recorded) -> None:
+    for record in (recorded.record, with_schema(recorded.record)):
+        decoded = _decode(_decoder(way, recorded.log), record)
+        assert decoded.reasons.to_pylist() == []
+        assert decoded.rows.to_pylist() == [_expected(recorded)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("log", "record", "code"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_what_is_no_change_is_refused_with_a_reason(way: str, log: ChangeLog, record: Any, code: str) -> None:
+    for one in (record, with_schema(record)):
+        (reason,) = _decode(_decoder(way, log), one).reasons.to_pylist()
+        assert reason.startswith(f"{code}: "), reason
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("log", list(ChangeLog))
+def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: str, log: ChangeLog) -> None:
+    draw = random.Random(12)
+    of_log = [r.record for r in RECORDS if r.log is log] + [r for _, of, r, _ in REFUSED if of is log]
+    alone = {json.dumps(r): _outcome(_decode(_decoder(way, log), r)) for r in of_log}
+    decoder = _decoder(way, log)
+    for _ in range(30):
+        share = draw.random()
+        records = [draw.choice(of_log) for _ in range(draw.randrange(40))]
+        shown = [with_schema(r) if draw.random() < share else r for r in records]
+        decoded = _decode(decoder, *shown)
+        rows = dict(zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True))
+        reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+        together = [rows.get(place, reasons.get(place)) for place in range(len(records))]
+        assert [_code(o) for o in together] == [_code(alone[json.dumps(r)]) for r in records]
+        assert decoded.accepted.to_pylist() == sorted(rows) and decoded.rejected.to_pylist() == sorted(
+            reasons
+        )
+
+
+def _outcome(decoded: Decoded) -> Any:
+    return (decoded.rows.to_pylist() or decoded.reasons.to_pylist())[0]
+
+
+def _code(outcome: Any) -> Any:
+    """A row, or a reason's code: its path depends on where the envelope stands."""
+    return outcome.partition(":")[0] if isinstance(outcome, str) else outcome
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nested_values_of_both_images_are_taken_whole(way: str) -> None:
+    nested = {
+        "id": "bigint",
+        "tags": "array<string>",
+        "more": "map<string,int>",
+        "deep": "struct<a:struct<b:int>>",
+    }
+    before = {"__before": "struct<id:bigint,name:string>"}
+    types = {**nested, "__op": "string", **before}
+    schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in types.items()])
+    new = {"id": 1, "tags": ["x"], "more": {"k": 1}, "deep": {"a": {"b": 7}}}
+    old = {"id": 2, "tags": [], "more": {}, "deep": None, "name": "old"}
+    records = [debezium("d", old, None, {}), debezium("u", old, new, {}), debezium("t", None, None, {})]
+    decoded = _decode(_decoder(way, ChangeLog.DEBEZIUM, schema), *records)
+    was = {"id": 2, "name": "old"}
+    assert decoded.rows.to_pylist() == [
+        {"id": 2, "tags": [], "more": [], "deep": None, "__op": "d", "__before": was},
+        {"id": 1, "tags": ["x"], "more": [("k", 1)], "deep": {"a": {"b": 7}}, "__op": "u", "__before": was},
+        {"id": None, "tags": None, "more": None, "deep": None, "__op": "t", "__before": None},
+    ]
+
+
+def test_positions_sort_as_the_source_wrote_them() -> None:
+    decoder = partial(_decoder, "parsed", ChangeLog.DEBEZIUM)
+    lsns = [9, 10, 2**40, 2**63 - 1]
+    files = [("bin.000009", 900, 0), ("bin.000010", 5, 9), ("bin.000010", 5, 10), ("bin.000010", 40, 0)]
+    by_lsn = [debezium("c", None, ROW, {"lsn": lsn}) for lsn in lsns]
+    by_file = [debezium("c", None, ROW, {"file": f, "pos": p, "row": r}) for f, p, r in files]
+    for records in (by_lsn, by_file):
+        positions = _decode(decoder(), *records).rows.column("__source_position").to_pylist()
+        assert positions == sorted(positions) and len(set(positions)) == len(positions)
+
+
+def test_a_table_without_the_operation_is_refused() -> None:
+    with pytest.raises(ValueError, match="has a column __op string"):
+        _decoder("parsed", ChangeLog.DEBEZIUM, pa.schema([("id", pa.int64())]))
+    assert BEFORE["id"] == ROW["id"]

@@ -1,0 +1,86 @@
+"""Change logs of a database: unpacked into Hive, where a query over the newest changes gives the database's own state."""
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.contract.change_log_records import debezium, with_schema
+from tests.harness.program import command, run_once
+from tests.harness.service_map import PLACE, write_map
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+CHANGES = 1_500
+FIRST_MS = 1_356_998_400_000  # 2013-01-01T00:00:00Z
+
+
+class Database:
+    """A table of customers, and the log of what is done to it."""
+
+    def __init__(self, seed: int) -> None:
+        self.rows: dict[int, dict[str, Any]] = {}
+        self.log: list[bytes | None] = []
+        draw = random.Random(seed)
+        for number in range(CHANGES):
+            key = draw.randrange(200)
+            before = self.rows.get(key)
+            after = {
+                "id": key,
+                "name": f"name {number}",
+                "total": f"{number}.50",
+                "day": 15_706 + number % 31,
+            }
+            if before is not None and draw.random() < 0.3:
+                self._append(number, "d", self.rows.pop(key), None)
+                self.log.append(None)
+            else:
+                self._append(number, "u" if before else "c", before, after)
+                self.rows[key] = after
+
+    def _append(self, number: int, op: str, before: Any, after: Any) -> None:
+        record = debezium(op, before, after, {"lsn": 1_000 + number}, FIRST_MS + number * 60_000)
+        self.log.append(json.dumps(with_schema(record) if number % 3 else record).encode())
+
+
+def test_the_newest_changes_in_hive_are_the_state_of_the_database(
+    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+) -> None:
+    database, table = Database(5), f"{hive_database}.customers"
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    kafka.create_topic(hive_database, 1)  # the log of one table is in order
+    transaction = json.dumps({"status": "BEGIN", "id": "571:53195829"}).encode()
+    produce(kafka.bootstrap, hive_database, [*database.log, transaction], 1)
+    entry = {
+        "table": table,
+        "topics": [hive_database],
+        "source": {"debezium": {"before": True}},
+        "columns": {"id": "bigint", "name": "string", "total": "decimal(10,2)"},
+        "metadata": PLACE,
+        "bucket": {"field": "__ts_ms", "unit": "ms"},
+    }
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    config = write_map(tmp_path, hive_database, kafka.bootstrap, uri, [entry], hive=hive_section)
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+
+    rows = hive.query(
+        f"select id, name, cast(total as string), `__op`, `__source_position`, `__before`.name from {table}"
+    )
+    assert len(rows) == CHANGES
+    newest = {row[0]: row for row in sorted(rows, key=lambda row: row[4])}
+    state = [row[:3] for _, row in sorted(newest.items()) if row[3] != "d"]
+    assert state == [(key, row["name"], row["total"]) for key, row in sorted(database.rows.items())]
+    deleted = [row for row in rows if row[3] == "d"]
+    assert len(deleted) == sum(value is None for value in database.log)
+    assert all(row[1] == row[5] for row in deleted)
+    dead = hive.query(f"select reason from {hive_database}.{hive_database}_dead_letters")
+    assert dead == [("change_log.op",)]
+    deep = command("verify", config, "--deep", "--json")
+    assert deep.code == 0, deep.log
+    shown = command("preview", config, "--json", "-n", "5").document["tables"][0]
+    assert shown["rows"][-1]["values"]["__source_position"] == f"{1_000 + CHANGES - 1:020}"

@@ -1,0 +1,49 @@
+"""Mistakes in unpacking the envelopes of change logs."""
+
+from tests.mutants.text_mutant import TextMutant
+
+CHANGE_LOGS = "tests/contract/test_change_logs.py"
+MODULE = "kafka2hive.pipeline.decode.change_log"
+
+MUTANTS = (
+    TextMutant(
+        "a deletion is the row after it",
+        MODULE,
+        (("                if (images == number).any():\n", "                if False:\n"),),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "a change without its row is a row of nulls",
+        MODULE,
+        (
+            (
+                "        missing = pc.and_(needed.take(known), ",
+                "        missing = pc.and_not(needed.take(known), ",
+            ),
+        ),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "rows stand in the order in which they were unpacked",
+        MODULE,
+        (
+            (
+                '            order = np.argsort(places, kind="stable")\n',
+                "            order = np.arange(len(places))\n",
+            ),
+        ),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "an envelope beside its schema is not looked for",
+        MODULE,
+        (("        if bare.any():\n", "        if False:\n"),),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "positions sort as texts of numbers",
+        "kafka2hive.pipeline.decode.envelopes",
+        ((', digits, "0")\n', ', 1, "0")\n'),),
+        CHANGE_LOGS,
+    ),
+)
