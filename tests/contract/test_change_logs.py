@@ -1,20 +1,24 @@
 """Envelopes of change logs, as their tools document them: the row, its operation, time and position; or a dead letter."""
 
 import datetime
+import io
 import json
 import random
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
 from tests.contract.decode_ways import WAYS
 
@@ -135,3 +139,58 @@ def test_a_table_without_the_operation_is_refused() -> None:
     with pytest.raises(ValueError, match="has a column __op string"):
         _decoder("parsed", ChangeLog.DEBEZIUM, pa.schema([("id", pa.int64())]))
     assert BEFORE["id"] == ROW["id"]
+
+
+_IMAGES = ("before", "after")
+_ROW_SCHEMA = {
+    "type": "record",
+    "name": "Value",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "name", "type": ["null", "string"]},
+        {"name": "total", "type": {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}},
+        {"name": "day", "type": {"type": "int", "connect.name": "io.debezium.time.Date"}},
+    ],
+}
+_SOURCE_SCHEMA = {
+    "type": "record",
+    "name": "Source",
+    "fields": [
+        {"name": "lsn", "type": ["null", "long"]},
+        {"name": "event_serial_no", "type": ["null", "long"]},
+    ],
+}
+_ENVELOPE_SCHEMA = {
+    "type": "record",
+    "name": "Envelope",
+    "fields": [
+        {"name": "before", "type": ["null", _ROW_SCHEMA]},
+        {"name": "after", "type": ["null", "Value"]},
+        {"name": "source", "type": _SOURCE_SCHEMA},
+        {"name": "op", "type": "string"},
+        {"name": "ts_ms", "type": ["null", "long"]},
+    ],
+}
+
+
+def test_the_same_changes_in_avro_give_the_same_rows() -> None:
+    parsed = fastavro.parse_schema(json.loads(json.dumps(_ENVELOPE_SCHEMA)))
+
+    def encoded(record: dict[str, Any]) -> bytes:
+        source = {"lsn": record["source"].get("lsn"), "event_serial_no": None}
+        images = {
+            name: record[name] and {**record[name], "total": Decimal(record[name]["total"])}
+            for name in _IMAGES
+        }
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, {**record, "source": source, **images})
+        return out.getvalue()
+
+    recorded = [r for r in RECORDS if r.name.startswith("postgres")]
+    values = pa.array([encoded(r.record) for r in recorded], pa.binary())
+    sources = [Source((name,), "d" if name == "day" else None) for name in SCHEMA.names]
+    written = WriterSchema(AVRO, json.dumps(_ENVELOPE_SCHEMA))
+    decoder = make_decoder("avro", SCHEMA, sources=sources, writers=written, change_log=ChangeLog.DEBEZIUM)
+    decoded = decoder.decode(values)
+    assert decoded.reasons.to_pylist() == []
+    assert decoded.rows.to_pylist() == [_expected(r) for r in recorded]
