@@ -132,9 +132,10 @@ class SharedOptions:
     """What `defaults`, a table and its rule say in the same words."""
 
     format: Annotated[
-        Literal["json", "avro", "raw"],
+        Literal["json", "json_schema", "avro", "raw"],
         Key(
-            "json: one object per record; avro: one Avro record, its schema by id from the registry or by avro_schema; "
+            "json: one object per record; json_schema: the same behind the head of a registry's serializer; "
+            "avro: one Avro record, its schema by id from the registry or by avro_schema; "
             "raw: the record's value as one column."
         ),
     ] = "json"

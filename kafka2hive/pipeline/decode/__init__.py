@@ -25,7 +25,7 @@ def make_decoder(
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
-    `format` is `avro`, `json` or `raw`; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
+    `format` is one of the map's; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
     and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
     keys does not matter. `writers` is for `avro`: where messages name their schema by an id, the schemas; else the one
     that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`. Raises ValueError for
@@ -42,6 +42,10 @@ def make_decoder(
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 
         return JsonDecoder(schema, zone, sources=sources, any_case=any_case)
+    if format == "json_schema":
+        from kafka2hive.pipeline.decode.framed import FramedDecoder
+
+        return FramedDecoder(make_decoder("json", schema, zone, sources, any_case))
     if format == "avro":
         from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 
@@ -50,4 +54,4 @@ def make_decoder(
         from kafka2hive.pipeline.decode.raw import RawDecoder
 
         return RawDecoder(schema)
-    raise ValueError(f"unknown format {format!r}: formats are avro, json and raw")
+    raise ValueError(f"unknown format {format!r}: formats are avro, json, json_schema and raw")
