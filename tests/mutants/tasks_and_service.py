@@ -33,7 +33,7 @@ BROKEN_FETCHES = (
     TextMutant(
         "the end of a range belongs to it",
         FETCH,
-        (("if message.offset() < end]", "if message.offset() <= end]"),),
+        (("bisect_left(run, end, ", "bisect_left(run, end + 1, "),),
         READS,
     ),
     TextMutant(
@@ -41,7 +41,7 @@ BROKEN_FETCHES = (
         FETCH,
         (
             ("        if last >= end:\n", "        if last >= end - 1:\n"),
-            ("if message.offset() < end]", "if message.offset() < end - 1]"),
+            ("bisect_left(run, end, ", "bisect_left(run, end - 1, "),
         ),
         READS,
     ),

@@ -4,9 +4,10 @@
 shows when its counts are compared with these (pipeline/delivered.py).
 """
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import filterfalse, pairwise
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,9 @@ class CountedConsumer:
         Raises FetchBug for a record of a topic partition or offset that was not requested, or not the next in order.
         """
         messages = self._consumer.consume(count, seconds)
-        events: tuple[Any, ...] = ()
-        if any(map(Message.error, messages)):
-            events = tuple(m for m in messages if m.error() is not None)
-            messages = [m for m in messages if m.error() is None]
+        events = tuple(filter(Message.error, messages))
+        if events:
+            messages = list(filterfalse(Message.error, messages))
         runs = tuple(_runs(messages))
         for run in runs:
             self._count_records(run)
@@ -185,18 +185,10 @@ class CountedConsumer:
 def _runs(messages: list[Any]) -> Iterator[Run]:
     if not messages:
         return
-    topics = set(map(Message.topic, messages))
-    if len(topics) > 1:
-        start = 0
-        for key, same in groupby(
-            zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
-        ):
-            stop = start + len(list(same))
-            yield Run(key, messages[start:stop])
-            start = stop
-        return
-    topic = topics.pop()
+    topics = list(map(Message.topic, messages))
     numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
-    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(messages)]
-    for start, stop in pairwise(starts):
-        yield Run((topic, int(numbers[start])), messages[start:stop])
+    changes = numbers[1:] != numbers[:-1]
+    if len(set(topics)) > 1:
+        changes |= np.fromiter(map(operator.ne, topics, topics[1:]), np.bool_, len(changes))
+    for start, stop in pairwise([0, *(np.flatnonzero(changes) + 1).tolist(), len(messages)]):
+        yield Run((topics[start], int(numbers[start])), messages[start:stop])

@@ -6,11 +6,12 @@ for the broker once, not once per range. A range ends at a record at or beyond `
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import ServiceUnavailable
@@ -89,6 +90,7 @@ class Fetch:
         for request in wave:
             self._open[request.table] = self._open.get(request.table, 0) + 1
         self._held: dict[str, _Held] = {table: _Held() for table in self._open}
+        self._held_bytes = 0
         self._read_to_end: list[Key] = []  # to be released
         self._mean_bytes = 4096.0
 
@@ -97,7 +99,7 @@ class Fetch:
         for key in ended:
             del self._readings[key]
         self._open.pop(table, None)
-        self._held.pop(table, None)
+        self._held_bytes -= self._held.pop(table, _Held()).bytes
         self._release(ended)
 
     def __iter__(self) -> Iterator[Event]:
@@ -150,7 +152,7 @@ class Fetch:
         reading.position = last + 1
         reading.problem = None
         if last >= end:
-            run = [message for message in run if message.offset() < end]
+            run = run[: bisect_left(run, end, key=Message.offset)]
         if run:
             size = sum(map(len, run))
             self._mean_bytes = max(1.0, size / len(run))
@@ -159,9 +161,10 @@ class Fetch:
             held.segments.append(Segment(reading.range, len(run), size, -1 if epoch is None else epoch))
             held.messages.extend(run)
             held.bytes += size
+            self._held_bytes += size
             if len(held.messages) >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
                 yield from self._emit(reading.table)
-            elif sum(h.bytes for h in self._held.values()) >= _HELD_BYTES:
+            elif self._held_bytes >= _HELD_BYTES:
                 yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
         if reading.position >= end:
             yield from self._end(key)
@@ -178,6 +181,7 @@ class Fetch:
     def _emit(self, table: str) -> Iterator[Event]:
         held = self._held[table]
         self._held[table] = _Held()
+        self._held_bytes -= held.bytes
         if held.messages:
             yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
 

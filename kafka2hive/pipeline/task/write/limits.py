@@ -36,7 +36,7 @@ class Relievable(Protocol):
 
 class TaskLimits:
     """`memory_bytes` bounds the Arrow data buffered by all writers and the encoded bytes held by their files together,
-    `open_files` their open files."""
+    `open_files` their open files. `buffered_bytes` is the sum over the writers, kept by them."""
 
     def __init__(
         self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None
@@ -44,6 +44,7 @@ class TaskLimits:
         """`clock` times the tries of files (the real one where none is given)."""
         self.memory_bytes = memory_bytes
         self.held = HeldBytes(memory_bytes // 8)
+        self.buffered_bytes = 0
         self.clock = clock or SystemClock()
         self.file_bytes = file_bytes
         self.closer = Closer()
@@ -63,7 +64,7 @@ class TaskLimits:
 
     def settle(self) -> None:
         """Flush the largest buffers until the sum is within the bound."""
-        while sum(writer.buffered_bytes for writer in self._writers) > self.memory_bytes - self.held.total:
+        while self.buffered_bytes > self.memory_bytes - self.held.total:
             largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
             try:
                 largest.relieve()

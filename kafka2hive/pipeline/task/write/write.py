@@ -92,7 +92,7 @@ class TableWriter:
         self._pool_ids.append(ids)
         self._pool_sources.append(sources)
         self._pool_bytes += size
-        self.buffered_bytes += size
+        self._buffer(size)
         self.rows += len(rows)
         if self._pool_bytes >= self._pool_limit:
             self._drain()
@@ -162,11 +162,16 @@ class TableWriter:
         self._last_ended = None
         self._buckets, self._closings = {}, []
         self._pool, self._pool_ids, self._pool_sources = [], [], []
-        self.buffered_bytes = self._pool_bytes = 0
+        self._buffer(-self.buffered_bytes)
+        self._pool_bytes = 0
 
     def fail(self, error: Exception) -> None:
         self.abandon()
         self._failure = error
+
+    def _buffer(self, more: int) -> None:
+        self.buffered_bytes += more
+        self._limits.buffered_bytes += more
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -188,7 +193,7 @@ class TableWriter:
             return []
         pooled = self._pool, self._pool_ids, self._pool_sources
         self._pool, self._pool_ids, self._pool_sources = [], [], []
-        self.buffered_bytes -= self._pool_bytes
+        self._buffer(-self._pool_bytes)
         self._pool_bytes = 0
         return list(dict.fromkeys(self._hold(piece) for piece in split_by_bucket(*pooled)))
 
@@ -201,7 +206,7 @@ class TableWriter:
         held.batches.setdefault(piece.source, []).extend(piece.batches)
         held.rows += sum(map(len, piece.batches))
         held.bytes += size
-        self.buffered_bytes += size
+        self._buffer(size)
         return number
 
     def _flush(self, number: int) -> None:
@@ -211,7 +216,7 @@ class TableWriter:
             return
         in_order = [batch for source in sorted(held.batches) for batch in held.batches[source]]
         rows = pa.Table.from_batches(in_order, self._schema)
-        self.buffered_bytes -= held.bytes
+        self._buffer(-held.bytes)
         held.batches, held.rows, held.bytes = {}, 0, 0
         if held.file is None:
             self._limits.opening(self, number)
