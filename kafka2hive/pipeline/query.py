@@ -11,6 +11,7 @@ Facts it is built on (measured, pyspark 4.3.0):
 - `awaitTermination` without a time limit swallows SIGTERM; SIGTERM must reach the driver alone, not its JVM.
 """
 
+import itertools
 import logging
 import threading
 import time
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 #: A source of Spark's that always has something new.
 CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
+_TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than all the rest of an idle run
 
 Settings = TypeVar("Settings")
 TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
@@ -134,10 +136,12 @@ class DumpQuery:
 
         `stop` is only looked at, never waited for, so that a signal handler may set it at any moment.
         """
-        while not stop.is_set() and self._kept.error is None:
+        for tick in itertools.count():
+            if stop.is_set() or self._kept.error is not None:
+                break
             time.sleep(TICK_SECONDS)
             on_tick()
-            if not self._is_active():
+            if (self._drained or tick % _TICKS_PER_LOOK == 0) and not self._is_active():
                 self._gate.close()  # the JVM may be gone while our thread still sits in the batch
                 return self._how_it_ended()
         return self.stop()

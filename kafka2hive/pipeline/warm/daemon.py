@@ -5,6 +5,7 @@ only: on a cluster our package comes with the tasks, after the daemon's start.
 A fork copies one thread alone: what is imported here must start none, and no client of Kafka or HDFS may exist.
 """
 
+import gc
 import os
 import sys
 
@@ -22,4 +23,5 @@ from pyspark.daemon import manager
 import kafka2hive.pipeline.task.run  # noqa: F401  # the same
 
 if __name__ == "__main__":
+    gc.freeze()  # pyspark looks for cycles after each task: not in what was imported
     manager()

@@ -1,5 +1,6 @@
 """`kafka2hive run`: the service. Looks, takes over, rolls forward, starts the query, and shuts down cleanly."""
 
+import gc
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
+_OBJECTS_PER_COLLECTION = (
+    10_000  # Python's own 700 make it look again and again at what an epoch of many tables holds
+)
 
 
 class Run:
@@ -92,6 +96,8 @@ class Run:
             stop_seconds=service_map.limits.stop_seconds,
         )
         query.start()
+        gc.freeze()  # what is there now stays: Python need not look for cycles in it
+        gc.set_threshold(_OBJECTS_PER_COLLECTION)
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)
         ended = query.run_until(self._signals.stop, lambda: self._tick(loop))
