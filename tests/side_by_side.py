@@ -31,6 +31,7 @@ GROUPS = {
         "hive, the rest": (
             "drills/test_driver_kills",
             "integration/test_commands_tell",
+            "integration/test_dump_avro",
             "integration/test_dump_columns",
             "integration/test_dump_records",
             "integration/test_task_in_hive",

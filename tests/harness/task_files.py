@@ -84,6 +84,7 @@ class MemoryFiles:
         self.content[target] = self.content.pop(source)
 
     def read(self, path: str) -> bytes:
+        self.stat(path)
         return self.content[path]
 
     def tail(self, path: str, most: int) -> bytes:

@@ -9,6 +9,16 @@ if TYPE_CHECKING:
     from tests.harness.flights_topic import FlightsTopic
     from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
+    from tests.services.schema_registry import SchemaRegistry
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SchemaRegistry]":
+    """A real schema registry, shared: use subjects and namespaces of your own; it may be suspended, and resumes."""
+    from tests.services.schema_registry import SchemaRegistry
+
+    with SchemaRegistry(tmp_path_factory.mktemp("registry")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

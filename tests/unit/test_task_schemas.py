@@ -1,0 +1,92 @@
+"""Where a task's decoders have their schemas from, and what the task says when they cannot be had."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka2hive.config.values import RegistryOptions
+from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
+from kafka2hive.pipeline.task.run import Task
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.writer_schemas import writers_of
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from kafka2hive.service.run.manifests import judge_manifests
+from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.odd_http import odd_server, reply
+from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+
+SCHEMA = '{"type": "record", "name": "F", "fields": [{"name": "value", "type": "long"}]}'
+RANGE = offsets("t", 0, 0, 3)
+
+
+def avro_table(avro_schema: str | None = None) -> TableSettings:
+    table = table_settings("db.t", columns=[("value", "bigint")])
+    return replace(table, format="avro", avro_schema=avro_schema)
+
+
+def settings_with(table: TableSettings, registry: RegistryOptions | None) -> TaskSettings:
+    return replace(task_settings("", table, stall_seconds=2.0), registry=registry)
+
+
+def writers(table: TableSettings, url: str = "http://r") -> WriterSchemas | WriterSchema | None:
+    return writers_of(table, settings_with(table, RegistryOptions(url=url)), FILES, keeps=True)
+
+
+FILES = MemoryFiles()
+
+
+def test_schemas_come_from_nowhere_the_map_or_the_registry() -> None:
+    assert writers(table_settings("db.t")) is None
+    assert writers(avro_table(SCHEMA)) == WriterSchema("AVRO", SCHEMA)
+    assert writers(avro_table()) is writers(replace(avro_table(), table="db.other"))
+    assert writers(avro_table()) is not writers(avro_table(), "http://other")
+
+
+def test_no_secret_of_the_registry_stands_in_what_is_said_of_the_settings() -> None:
+    options = RegistryOptions(url="http://r", username="etl", password="hunter2", token="hunter2")
+    assert "hunter2" not in repr(options) + repr(settings_with(avro_table(), options))
+
+
+def task_of(table: TableSettings, registry: RegistryOptions | None) -> tuple[TableManifest, MemoryFiles]:
+    files = MemoryFiles()
+    plan = TaskPlan(0, (table_task("db.t", RANGE),))
+    log = FakeLog(dict.fromkeys(range(3), b"\0\0\0\0\7\2"), 3)
+    consumer = FakeConsumer({("t", 0): log})
+    with Watchdog(30.0) as watchdog:
+        (manifest,) = Task(plan, settings_with(table, registry), files, consumer, watchdog).run()
+    return manifest, files
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (reply(503, {}), "registry.unavailable"),
+        (reply(401, {}), "registry.denied"),
+        (reply(404, b"<html>"), "registry.answer"),
+    ],
+)
+def test_a_schema_that_cannot_be_had_fails_the_table_with_what_to_do(said: bytes, code: str) -> None:
+    with odd_server(lambda _: said) as server:
+        manifest, _ = task_of(avro_table(), RegistryOptions(url=server.url))
+    assert (manifest.files, manifest.accounts) == ((), ())
+    with pytest.raises(TableError) as caught:
+        judge_manifests("db.t", [RANGE], [manifest], 1.0, frozenset(), "cluster", "file:///warehouse/db.t")
+    assert caught.value.code == code
+    assert server.url in caught.value.message and caught.value.remedy
+
+
+def test_an_id_that_the_registry_does_not_have_makes_dead_letters() -> None:
+    with odd_server(lambda _: reply(404, {"error_code": 40403})) as server:
+        manifest, _ = task_of(avro_table(), RegistryOptions(url=server.url))
+    assert manifest.failure is None
+    assert manifest.accounts[0].account.dead_lettered == 3
+    assert {refusal.code for refusal in manifest.refusals} == {"avro.schema"}
+
+
+def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
+    with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server:
+        manifest, files = task_of(avro_table(), RegistryOptions(url=server.url))
+    assert manifest.accounts[0].account.written == 3
+    (path,) = [path for path in files.content if path.endswith("/7.schema")]
+    assert path.startswith("file:///ledger/schemas/")
