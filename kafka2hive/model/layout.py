@@ -240,8 +240,8 @@ def schema_path(root: str, registry: str, schema_id: int) -> str:
     return join(root, SCHEMAS_DIRECTORY, registry, f"{schema_id}.schema")
 
 
-def schema_draft(path: str, uuid: str) -> str:
-    return f"{path}.{uuid}.in-progress"
+def schema_beside(path: str, uuid: str, state: str) -> str:
+    return f"{path}.{uuid}.{state}"  # `in-progress` or `damaged`: nobody reads it
 
 
 def probe_directory(place: str, uuid: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from kafka2hive.config.values import RegistryOptions
-from kafka2hive.model.layout import parent, schema_draft, schema_path
+from kafka2hive.model.layout import parent, schema_beside, schema_path
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
 from kafka2hive.storage.port import (
@@ -59,13 +59,13 @@ class KeptSchemas:
         return kept.schema
 
     def keep(self, schema_id: int, schema: WriterSchema) -> None:
-        """Write it under a name of its own, then rename. A good file that is there stays; a damaged one is replaced.
+        """Write it under a name of its own, then rename. A good file that is there stays; a damaged one is moved aside.
 
         A crash in the middle leaves a draft, which nobody reads, or no file instead of a damaged one. A second call does
         nothing more.
         """
         path = self._path(schema_id)
-        draft = schema_draft(path, self._new_uuid())
+        draft = schema_beside(path, self._new_uuid(), "in-progress")
         data = write_kept(KeptSchema(self._registry, schema_id, schema))
         try:
             self._write(draft, data)
@@ -85,7 +85,7 @@ class KeptSchemas:
 
     def _replace_damaged(self, draft: str, path: str, schema_id: int) -> None:
         if self.read(schema_id) is None:
-            self._files.delete(path)
+            self._files.rename(path, schema_beside(path, self._new_uuid(), "damaged"))
             self._files.rename(draft, path)
         else:
             self._files.delete(draft)

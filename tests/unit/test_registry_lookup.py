@@ -159,7 +159,9 @@ def test_a_damaged_file_is_ignored_and_replaced(
         assert lookups.of(FakeRegistry({7: [FLIGHT]})).get(7) == FLIGHT
     assert "is damaged" in caplog.text
     assert lookups.path(7).read_bytes() == whole
-    assert [path.name for path in lookups.path(7).parent.iterdir()] == ["7.schema"]
+    (aside,) = [path for path in lookups.path(7).parent.iterdir() if path.name != "7.schema"]
+    assert aside.name.endswith(".damaged")
+    assert aside.read_bytes() == damage(whole)
 
 
 def test_a_good_file_of_another_process_stays(lookups: Lookups) -> None:
