@@ -1,18 +1,25 @@
 """`sample`: maps drafted from records. Whatever they hold, the map is a right one, and its notes are true."""
 
+import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.values import ChangeLog, ServiceMap
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.pipeline.decode.writers import WriterSchemas
+from kafka2hive.service.sample.draft import Draft
 from kafka2hive.service.sample.records import Sampled
 from kafka2hive.service.sample.sample import drafted_map
+from tests.contract.avro_ways import Registry, framed
+from tests.contract.change_log_records import RECORDS, debezium, with_schema
 
 KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
 NOON = 1_795_000_000_000  # milliseconds, in 2026
@@ -24,9 +31,20 @@ def _sampled(values: Sequence[bytes], step_ms: int = 1_000) -> Sampled:
     return Sampled(ranges, 1, 0, list(values), [0] * len(values), times)
 
 
+def _map(
+    sampled: Sampled,
+    kafka: Mapping[str, str] = KAFKA,
+    environ: Mapping[str, str] | None = None,
+    writers: WriterSchemas | None = None,
+) -> str:
+    registry = "http://127.0.0.1:8081" if writers else None
+    draft = Draft(topic="clicks", kafka=kafka, registry=registry)
+    return drafted_map(draft, sampled, writers, environ or {})
+
+
 def _drafted(*documents: Any, step_ms: int = 1_000) -> tuple[str, ServiceMap]:
     values = [d if isinstance(d, bytes) else json.dumps(d, ensure_ascii=False).encode() for d in documents]
-    text = drafted_map("clicks", KAFKA, _sampled(values, step_ms), {})
+    text = _map(_sampled(values, step_ms))
     return text, load_text(text, "draft.yaml", {})
 
 
@@ -89,7 +107,7 @@ def test_what_does_not_fit_is_said() -> None:
         "$.id has values of several kinds (97 numbers, 2 texts): all but the numbers become dead letters"
         in text
     )
-    assert "maybe: bigint   # 75% null" in text
+    assert "maybe: bigint   # 74% null" in text
     assert "personal data or secrets, leave out what is not needed: email" in text
     assert "no column can be the event time" in text and service.tables[0].bucketing.field is None
 
@@ -110,16 +128,92 @@ def test_a_slow_topic_gets_a_longer_flush_interval() -> None:
     ],
 )
 def test_what_is_no_json_becomes_a_raw_table(values: list[bytes], said: str) -> None:
-    text = drafted_map("clicks", KAFKA, _sampled(values), {})
+    text = _map(_sampled(values))
     assert said in text
     assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
 
 
 def test_no_secret_is_printed() -> None:
     kafka = {**KAFKA, "sasl.password": "s3cr3t", "sasl.username": "me", "ssl.key.password": "${KEY}"}
-    text = drafted_map("clicks", kafka, _sampled([b'{"a":1}'] * 3), {"KEY": "hidden"})
+    text = _map(_sampled([b'{"a":1}'] * 3), kafka, {"KEY": "hidden"})
     assert "s3cr3t" not in text and "hidden" not in text
     assert 'sasl.password: "${KAFKA_SASL_PASSWORD}"' in text and 'ssl.key.password: "${KEY}"' in text
+
+
+def test_change_logs_and_registry_heads_are_recognised() -> None:
+    row = {"id": 1, "name": "x"}
+    changes = [
+        debezium("c" if n % 2 else "d", None if n % 2 else row, row if n % 2 else None, {}) for n in range(20)
+    ]
+    for one in (changes, [with_schema(change) for change in changes]):
+        text, service = _drafted(*one)
+        assert service.tables[0].source == "debezium" and "20 decode" in text
+        assert (
+            list(_columns(service))[:2] == ["id", "name"] and service.tables[0].bucketing.field == "__ts_ms"
+        )
+    logged = [r.record for r in RECORDS if r.log is ChangeLog.MAXWELL]
+    assert _drafted(*logged)[1].tables[0].source == "maxwell"
+    text, service = _drafted(*[b"\0\0\0\0\7" + json.dumps(row).encode()] * 3)
+    assert service.tables[0].format == "json_schema" and "3 decode" in text
+
+
+def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
+    optional = ["null", "string"]
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}]}
+    fields: dict[str, Any] = {
+        "id": "long",
+        "name": optional,
+        "at": {"type": "long", "logicalType": "timestamp-millis"},
+        "day": {"type": "int", "logicalType": "date"},
+        "price": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+        "state": {"type": "enum", "name": "State", "symbols": ["ON"]},
+        "tags": {"type": "array", "items": "string"},
+        "more": {"type": "map", "values": "double"},
+        "inner": ["null", inner],
+        "again": "Inner",
+        "either": ["int", "string"],
+    }
+    schema = {"type": "record", "name": "M", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+    older = {"type": "record", "name": "M", "fields": [{"name": "id", "type": "long"}]}
+    record = {
+        "id": 7,
+        "name": None,
+        "at": NOON,
+        "day": 20_000,
+        "price": Decimal("1.50"),
+        "state": "ON",
+        "tags": ["a"],
+        "more": {"k": 1.5},
+        "inner": {"x": 1},
+        "again": {"x": 2},
+        "either": 5,
+    }
+    values = [framed(3, _encoded(older, {"id": 1})), *[framed(4, _encoded(schema, record))] * 9]
+    registry = Registry(id3=older, id4=schema)
+    text = _map(_sampled(values), writers=registry)
+    service = load_text(text, "draft.yaml", {})
+    assert {name: kind for name, (kind, _, _) in _columns(service).items()} == {
+        "id": "bigint",
+        "name": "string",
+        "at": "timestamp",
+        "day": "date",
+        "price": "decimal(12,2)",
+        "state": "string",
+        "tags": "array<string>",
+        "more": "map<string,double>",
+        "inner": "struct<x:int>",
+        "again": "struct<x:int>",
+    }
+    assert service.tables[0].bucketing.field == "at" and "10 decode" in text
+    assert "either is a union of several types: left out" in text
+    assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
+    assert "give the registry with --registry" in _map(_sampled(values))
+
+
+def _encoded(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), record)
+    return out.getvalue()
 
 
 _KEYS = st.text(max_size=8) | st.sampled_from(

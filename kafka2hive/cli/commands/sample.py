@@ -27,12 +27,16 @@ def sample(
             help="A property of librdkafka (repeatable); ${NAME} and file:/path as in a map.",
         ),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option("--registry", metavar="URL", help="The schema registry of topics with Avro records."),
+    ] = None,
     records: Annotated[
         int, typer.Option("--records", "-n", min=1, max=10_000, help="So many of the newest records.")
     ] = 1_000,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Print a map for a topic of JSON: columns with types, event time, flush interval, and notes; touches nothing."""
+    """Print a map for a topic: columns with types, event time, flush interval, and notes; touches nothing."""
     from kafka2hive.cli.outcome import say, tell_error
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
@@ -46,7 +50,7 @@ def sample(
         given[key] = value
     configure(log_format, logging.WARNING, [])
     try:
-        say(draft(topic, given, records, os.environ).rstrip())
+        say(draft(topic, given, registry, records, os.environ).rstrip())
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error

@@ -1,15 +1,15 @@
 """What the sampled records say beyond their columns: the event time, how much comes, what is better not dumped. Pure."""
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from kafka2hive.pipeline.decode.epochs import UNITS
-from kafka2hive.pipeline.decode.exact.json_values import Refused
-from kafka2hive.pipeline.decode.exact.takers import taker
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kafka2hive.pipeline.wall_clock import NAIVE
-from kafka2hive.service.sample.columns import DraftColumn, words
+from kafka2hive.service.sample.columns import words
+from kafka2hive.service.sample.draft import DraftColumn
 
 _MOSTLY_FILLED = 0.01
 _FILE_BYTES = 128 * 2**20
@@ -22,7 +22,6 @@ _PERSONAL = frozenset(
         *("password", "passwd", "secret", "token"),
     )
 )
-_TIME = taker(NAIVE, "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +33,17 @@ class EventTime:
 
 
 def event_times(
-    columns: Sequence[DraftColumn], documents: Sequence[dict[str, Any]], times_ms: Sequence[int | None]
+    columns: Sequence[DraftColumn], rows: pa.RecordBatch, times_ms: pa.Int64Array
 ) -> list[EventTime]:
     """The best first: filled in nearly all records, then a time rather than a day, then the one nearest to Kafka's."""
     found = []
     for column in columns:
-        if column.type not in ("timestamp", "date"):
-            continue
-        values = (_milliseconds(column, document) for document in documents)
-        apart = [
-            abs(value - time) / 1000
-            for value, time in zip(values, times_ms, strict=True)
-            if value is not None and time is not None
-        ]
-        if apart:
-            found.append(EventTime(column, statistics.median(apart)))
+        if column.type in ("timestamp", "date"):
+            values = pc.divide(rows.column(column.name).cast(NAIVE).cast(pa.int64()), 1000)
+            apart = pc.drop_null(pc.abs(pc.subtract(values, times_ms)))
+            if len(apart):
+                found.append(EventTime(column, float(np.median(apart.to_numpy())) / 1000))
     return sorted(found, key=lambda e: (e.column.empty > _MOSTLY_FILLED, e.column.type == "date", e.seconds))
-
-
-def _milliseconds(column: DraftColumn, document: dict[str, Any]) -> float | None:
-    value: Any = document
-    for key in column.keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    if column.unit is not None and isinstance(value, int):
-        factor, divisor = UNITS[column.unit]
-        return value * factor / divisor / 1000
-    if not isinstance(value, str):
-        return None
-    if column.type == "date":
-        value = f"{value}T00:00:00"
-    try:
-        return float(_TIME(value, "")) / 1000
-    except Refused:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

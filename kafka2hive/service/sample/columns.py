@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kafka2hive.config.json_path import MOST_STEPS, path_text
 from kafka2hive.model.quantities import counted
+from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape, united
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
@@ -17,20 +17,27 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
 
 
-@dataclass(frozen=True, slots=True)
-class DraftColumn:
-    """`keys` lead to its value. `unit`: of a number that counts from 1970. `empty`: share of records without a value."""
+class Names:
+    """Columns' names that Hive can have; `notes` tell of those that are one name to it."""
 
-    name: str
-    type: str
-    keys: tuple[str, ...]
-    empty: float
-    unit: str | None = None
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        self._taken: dict[str, str] = {}
 
-    @property
-    def path(self) -> str | None:
-        """None where the value stands under the column's name."""
-        return None if self.keys == (self.name,) else path_text(self.keys)
+    def name(self, keys: tuple[str, ...]) -> str:
+        """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
+        own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
+        name, number = own, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{own}_{number}"
+        if number > 1:
+            former = self._taken[own.lower()]
+            self._notes.append(
+                f"{path_text(keys)} and {former} are one name to Hive: {name} takes the former"
+            )
+        self._taken[name.lower()] = path_text(keys)
+        return name
 
 
 class Columns:
@@ -38,8 +45,7 @@ class Columns:
 
     def __init__(self, documents: Shape) -> None:
         self.notes: list[str] = []
-        self._records = max(1, documents.filled)
-        self._taken: dict[str, str] = {}
+        self._names = Names(self.notes)
         self.columns = tuple(self._of_members(documents, ()))
 
     def _of_members(self, shape: Shape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
@@ -56,22 +62,7 @@ class Columns:
         unit = _unit(shape, keys[-1])
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
         if kind is not None:
-            empty = 1 - min(1.0, shape.filled / self._records)
-            yield DraftColumn(self._name(keys), kind, keys, empty, unit)
-
-    def _name(self, keys: tuple[str, ...]) -> str:
-        """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
-        own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
-        name, number = own, 1
-        while name.lower() in self._taken:
-            number += 1
-            name = f"{own}_{number}"
-        if number > 1:
-            self.notes.append(
-                f"{path_text(keys)} and {self._taken[own.lower()]} are one name to Hive: {name} takes the former"
-            )
-        self._taken[name.lower()] = path_text(keys)
-        return name
+            yield DraftColumn(self._names.name(keys), kind, keys, unit)
 
     def _type(self, shape: Shape, place: str) -> str | None:
         """Hive's type for most of the values, None where there is none; the others are in the notes."""

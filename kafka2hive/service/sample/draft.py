@@ -2,28 +2,43 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from kafka2hive.service.sample.columns import DraftColumn
+from kafka2hive.config.json_path import path_text
 
 STORAGE = "file:///var/tmp/kafka2hive-try"
 
 
+@dataclass(frozen=True, slots=True)
+class DraftColumn:
+    """`keys` lead to its value. `unit`: of a number that counts from 1970. `empty`: share of records without a value."""
+
+    name: str
+    type: str
+    keys: tuple[str, ...]
+    unit: str | None = None
+    empty: float = 0.0
+
+    @property
+    def path(self) -> str | None:
+        """None where the value stands under the column's name."""
+        return None if self.keys == (self.name,) else path_text(self.keys)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """`kafka` are the properties as they were typed. No `columns`: a raw table. `notes` stand above the table."""
+    """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top."""
 
     topic: str
     kafka: Mapping[str, str]
+    registry: str | None = None
+    format: str = "raw"
+    source: str = "events"
     columns: tuple[DraftColumn, ...] = ()
-    event_time: DraftColumn | None = None
+    event: str = ""
     interval_seconds: int = 60
     notes: tuple[str, ...] = ()
-
-    def with_notes(self, first: Sequence[str]) -> "Draft":
-        """These before the others."""
-        return replace(self, notes=(*first, *self.notes))
 
     def text(self) -> str:
         return "\n".join([*self._service(), *self._table(), ""])
@@ -34,6 +49,7 @@ class Draft:
             "kafka:",
             *(f"  {key}: {_quoted(value)}" for key, value in self.kafka.items()),
             f"storage: {{uri: {_quoted(STORAGE)}}}   # later: hdfs://namenode:8020",
+            *([f"registry: {{url: {_quoted(self.registry)}}}"] if self.registry else []),
             '# hive: {url: "hive://127.0.0.1:10000"}   # creates the table and registers its partitions',
             "",
         ]
@@ -46,13 +62,12 @@ class Draft:
             f"    topics: [{_quoted(self.topic)}]",
         ]
         lines += ["    start: earliest   # without this line: the end of the topic"]
-        if self.columns:
-            lines += ["    columns:", *map(_column, self.columns)]
-        else:
-            lines += ["    format: raw"]
+        lines += [f"    format: {self.format}"] if self.format != "json" else []
+        lines += [f"    source: {self.source}"] if self.source != "events" else []
+        lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
         names = {column.name.lower() for column in self.columns}
         day = next(name for name in ("dt", "day", "part_day", "bucket_day") if name not in names)
-        event = f"field: {_key(self.event_time.name)}, " if self.event_time else ""
+        event = f"{self.event}, " if self.event else ""
         lines += [f'    bucket: {{{event}path: "{day}=%Y-%m-%d"}}']
         if self.interval_seconds > 60:
             lines += [f"    flush: {{interval: {self.interval_seconds // 60}m}}"]
@@ -65,10 +80,10 @@ def _column(column: DraftColumn) -> str:
     more += [] if column.unit is None else [f"unit: {column.unit}"]
     value = f"{{{', '.join([f'type: {kind}', *more])}}}" if more else kind
     empty = f"   # {column.empty:.0%} null" if column.empty >= 0.005 else ""
-    return f"      {_key(column.name)}: {value}{empty}"
+    return f"      {key_text(column.name)}: {value}{empty}"
 
 
-def _key(name: str) -> str:
+def key_text(name: str) -> str:
     """Quoted where YAML would read another thing than a name."""
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in _NOT_PLAIN else _quoted(name)
 

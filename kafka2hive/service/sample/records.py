@@ -48,7 +48,7 @@ def _nothing(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None
 
 
 def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampled:
-    """About `records` of them; the map has one raw table of the topic with metadata columns `number` and `time`.
+    """About `records` of them; the map's first table is a raw one of the topic with metadata columns `number` and `time`.
 
     Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
     """
@@ -59,7 +59,7 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampl
         )
     ranges = ranges_of(logs_of(kafka, cluster, [topic]), [topic], records, None)
     sampled = Sampled(ranges, len(cluster.topics[topic].partitions))
-    (table,) = routed_tables(wiring, [topic])
+    table = routed_tables(wiring, [topic])[0]
     settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
     task = TableTask(table=table.name, ledger_id="", generation=0, epoch=0, planned_at_ms=0, ranges=ranges)
     told = replace(settings, stall_seconds=STALL_SECONDS)

@@ -4,62 +4,84 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
-from uuid import uuid4
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
+from kafka2hive.config.values.change_log import TIME, change_log_of
 from kafka2hive.model.offsets import first_ranges
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.rows import value_schema, value_sources
-from kafka2hive.service.sample.advice import EventTime, event_times, personal_names, rate_of
-from kafka2hive.service.sample.columns import Columns
-from kafka2hive.service.sample.draft import STORAGE, Draft
+from kafka2hive.pipeline.task.writer_schemas import process_schemas
+from kafka2hive.service.sample.advice import EventTime, Rate, event_times, personal_names, rate_of
+from kafka2hive.service.sample.draft import STORAGE, Draft, DraftColumn, key_text
+from kafka2hive.service.sample.recognised import recognised
 from kafka2hive.service.sample.records import Sampled, read_newest
-from kafka2hive.service.sample.shape import Shape
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import wire
 
 
-def sample(topic: str, kafka: Mapping[str, str], records: int, environ: Mapping[str, str]) -> str:
-    """The map's text. `kafka`: properties as a map has them, references unresolved.
+def sample(
+    topic: str, kafka: Mapping[str, str], registry: str | None, records: int, environ: Mapping[str, str]
+) -> str:
+    """The map's text. `kafka`: properties as a map has them, references unresolved; `registry`: its URL.
 
-    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable).
+    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable; the registry).
     """
-    wiring = wire(load_text(_reading_map(topic, kafka), "the Kafka properties given", environ))
-    return drafted_map(topic, kafka, read_newest(wiring, wiring.kafka(), topic, records), environ)
+    draft = Draft(topic=topic, kafka=kafka, registry=registry)
+    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    options, root = wiring.map.registry, wiring.map.storage.ledger_root
+    writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
+    sampled = read_newest(wiring, wiring.kafka(), topic, records)
+    return drafted_map(draft, sampled, writers, environ)
 
 
-def drafted_map(topic: str, kafka: Mapping[str, str], sampled: Sampled, environ: Mapping[str, str]) -> str:
-    """See sample."""
-    shown = {key: _without_secret(key, value) for key, value in kafka.items()}
+def drafted_map(
+    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
+) -> str:
+    """See sample; `draft` has no columns yet."""
+    shown = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
+    draft = replace(draft, kafka=shown)
     if not sampled.values:
-        notes = (f"topic {topic} holds no record: nothing is known of it",)
-        return Draft(topic=topic, kafka=shown, notes=notes).text()
-    documents = _documents(sampled.values)
-    objects = sum(document is not None for document in documents)
-    if 2 * objects < len(documents):
-        return Draft(topic=topic, kafka=shown, notes=_no_json(sampled, objects)).text()
-    draft = _draft(topic, shown, sampled, documents)
-    return _tried(draft, sampled, {**environ, **{_variable(key): "-" for key in kafka}}).text()
+        return replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",)).text()
+    found = recognised(sampled.values, writers)
+    used = draft.registry if found.format == "avro" else None
+    draft = replace(draft, format=found.format, source=found.source, columns=found.columns, registry=used)
+    decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
+    draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
+    notes = [*_outcome(draft, sampled, decoded), *found.notes]
+    if found.columns:
+        events, rate = _events(draft, sampled, decoded), _rate(sampled)
+        notes += [*_advice(draft, events, rate)]
+        interval = 60 if rate is None else rate.interval_seconds
+        draft = replace(draft, event=_event_keys(draft, events), interval_seconds=interval)
+    return replace(draft, notes=tuple(notes)).text()
 
 
-def _reading_map(topic: str, kafka: Mapping[str, str]) -> str:
+def _reading_map(draft: Draft) -> str:
     table = {
         "table": "sample.sample",
-        "topics": [topic],
+        "topics": [draft.topic],
         "format": "raw",
         "bucket": {"path": ""},
         "metadata": {"partition": "number", "timestamp": "time"},
     }
-    return json.dumps(
-        {"service": "sample", "kafka": dict(kafka), "storage": {"uri": STORAGE}, "tables": [table]}
+    registry = {"registry": {"url": draft.registry}} if draft.registry else {}
+    # the checks refuse a registry that no table uses
+    more = (
+        [{"table": "sample.avro", "topics": [draft.topic], "format": "avro", "columns": {"a": "int"}}]
+        if registry
+        else []
     )
+    service = {"service": "sample", "kafka": dict(draft.kafka), "storage": {"uri": STORAGE}, **registry}
+    return json.dumps({**service, "tables": [table, *more]})
 
 
 def _without_secret(key: str, value: str) -> str:
@@ -71,92 +93,76 @@ def _variable(key: str) -> str:
     return "KAFKA_" + key.upper().replace(".", "_")
 
 
-def _documents(values: Sequence[bytes]) -> list[dict[str, Any] | None]:
-    """None for what no columns could decode."""
-    whole = make_decoder("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())]))
-    documents: list[dict[str, Any] | None] = [None] * len(values)
-    for place in whole.decode(pa.array(values, pa.binary())).accepted.to_pylist():
-        with suppress(ValueError):  # a number of thousands of digits
-            documents[place] = json.loads(values[place])
-    return documents
+def _decoded(
+    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
+) -> Decoded:
+    """The sampled records by the draft, as the map's own checks and decoder have it."""
+    wiring = wire(load_text(draft.text(), "the draft", environ))
+    (table,) = routed_tables(wiring, [draft.topic])
+    settings = Catalogue(wiring.map, None).resolve(table)
+    decoder = make_decoder(
+        settings.format,
+        value_schema(settings),
+        settings.zone,
+        value_sources(settings),
+        writers=writers,
+        change_log=change_log_of(settings.source),
+    )
+    return decoder.decode(pa.array(sampled.values, pa.binary()))
 
 
-def _no_json(sampled: Sampled, objects: int) -> tuple[str, ...]:
-    total = len(sampled.values)
-    framed = sum(value[:1] == b"\0" and len(value) > 5 for value in sampled.values)
-    notes = [
-        f"only {objects:,} of {counted(total, 'record')} are JSON objects: each value becomes one binary column"
-    ]
-    if 2 * framed > total:
-        ids = Counter(int.from_bytes(value[1:5], "big") for value in sampled.values if value[:1] == b"\0")
-        common = ", ".join(str(number) for number, _ in ids.most_common(3))
-        notes.append(
-            f"{framed:,} begin as a schema registry's wire format does (schema ids {common}): try format: avro and registry"
-        )
-    return tuple(notes)
+def _with_empty(column: DraftColumn, rows: pa.RecordBatch) -> DraftColumn:
+    return replace(column, empty=rows.column(column.name).null_count / max(1, len(rows)))
 
 
-def _draft(
-    topic: str, kafka: Mapping[str, str], sampled: Sampled, documents: Sequence[dict[str, Any] | None]
-) -> Draft:
-    shape = Shape()
-    for document in documents:
-        if document is not None:
-            shape.add(document)
-    found = Columns(shape)
-    there = [(one, time) for one, time in zip(documents, sampled.times_ms, strict=True) if one is not None]
-    events = event_times(found.columns, [one for one, _ in there], [time for _, time in there])
-    by_partition: dict[int, list[int]] = {}
-    for number, time in zip(sampled.numbers, sampled.times_ms, strict=True):
-        if time is not None:
-            by_partition.setdefault(number, []).append(time)
-    per_record = sum(map(len, sampled.values)) / len(sampled.values)
-    rate = rate_of(list(by_partition.values()), per_record)
-    notes = [*_event_notes(events), *found.notes]
+def _outcome(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[str]:
+    first = (
+        f"drafted from {counted(len(sampled.values), 'record')} of topic {draft.topic}"
+        f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}):"
+        f" {len(decoded.accepted):,} decode"
+    )
+    reasons = Counter(decoded.reasons.to_pylist()).most_common(5)
+    return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
+
+
+def _events(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[EventTime]:
+    times = pa.array(sampled.times_ms, pa.int64()).take(decoded.accepted)
+    return event_times(draft.columns, decoded.rows, times)
+
+
+def _event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
+    """A change is bucketed by its own time."""
+    if draft.source != "events":
+        return f"field: {TIME}, unit: ms"
+    return f"field: {key_text(events[0].column.name)}" if events else ""
+
+
+def _rate(sampled: Sampled) -> Rate | None:
+    numbers = np.array(sampled.numbers)
+    times = np.array([-1 if time is None else time for time in sampled.times_ms])
+    by_partition = [times[(numbers == number) & (times >= 0)].tolist() for number in np.unique(numbers)]
+    return rate_of(by_partition, sum(map(len, sampled.values)) / len(sampled.values))
+
+
+def _advice(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
+    notes = []
+    told = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
+    if draft.source != "events":
+        notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
+    elif told:
+        notes.append(f"event time: {told[0]}" + (f"; others: {', '.join(told[1:])}" if told[1:] else ""))
+    else:
+        notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
     if rate is not None:
         files = math.ceil(3600 / rate.interval_seconds)
         notes.append(
-            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} of JSON a"
-            f" second: a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
+            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} a second:"
+            f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
         )
-    if personal := list(personal_names(found.columns)):
-        notes.append(
-            f"by their names personal data or secrets, leave out what is not needed: {', '.join(personal)}"
-        )
-    return Draft(
-        topic=topic,
-        kafka=kafka,
-        columns=found.columns,
-        event_time=events[0].column if events else None,
-        interval_seconds=rate.interval_seconds if rate is not None else 60,
-        notes=tuple(notes),
-    )
-
-
-def _event_notes(events: Sequence[EventTime]) -> list[str]:
-    if not events:
-        return ["no column can be the event time: buckets are by Kafka's own timestamps"]
-    told = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
-    more = f"; others: {', '.join(told[1:])}" if told[1:] else ""
-    return [f"event time: {told[0]}{more}"]
+    if personal := ", ".join(personal_names(draft.columns)):
+        notes.append(f"by their names personal data or secrets, leave out what is not needed: {personal}")
+    return notes
 
 
 def _null(event: EventTime) -> str:
     return f", {event.column.empty:.0%} null" if event.column.empty >= 0.005 else ""
-
-
-def _tried(draft: Draft, sampled: Sampled, environ: Mapping[str, str]) -> Draft:
-    """With a first note on how the sampled records decode."""
-    wiring = wire(load_text(draft.text(), "the draft", environ))
-    (table,) = routed_tables(wiring, [draft.topic])
-    settings = Catalogue(wiring.map, None).resolve(table)
-    decoder = make_decoder(settings.format, value_schema(settings), settings.zone, value_sources(settings))
-    decoded = decoder.decode(pa.array(sampled.values, pa.binary()))
-    rows = len(decoded.accepted)
-    first = (
-        f"drafted from {counted(len(sampled.values), 'record')} of topic {draft.topic}"
-        f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}): {rows:,} decode"
-    )
-    reasons = Counter(reason for reason in decoded.reasons.to_pylist()).most_common(5)
-    letters = [f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons]
-    return draft.with_notes((first, *letters))

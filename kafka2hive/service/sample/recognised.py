@@ -1,0 +1,125 @@
+"""What the sampled values are: JSON, JSON behind a registry's head, Avro, a change log, or bytes of which nothing is known."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kafka2hive.model.quantities import counted
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.avro.frames import HEAD, schema_ids
+from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
+from kafka2hive.pipeline.decode.avro.schema import Record
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchemas
+from kafka2hive.service.sample.avro_columns import AvroColumns, envelope_row
+from kafka2hive.service.sample.columns import Columns
+from kafka2hive.service.sample.draft import DraftColumn
+from kafka2hive.service.sample.shape import Shape
+
+Documents = Sequence[dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """`format`, `source` and columns of a table that takes the values; no columns: they are raw."""
+
+    format: str
+    source: str = "events"
+    columns: tuple[DraftColumn, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
+    """`writers`: a registry's schemas, None where none is known. Raises the registry's errors."""
+    documents = _documents(values)
+    if _most(documents):
+        return _of_documents("json", documents)
+    ids = schema_ids(pa.array(values, pa.binary()))
+    objects = sum(document is not None for document in documents)
+    notes = [f"only {objects:,} of {counted(len(values), 'record')} are JSON objects"]
+    if 2 * (ids >= 0).sum() > len(values):
+        within = _documents(
+            [value[HEAD:] if number >= 0 else b"" for value, number in zip(values, ids, strict=True)]
+        )
+        if _most(within):
+            return _of_documents("json_schema", within)
+        newest = Counter(ids[ids >= 0].tolist()).most_common(3)
+        if (
+            writers is not None
+            and (found := _of_schema(max(number for number, _ in newest), writers)) is not None
+        ):
+            return found
+        named = ", ".join(str(number) for number, _ in newest)
+        notes.append(
+            f"most begin as a schema registry's records do (schema ids {named}): give the registry with --registry"
+        )
+    return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
+
+
+def _most(documents: Documents) -> bool:
+    return 2 * sum(document is not None for document in documents) >= len(documents)
+
+
+def _documents(values: Sequence[bytes]) -> Documents:
+    """None for what no columns could decode."""
+    whole = make_decoder("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())]))
+    documents: list[dict[str, Any] | None] = [None] * len(values)
+    for place in whole.decode(pa.array(values, pa.binary())).accepted.to_pylist():
+        with suppress(ValueError):  # a number of thousands of digits
+            documents[place] = json.loads(values[place])
+    return documents
+
+
+def _of_documents(format: str, documents: Documents) -> Recognised:
+    there = [document for document in documents if document is not None]
+    for source, row_of in (("debezium", _debezium_row), ("maxwell", _maxwell_row)):
+        rows = [row for row in map(row_of, there) if row is not None]
+        if 2 * len(rows) > len(there):
+            return _of_rows(format, source, rows)
+    return _of_rows(format, "events", there)
+
+
+def _of_rows(format: str, source: str, rows: Sequence[dict[str, Any]]) -> Recognised:
+    shape = Shape()
+    for row in rows:
+        shape.add(row)
+    found = Columns(shape)
+    if not found.columns:
+        return Recognised("raw", notes=(*found.notes, "each value becomes one binary column"))
+    return Recognised(format, source, found.columns, tuple(found.notes))
+
+
+def _debezium_row(document: dict[str, Any]) -> dict[str, Any] | None:
+    payload = document.get("payload")
+    envelope = payload if isinstance(payload, dict) else document
+    row = envelope.get("after") or envelope.get("before")
+    return row if isinstance(envelope.get("op"), str) and isinstance(row, dict) else None
+
+
+def _maxwell_row(document: dict[str, Any]) -> dict[str, Any] | None:
+    row = document.get("data")
+    known = {"database", "table", "type", "ts"} <= document.keys()
+    return row if known and isinstance(row, dict) else None
+
+
+def _of_schema(schema_id: int, writers: WriterSchemas) -> Recognised | None:
+    """None: it is no record's schema in Avro."""
+    written = writers.get(schema_id)
+    if written is None or written.kind != AVRO:
+        return None
+    try:
+        schema = parse(written)
+    except SchemaInvalid:
+        return None
+    row = envelope_row(schema)
+    root = schema.whole(schema.root) if row is None else row
+    if not isinstance(root, Record):
+        return None
+    found = AvroColumns(schema, root)
+    notes = (f"columns of schema {schema_id}, the newest of the records", *found.notes)
+    return Recognised("avro", "events" if row is None else "debezium", found.columns, notes)
