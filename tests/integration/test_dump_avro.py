@@ -1,5 +1,6 @@
 """Avro with a real schema registry: exactly once into Hive; a registry that is away, or is none, makes no dead letter."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
 from kafka2hive.pipeline.values import TableFailure, TableTask, TaskPlan
+from kafka2hive.registry.connect import connect_registry
+from kafka2hive.service.online.ask_registry import check_registry
+from kafka2hive.service.online.checks import Passed
 from kafka2hive.service.shared.tables import MapTables
 from tests.harness.avro_flights import FIRST, SECOND, Writer, flight_of, framed
 from tests.harness.epochs import begin, wiring_of
@@ -152,6 +157,28 @@ def trouble(scenario: Scenario) -> dict[str, Any] | None:
     (table,) = command("status", scenario.config, "--json").document["tables"]
     error = table["error"]
     return error if isinstance(error, dict) else None
+
+
+def test_a_real_registry_gives_schemas_with_what_they_refer_to(
+    registry: "SchemaRegistry", unique: str
+) -> None:
+    inner = {"type": "record", "name": "Inner", "namespace": unique, "fields": []}
+    outer = {
+        "type": "record",
+        "name": "Outer",
+        "namespace": unique,
+        "fields": [{"name": "a", "type": f"{unique}.Inner"}],
+    }
+    registry.register(f"{unique}/inner", inner)
+    reference = {"name": f"{unique}.Inner", "subject": f"{unique}/inner", "version": 1}
+    schema_id = registry.register(f"{unique}-value", outer, references=[reference])
+    client = connect_registry(RegistryOptions(url=registry.url))
+    found = client.schema(schema_id)
+    assert found is not None
+    assert (found.kind, json.loads(found.text)) == ("AVRO", outer)
+    assert [json.loads(text) for text in found.references] == [inner]
+    assert client.schema(NO_SUCH_ID) is None
+    assert check_registry(client, registry.url).result == Passed("gives schemas of AVRO, JSON, PROTOBUF")
 
 
 WRONG: dict[str, tuple[str, Callable[[str, str], dict[str, str]]]] = {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import quote
 
 from tests.services.jvm import java_command
 from tests.services.service import Service
@@ -29,7 +30,7 @@ class SchemaRegistry(Service):
         text = schema if isinstance(schema, str) else json.dumps(schema)
         body = {"schema": text, "schemaType": kind, "references": list(references)}
         request = urllib.request.Request(
-            f"{self.url}/subjects/{subject}/versions",
+            f"{self.url}/subjects/{quote(subject, safe='')}/versions",
             json.dumps(body).encode(),
             {"Content-Type": "application/vnd.schemaregistry.v1+json"},
         )
