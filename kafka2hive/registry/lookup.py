@@ -41,6 +41,9 @@ class SchemaLookup:
         """
         if (known := self._known.get(schema_id)) is not None:
             return known
+        self._forget_unknown()
+        if schema_id in self._unknown:
+            return None
         kept = self._kept.read(schema_id)
         schema = kept or self._ask(schema_id)
         if schema is None:
@@ -53,9 +56,6 @@ class SchemaLookup:
         return schema
 
     def _ask(self, schema_id: int) -> WriterSchema | None:
-        self._forget_unknown()
-        if schema_id in self._unknown:
-            return None
         until, why = self._away
         began = self._clock.monotonic()
         if began < until:

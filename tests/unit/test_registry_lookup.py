@@ -196,9 +196,18 @@ def test_a_process_that_only_looks_reads_what_is_kept_and_writes_nothing(lookups
 
 
 def test_an_unknown_id_is_asked_for_twice_and_then_again_after_a_minute(lookups: Lookups) -> None:
+    reads = []
+
+    class Counting(LocalFileSystem):
+        def read(self, path: str) -> bytes:
+            reads.append(path)
+            return super().read(path)
+
+    lookups.files = Counting()
     registry = FakeRegistry()
     lookup = lookups.of(registry)
     assert [lookup.get(7), lookup.get(7)] == [None, None]
+    assert len(reads) == 1
     assert (registry.asked, lookups.clock.waits) == ([7, 7], [CONFIRM_SECONDS])
     registry.schemas[7] = [FLIGHT]
     lookups.clock.sleep(UNKNOWN_SECONDS)
