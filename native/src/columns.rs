@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Buffer};
 use crate::base64;
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::moments::Moments;
 use crate::nested::{List, Map, Struct};
 use crate::numbers::decimal_of;
@@ -77,6 +77,15 @@ impl Texts {
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.data.extend_from_slice(text);
         self.offsets.push(self.data.len() as i32);
+    }
+
+    /// Doubt where Arrow could not address the text: what is appended need not be as long as what was read.
+    pub(crate) fn push_within_reach(&mut self, text: &[u8]) -> Parsed<()> {
+        if self.data.len() + text.len() > i32::MAX as usize {
+            return Err(Doubt);
+        }
+        self.push(text);
+        Ok(())
     }
 
     fn push_base64(&mut self, text: &[u8]) -> Parsed<()> {

@@ -1,11 +1,12 @@
-//! kafka2hive's strict JSON decoder: it accepts a message only where docs/decoding.md does, with the same values.
+//! kafka2hive's strict decoders: they accept a message only where docs/decoding.md does, with the same values.
 //!
 //! Whatever else a message holds is in doubt, and the exact decoder in Python decides. One walk over each message,
-//! driven by the table's columns, without a tree in between.
+//! without a tree in between: JSON driven by the table's columns, Avro (avro/) by the plan for its writer's schema.
 
 pub mod array;
 #[cfg(feature = "python")]
 mod arrow;
+pub mod avro;
 pub mod base64;
 pub mod columns;
 pub mod cursor;
@@ -20,6 +21,7 @@ pub mod numbers;
 mod plan;
 #[cfg(feature = "python")]
 mod python;
+pub mod rows;
 pub mod times;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -47,18 +47,31 @@ impl Moments {
                 (i64::try_from(scaled.div_euclid(divisor)).map_err(|_| Doubt)?, true)
             }
         };
+        self.push(micros, instant, context.utc)
+    }
+
+    /// Appends a wall clock, or an instant that becomes one; `utc`: they are the same.
+    #[inline]
+    pub(crate) fn push(&mut self, micros: i64, instant: bool, utc: bool) -> Parsed<()> {
         if instant {
             // a zone is less than two days away from UTC, so that the wall clock is in range, too
-            let margin = if context.utc { 0 } else { 2 * DAY };
+            let margin = if utc { 0 } else { 2 * DAY };
             if micros < EARLIEST + margin || micros > LATEST - margin {
                 return Err(Doubt);
             }
-            if !context.utc {
+            if !utc {
                 self.instants.push(self.values.values.len() as u32);
             }
+        } else if !(EARLIEST..=LATEST).contains(&micros) {
+            return Err(Doubt);
         }
         self.values.push(micros);
         Ok(())
+    }
+
+    /// Whether the column is of dates, not of timestamps.
+    pub(crate) fn of_days(&self) -> bool {
+        matches!(self.form, Form::Epoch { days: true, .. })
     }
 
     /// Appends the instants, in microseconds from 1970 UTC.

@@ -80,6 +80,11 @@ impl Ends {
         self.offsets[self.offsets.len() - 1] as usize
     }
 
+    fn push(&mut self, end: usize) -> Parsed<()> {
+        self.offsets.push(i32::try_from(end).map_err(|_| Doubt)?);
+        Ok(())
+    }
+
     fn push_null(&mut self) {
         self.nulls.push(self.offsets.len() as u32 - 1);
         self.offsets.push(self.last() as i32);
@@ -128,6 +133,11 @@ impl List {
         Ok(())
     }
 
+    /// What was appended to `element` since the array before is the next array.
+    pub(crate) fn close(&mut self, elements: usize) -> Parsed<()> {
+        self.ends.push(self.ends.last() + elements)
+    }
+
     pub(crate) fn push_null(&mut self) {
         self.ends.push_null();
     }
@@ -145,7 +155,8 @@ impl List {
 /// map<string,item>
 pub struct Map {
     ends: Ends,
-    keys: Texts,
+    /// All maps' keys
+    pub(crate) keys: Texts,
     /// All maps' items
     pub item: Column,
 }
@@ -168,9 +179,13 @@ impl Map {
                 }
             }
         }
+        self.close()
+    }
+
+    /// What was appended to `keys` and `item` since the map before is the next map.
+    pub(crate) fn close(&mut self) -> Parsed<()> {
         self.distinct()?;
-        self.ends.offsets.push(self.keys.count() as i32);
-        Ok(())
+        self.ends.push(self.keys.count())
     }
 
     /// Doubt where a key stands twice in the last map.
@@ -231,8 +246,13 @@ impl Struct {
                 }
             }
         }
-        self.length += 1;
+        self.close();
         Ok(())
+    }
+
+    /// What was appended to each of `fields` is the next struct.
+    pub(crate) fn close(&mut self) {
+        self.length += 1;
     }
 
     pub(crate) fn push_null(&mut self) {

@@ -1,4 +1,4 @@
-"""Speed of the JSON decoder on real flights, single thread: `python -m tests.benchmarks.decode_speed`.
+"""Speed of the decoders on real flights, single thread: `python -m tests.benchmarks.decode_speed [--format avro]`.
 
 10,000 records a batch, ~309 bytes and 19 columns each; 0, 1 and 100 bad ones a batch, of several kinds. MB/s are
 message bytes per CPU-second of the process, the best of several runs, so that a busy machine disturbs little.
@@ -13,9 +13,11 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
+from tests.benchmarks.avro_flights import OneSchema, encoded
 from tests.services.flights import flights
 
 TEXT = {
@@ -56,9 +58,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="?", default=20)
     parser.add_argument("--compiled", choices=["yes", "no"], default="yes" if INSTALLED else "no")
+    parser.add_argument("--format", choices=["json", "avro"], default="json")
     options = parser.parse_args()
-    runs = options.runs
-    decoder = JsonDecoder(SCHEMA, "UTC", compiled=options.compiled == "yes")
+    if options.format == "avro":
+        avro(options.runs, options.compiled == "yes")
+    else:
+        json_(options.runs, options.compiled == "yes")
+
+
+def avro(runs: int, compiled: bool) -> None:
+    decoder = AvroDecoder(SCHEMA, "UTC", writers=OneSchema(SCHEMA), compiled=compiled)
+    good = encoded(messages(spaces=False), SCHEMA)
+    size = sum(map(len, good)) / len(good)
+    print(f"{size:.0f} bytes a message, none bad: {megabytes_per_second(decoder, good, runs):.0f} MB/s")  # noqa: T201
+    for bad in (1, 100, RECORDS):
+        batch = list(good)
+        for i in range(bad):
+            place = i * RECORDS // bad + RECORDS // bad // 2
+            batch[place] = batch[place][:50]
+        print(f"truncated, {bad} bad: {megabytes_per_second(decoder, batch, max(3, runs // 4)):.0f} MB/s")  # noqa: T201
+
+
+def json_(runs: int, compiled: bool) -> None:
+    decoder = JsonDecoder(SCHEMA, "UTC", compiled=compiled)
     for spaces in (False, True):
         good = messages(spaces)
         label = "blanks after separators" if spaces else "compact"

@@ -205,6 +205,8 @@ VALUE_CASES: list[tuple[Any, str, bytes, Any]] = [
     (logical("int", "date"), "date", number(-719163), RANGE),
     (logical("int", "date"), "date", number(2932896), date(9999, 12, 31)),
     (logical("int", "date"), "date", number(2932897), RANGE),
+    (logical("int", "date"), "date", number(641207454), RANGE),  # its microseconds do not fit 64 bits
+    (logical("int", "date"), "date", number(-(2**31)), RANGE),
     (logical("long", "timestamp-millis"), "timestamp", number(1372654800000), datetime(2013, 7, 1, 7)),
     (logical("long", "timestamp-millis"), "timestamp", number(3265192800000), datetime(2073, 6, 20, 16)),
     (logical("long", "timestamp-millis"), "timestamp", number(-1), datetime(1970, 1, 1, 0, 59, 59, 999000)),

@@ -8,11 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
+from kafka2hive.pipeline.decode.avro.reader import COMPILED
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from tests.contract.decode_cases import Dead
 
 WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, compiled=False)}
+if COMPILED:  # scripts/setup says so when it is not
+    WAYS["compiled"] = partial(AvroDecoder, compiled=True)
 
 
 class Registry:

@@ -18,6 +18,7 @@ EXAMPLES = {
     "snapshots": 150,
     "names": 60,
     "maps": 60,
+    "avro": 60,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -47,6 +48,8 @@ def test_a_hundred_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["checked by the reference"] > 5_000
     assert count["forged snapshots that are read"] > 0
     assert count["maps that load"] > 0
+    assert count["avro messages"] > 20_000
+    assert count["avro messages that are rows"] > 2_000
 
 
 def _worker(code: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ TARGETS = {
     "snapshots": "snapshots",
     "names": "names",
     "maps": "maps",
+    "avro": "avro",
 }
 """Each target's module, imported only by the worker that needs it."""
 

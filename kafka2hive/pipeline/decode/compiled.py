@@ -38,18 +38,13 @@ INSTALLED = LIBRARY is not None
 _log = logging.getLogger(__name__)
 
 
-class CompiledReader:
-    """Reads what the compiled decoder accepts into the table's columns."""
+class NativeReader:
+    """Reads what a decoder of the library accepts into the table's columns."""
 
-    def __init__(
-        self, schema: pa.Schema, zone: str, sources: Sequence[Source], spelling: Spelling, any_case: bool
-    ) -> None:
-        """Only where INSTALLED."""
+    def __init__(self, schema: pa.Schema, zone: str, native: Any) -> None:
         self._schema = schema
         self._zone = zone
-        types = [_plan(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
-        tree = _tree(source_tree(sources, spelling))
-        self._native: Any = kafka2hive_native.Decoder(types, tree, any_case, zone == "UTC")
+        self._native = native
 
     def read(self, values: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
         """Rows of the accepted messages, and their mask. After a panic in the library nothing is accepted any more."""
@@ -72,18 +67,30 @@ class CompiledReader:
         return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
 
 
-def _plan(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
+class CompiledReader(NativeReader):
+    """Reads JSON."""
+
+    def __init__(
+        self, schema: pa.Schema, zone: str, sources: Sequence[Source], spelling: Spelling, any_case: bool
+    ) -> None:
+        """Only where INSTALLED."""
+        types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
+        tree = _tree(source_tree(sources, spelling))
+        super().__init__(schema, zone, kafka2hive_native.Decoder(types, tree, any_case, zone == "UTC"))
+
+
+def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
     """A type in the library's words (native/src/plan.rs)."""
     if unit is not None:
         return ("epoch", *UNITS[unit], dtype != NAIVE)
     if pa.types.is_decimal128(dtype):
         return ("decimal", dtype.precision, dtype.scale)
     if pa.types.is_list(dtype):
-        return ("array", _plan(dtype.value_type, spelling))
+        return ("array", type_words(dtype.value_type, spelling))
     if pa.types.is_map(dtype):
-        return ("map", _plan(dtype.item_type, spelling))
+        return ("map", type_words(dtype.item_type, spelling))
     if pa.types.is_struct(dtype):
-        return ("struct", [(spelling(field.name), _plan(field.type, spelling)) for field in dtype])
+        return ("struct", [(spelling(field.name), type_words(field.type, spelling)) for field in dtype])
     return hive_type_of(dtype)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.avro.frames import HEAD, NO_FRAME, schema_ids
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
-from kafka2hive.pipeline.decode.avro.reader import Part, PlannedReader
+from kafka2hive.pipeline.decode.avro.reader import COMPILED, Part, PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
@@ -30,7 +30,7 @@ class AvroDecoder:
         sources: Sequence[Source] = (),
         any_case: bool = False,
         writers: WriterSchemas | WriterSchema | None = None,
-        compiled: bool = False,
+        compiled: bool = COMPILED,
     ) -> None:
         """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro.
 

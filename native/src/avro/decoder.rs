@@ -1,0 +1,165 @@
+//! A batch of messages of one writer's schema to the columns of a table, and which of them are in doubt.
+
+use crate::avro::bytes::Bytes;
+use crate::avro::shapes::skip;
+use crate::avro::values::{Context, Value};
+use crate::columns::Column;
+use crate::cursor::{Doubt, Parsed};
+use crate::rows::Rows;
+
+/// A record or a union on the way to the columns' values: the message's own, or one on a path.
+pub enum Way {
+    /// record
+    Level(Vec<Target>),
+    /// union
+    Fork(Vec<Way>),
+    /// null
+    Null,
+    /// A branch that leads nowhere
+    Unfit,
+}
+
+/// One field: the columns that take it, each in its way, and what to look for within it.
+pub struct Target {
+    /// To go past it where nothing takes it
+    pub shape: usize,
+    /// Numbers of columns, and how they take it
+    pub columns: Vec<(usize, Value)>,
+    /// For values on a path
+    pub inner: Option<Way>,
+}
+
+/// See the module.
+pub struct Decoder {
+    root: Way,
+    context: Context,
+    /// Bytes of a message before its record
+    head: usize,
+    /// Of the messages that were read last
+    pub rows: Rows,
+}
+
+impl Decoder {
+    /// The plan's numbers are those of `columns`, and of the shapes in `context`.
+    pub fn new(columns: Vec<Column>, root: Way, context: Context, head: usize) -> Self {
+        Decoder { root, context, head, rows: Rows::new(columns) }
+    }
+
+    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`: for each 1 where it became a row, 0 where it is in doubt.
+    ///
+    /// Rows of a batch before that were not taken out are forgotten. Offsets ascend and lie within the data.
+    pub fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
+        self.rows.clear();
+        let mut accepted = Vec::with_capacity(offsets.len());
+        for pair in offsets.windows(2) {
+            let mut bytes = Bytes::new(&data[pair[0] as usize..pair[1] as usize], self.head);
+            self.rows.begin();
+            let sound = follow(&self.root, &mut bytes, &mut self.rows, &self.context).is_ok() && bytes.at_end();
+            if sound {
+                self.rows.keep();
+            } else {
+                self.rows.forget();
+            }
+            accepted.push(u8::from(sound));
+        }
+        accepted
+    }
+}
+
+fn follow(way: &Way, bytes: &mut Bytes, rows: &mut Rows, context: &Context) -> Parsed<()> {
+    match way {
+        Way::Level(targets) => {
+            let before = bytes.at;
+            bytes.open()?;
+            for target in targets {
+                fill(target, bytes, rows, context)?;
+            }
+            bytes.close();
+            bytes.counted(before)
+        }
+        Way::Fork(branches) => follow(&branches[bytes.index(branches.len())?], bytes, rows, context),
+        Way::Null => Ok(()),
+        Way::Unfit => Err(Doubt),
+    }
+}
+
+#[inline(always)]
+fn fill(target: &Target, bytes: &mut Bytes, rows: &mut Rows, context: &Context) -> Parsed<()> {
+    let start = bytes.at;
+    for (number, value) in &target.columns {
+        bytes.at = start;
+        value.read(bytes, rows.columns.get_mut(*number).ok_or(Doubt)?, context)?;
+        rows.fill(*number);
+    }
+    match &target.inner {
+        Some(inner) => {
+            bytes.at = start;
+            follow(inner, bytes, rows, context)
+        }
+        None if target.columns.is_empty() => skip(&context.shapes, target.shape, bytes),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avro::shapes::Shape;
+    use crate::columns::{Fixed, Texts};
+    use crate::keys::Keys;
+    use crate::nested::{List, Struct};
+
+    fn read(decoder: &mut Decoder, messages: &[Vec<u8>]) -> Vec<u8> {
+        let mut offsets = vec![0];
+        for message in messages {
+            offsets.push(offsets[offsets.len() - 1] + message.len() as i32);
+        }
+        decoder.read(&offsets, &messages.concat())
+    }
+
+    /// {i: int, s: [null, string], ignored: map of long, l: array of {x: double}}
+    fn all_kinds() -> Decoder {
+        let point = Struct::new(
+            Keys::new(&["x".into(), "y".into()], false),
+            vec![Column::Float64(Fixed::default()), Column::Int8(Fixed::default())],
+        );
+        let columns = vec![
+            Column::Int64(Fixed::default()),
+            Column::Text(Texts::default()),
+            Column::List(Box::new(List::new(Column::Struct(Box::new(point))))),
+            Column::Boolean(Fixed::default()),
+        ];
+        let row = Value::Row { steps: vec![(Some(0), Value::Double)], absent: vec![1] };
+        let target = |columns| Target { shape: 0, columns, inner: None };
+        let root = Way::Level(vec![
+            target(vec![(0, Value::Int)]),
+            target(vec![(1, Value::Choice(vec![Value::Null, Value::Text]))]),
+            target(vec![]),
+            target(vec![(2, Value::Elements(Box::new(row)))]),
+        ]);
+        Decoder::new(columns, root, Context { shapes: vec![Shape::Map(1), Shape::Long], utc: true }, 1)
+    }
+
+    const SEED: &[u8] = b"\0\x7f\x02\x08text\x02\x02k\x04\0\x02\0\0\0\0\0\0\xf8\x3f\0";
+
+    #[test]
+    fn damaged_messages_neither_panic_nor_leave_anything_behind() {
+        let mut decoder = all_kinds();
+        for at in 0..SEED.len() {
+            for byte in 0..=255 {
+                let mut replaced = SEED.to_vec();
+                replaced[at] = byte;
+                let mut inserted = SEED.to_vec();
+                inserted.insert(at, byte);
+                let messages = [SEED.to_vec(), replaced, inserted, SEED[..at].to_vec(), SEED.to_vec()];
+                let accepted = read(&mut decoder, &messages);
+                assert_eq!((accepted[0], accepted[3], accepted[4]), (1, 0, 1));
+                let rows: usize = accepted.iter().map(|row| usize::from(*row)).sum();
+                let array = decoder.rows.take(vec![]).unwrap();
+                assert_eq!(array.length, rows);
+                assert!(array.children.iter().all(|column| column.length == rows));
+                assert_eq!(array.children[3].null_count, rows);
+            }
+        }
+    }
+}

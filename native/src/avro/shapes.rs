@@ -1,0 +1,62 @@
+//! Past values that no column takes, which must be right all the same.
+
+use crate::avro::bytes::Bytes;
+use crate::cursor::{Doubt, Parsed};
+
+/// A writer's type; others within it by their numbers in a table of shapes.
+pub enum Shape {
+    /// null
+    Null,
+    /// boolean
+    Boolean,
+    /// int
+    Int,
+    /// long
+    Long,
+    /// float, double, fixed: so many bytes
+    Sized(usize),
+    /// bytes
+    Octets,
+    /// string
+    Text,
+    /// enum, of so many symbols
+    Enum(usize),
+    /// array
+    Array(usize),
+    /// map
+    Map(usize),
+    /// union
+    Union(Vec<usize>),
+    /// record
+    Record(Vec<usize>),
+}
+
+/// Past a value of the shape of this number.
+pub fn skip(shapes: &[Shape], number: usize, bytes: &mut Bytes) -> Parsed<()> {
+    match shapes.get(number).ok_or(Doubt)? {
+        Shape::Null => {}
+        Shape::Boolean => drop(bytes.boolean()?),
+        Shape::Int => drop(bytes.int()?),
+        Shape::Long => drop(bytes.long()?),
+        Shape::Sized(size) => drop(bytes.take(*size)?),
+        Shape::Octets => drop(bytes.octets()?),
+        Shape::Text => drop(bytes.text()?),
+        Shape::Enum(symbols) => drop(bytes.index(*symbols)?),
+        Shape::Array(item) => drop(bytes.blocks(|bytes| skip(shapes, *item, bytes))?),
+        Shape::Map(value) => drop(bytes.blocks(|bytes| {
+            bytes.text()?;
+            skip(shapes, *value, bytes)
+        })?),
+        Shape::Union(branches) => return skip(shapes, branches[bytes.index(branches.len())?], bytes),
+        Shape::Record(fields) => {
+            let before = bytes.at;
+            bytes.open()?;
+            for field in fields {
+                skip(shapes, *field, bytes)?;
+            }
+            bytes.close();
+            bytes.counted(before)?;
+        }
+    }
+    Ok(())
+}

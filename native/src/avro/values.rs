@@ -1,0 +1,335 @@
+//! One value of a message into a column: the cells of the acceptance table.
+
+use crate::avro::bytes::Bytes;
+use crate::avro::shapes::{skip, Shape};
+use crate::columns::Column;
+use crate::cursor::{Doubt, Parsed};
+use crate::times::{DAY, EARLIEST, LATEST};
+
+/// What is done with a value; the words are explained in plan.py.
+pub enum Value {
+    /// No bytes, and NULL
+    Null,
+    /// boolean
+    Boolean,
+    /// An int into a number
+    Int,
+    /// A long into a number
+    Long,
+    /// A number that counts from 1970
+    Moment {
+        /// An int, not a long
+        int: bool,
+        /// Microseconds are number * factor / divisor
+        factor: i64,
+        /// See factor
+        divisor: i64,
+        /// Not a wall clock already
+        instant: bool,
+    },
+    /// Days from 1970
+    Day,
+    /// A float into a float or a double
+    Float,
+    /// A double into a double, or a float where that is exact
+    Double,
+    /// Bytes that are UTF-8
+    Text,
+    /// Bytes, as many as stand before them or as are said here
+    Octets(Option<usize>),
+    /// The same of a decimal, and its scale
+    Unscaled(Option<usize>, u32),
+    /// 16 bytes into their text
+    Uuid,
+    /// An enum into the text of its symbol
+    Symbol(Vec<Box<[u8]>>),
+    /// array
+    Elements(Box<Value>),
+    /// map
+    Entries(Box<Value>),
+    /// record
+    Row {
+        /// Its fields and the struct's fields that take them
+        steps: Vec<(Option<usize>, Value)>,
+        /// The struct's fields that nothing fills
+        absent: Vec<usize>,
+    },
+    /// A union of null, the branch of this number, and a value
+    Maybe {
+        /// 0 or 1
+        null: usize,
+        /// The other branch
+        value: Box<Value>,
+    },
+    /// Any other union
+    Choice(Vec<Value>),
+    /// A branch that cannot fill the column
+    Unfit,
+    /// Past a value of this shape
+    Skip(usize),
+}
+
+/// What does not change from message to message.
+pub struct Context {
+    /// See shapes.rs
+    pub shapes: Vec<Shape>,
+    /// Instants are wall clocks
+    pub utc: bool,
+}
+
+impl Value {
+    /// Appends the value that begins here to the column. After `Doubt` there may be a part of it at the column's end.
+    #[inline(always)]
+    pub fn read(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Maybe { null, value } => {
+                if bytes.index(2)? == *null {
+                    column.push_null();
+                    Ok(())
+                } else {
+                    value.plain(bytes, column, context)
+                }
+            }
+            other => other.plain(bytes, column, context),
+        }
+    }
+
+    /// What most fields are stands here, so that it is compiled into whoever calls.
+    #[inline(always)]
+    fn plain(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Int => whole(i64::from(bytes.int()?), column),
+            Value::Long => whole(bytes.long()?, column),
+            Value::Text => match column {
+                Column::Text(column) | Column::Binary(column) => {
+                    column.push(bytes.text()?);
+                    Ok(())
+                }
+                _ => Err(Doubt),
+            },
+            other => other.any(bytes, column, context),
+        }
+    }
+
+    #[inline(never)]
+    fn any(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Int | Value::Long | Value::Text | Value::Maybe { .. } => self.read(bytes, column, context)?,
+            Value::Choice(branches) => match &branches[bytes.index(branches.len())?] {
+                Value::Null => column.push_null(),
+                branch => branch.read(bytes, column, context)?,
+            },
+            Value::Null => column.push_null(),
+            Value::Double => real(f64::from_le_bytes(bytes.exactly()?), column)?,
+            Value::Float => real(f64::from(f32::from_le_bytes(bytes.exactly()?)), column)?,
+            Value::Moment { int, factor, divisor, instant } => {
+                let number = if *int { i64::from(bytes.int()?) } else { bytes.long()? };
+                let Column::Moment(column) = column else { return Err(Doubt) };
+                let scaled = number.checked_mul(*factor).ok_or(Doubt)?;
+                if *divisor != 1 && !column.of_days() && scaled % divisor != 0 {
+                    return Err(Doubt);
+                }
+                column.push(scaled.div_euclid(*divisor), *instant, context.utc)?;
+            }
+            Value::Boolean => {
+                let Column::Boolean(column) = column else { return Err(Doubt) };
+                column.push(bytes.boolean()?);
+            }
+            Value::Day => day(bytes.int()?, column)?,
+            Value::Octets(size) => {
+                let found = sized(bytes, *size)?;
+                let Column::Binary(column) = column else { return Err(Doubt) };
+                column.push(found);
+            }
+            Value::Unscaled(size, scale) => {
+                let found = sized(bytes, *size)?;
+                let Column::Decimal(column, precision, to) = column else { return Err(Doubt) };
+                column.push(rescaled(unscaled(found)?, *scale, *precision, *to)?);
+            }
+            Value::Uuid => {
+                let found = bytes.take(16)?;
+                let Column::Text(column) = column else { return Err(Doubt) };
+                column.push_within_reach(&uuid(found))?;
+            }
+            Value::Symbol(symbols) => {
+                let Column::Text(column) = column else { return Err(Doubt) };
+                column.push_within_reach(&symbols[bytes.index(symbols.len())?])?;
+            }
+            Value::Elements(element) => {
+                let Column::List(list) = column else { return Err(Doubt) };
+                let elements = bytes.blocks(|bytes| element.read(bytes, &mut list.element, context))?;
+                list.close(elements)?;
+            }
+            Value::Entries(item) => {
+                let Column::Map(map) = column else { return Err(Doubt) };
+                bytes.blocks(|bytes| {
+                    map.keys.push(bytes.text()?);
+                    item.read(bytes, &mut map.item, context)
+                })?;
+                map.close()?;
+            }
+            Value::Row { steps, absent } => {
+                let Column::Struct(column) = column else { return Err(Doubt) };
+                let before = bytes.at;
+                bytes.open()?;
+                for (to, value) in steps {
+                    match (to, value) {
+                        (Some(to), value) => value.read(bytes, column.fields.get_mut(*to).ok_or(Doubt)?, context)?,
+                        (None, Value::Skip(shape)) => skip(&context.shapes, *shape, bytes)?,
+                        (None, _) => return Err(Doubt),
+                    }
+                }
+                for field in absent {
+                    column.fields.get_mut(*field).ok_or(Doubt)?.push_null();
+                }
+                column.close();
+                bytes.close();
+                bytes.counted(before)?;
+            }
+            Value::Unfit | Value::Skip(_) => return Err(Doubt),
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn sized<'a>(bytes: &mut Bytes<'a>, size: Option<usize>) -> Parsed<&'a [u8]> {
+    match size {
+        Some(size) => bytes.take(size),
+        None => bytes.octets(),
+    }
+}
+
+#[inline(always)]
+fn whole(number: i64, column: &mut Column) -> Parsed<()> {
+    match column {
+        Column::Int32(column) => column.push(i32::try_from(number).map_err(|_| Doubt)?),
+        Column::Int64(column) => column.push(number),
+        Column::Int16(column) => column.push(i16::try_from(number).map_err(|_| Doubt)?),
+        Column::Int8(column) => column.push(i8::try_from(number).map_err(|_| Doubt)?),
+        Column::Float64(column) => {
+            let found = number as f64;
+            if found as i128 != i128::from(number) {
+                return Err(Doubt);
+            }
+            column.push(found);
+        }
+        Column::Float32(column) => {
+            let found = number as f32;
+            if found as i128 != i128::from(number) {
+                return Err(Doubt);
+            }
+            column.push(found);
+        }
+        Column::Decimal(column, precision, scale) => column.push(rescaled(i128::from(number), 0, *precision, *scale)?),
+        _ => return Err(Doubt),
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn real(number: f64, column: &mut Column) -> Parsed<()> {
+    match column {
+        Column::Float64(column) => column.push(if number.is_nan() { f64::NAN } else { number }),
+        Column::Float32(column) => {
+            let found = number as f32;
+            if number.is_nan() {
+                column.push(f32::NAN);
+            } else if f64::from(found) == number {
+                column.push(found);
+            } else {
+                return Err(Doubt);
+            }
+        }
+        _ => return Err(Doubt),
+    }
+    Ok(())
+}
+
+fn day(days: i32, column: &mut Column) -> Parsed<()> {
+    let micros = i64::from(days).checked_mul(DAY).ok_or(Doubt)?;
+    if !(EARLIEST..=LATEST).contains(&micros) {
+        return Err(Doubt);
+    }
+    match column {
+        Column::Date(column) => column.push(days),
+        Column::Moment(column) if column.of_days() => column.push(micros, false, true)?,
+        _ => return Err(Doubt),
+    }
+    Ok(())
+}
+
+/// A big-endian number of at most 16 bytes, beside those that only repeat its sign.
+fn unscaled(bytes: &[u8]) -> Parsed<i128> {
+    let negative = bytes.first().ok_or(Doubt)? & 0x80 != 0;
+    let sign = if negative { 0xff } else { 0 };
+    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));
+    if head.iter().any(|byte| *byte != sign) || tail[0] & 0x80 != sign & 0x80 {
+        return Err(Doubt);
+    }
+    Ok(tail.iter().fold(if negative { -1 } else { 0 }, |number, byte| number << 8 | i128::from(*byte)))
+}
+
+fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Parsed<i128> {
+    let power = |digits: u32| 10_i128.checked_pow(digits).ok_or(Doubt);
+    let found = if to >= from {
+        number.checked_mul(power(to - from)?).ok_or(Doubt)?
+    } else {
+        let divisor = power(from - to)?;
+        if number % divisor != 0 {
+            return Err(Doubt);
+        }
+        number / divisor
+    };
+    if found.unsigned_abs() >= power(precision)?.unsigned_abs() {
+        return Err(Doubt);
+    }
+    Ok(found)
+}
+
+fn uuid(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(36);
+    for (place, byte) in bytes.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push(b'-');
+        }
+        text.extend([byte >> 4, byte & 0xf].map(|digit| b"0123456789abcdef"[digit as usize]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Fixed;
+
+    #[test]
+    fn decimals_are_exact_or_doubt() {
+        assert_eq!(unscaled(&[0, 0xff]), Ok(255));
+        assert_eq!(unscaled(&[0xff; 40]), Ok(-1));
+        assert_eq!(unscaled(&[]), Err(Doubt));
+        assert_eq!(unscaled(&[[0].as_slice(), &[0xff; 16]].concat()), Err(Doubt));
+        assert_eq!(rescaled(1500, 3, 5, 2), Ok(150));
+        assert_eq!(rescaled(1501, 3, 5, 2), Err(Doubt));
+        assert_eq!(rescaled(999, 0, 5, 2), Ok(99_900));
+        assert_eq!(rescaled(1000, 0, 5, 2), Err(Doubt));
+        assert_eq!(rescaled(1, 1000, 5, 2), Err(Doubt));
+    }
+
+    #[test]
+    fn a_day_is_within_the_years_1_to_9999() {
+        let mut column = Column::Date(Fixed::default());
+        for (days, taken) in [(2_932_896, true), (2_932_897, false), (-719_162, true), (-719_163, false)] {
+            assert_eq!(day(days, &mut column).is_ok(), taken);
+        }
+        for days in [i32::MAX, i32::MIN, 641_207_454] {
+            assert_eq!(day(days, &mut column), Err(Doubt));
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_written_in_five_groups() {
+        let bytes: Vec<u8> = (0..16).collect();
+        assert_eq!(uuid(&bytes), b"00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+}

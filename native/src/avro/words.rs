@@ -1,0 +1,118 @@
+//! The plan as Python gives it: tuples that begin with the name of what they are (plan.py).
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::avro::decoder::{Target, Way};
+use crate::avro::shapes::Shape;
+use crate::avro::values::Value;
+
+type Any<'py> = Bound<'py, PyAny>;
+
+/// A plan: its root and its shapes. `columns` is their number.
+pub fn plan(words: &Any, columns: usize) -> PyResult<(Way, Vec<Shape>)> {
+    let (_, root, table): (String, Any, Vec<(String, Vec<usize>)>) = words.extract()?;
+    let shapes = table.iter().map(|(kind, numbers)| shape(kind, numbers, table.len())).collect::<PyResult<Vec<_>>>()?;
+    Ok((way(&root, columns, shapes.len())?, shapes))
+}
+
+fn shape(kind: &str, numbers: &[usize], all: usize) -> PyResult<Shape> {
+    let first = || numbers.first().copied().ok_or_else(|| wrong(kind));
+    let found = match kind {
+        "null" => Shape::Null,
+        "boolean" => Shape::Boolean,
+        "int" => Shape::Int,
+        "long" => Shape::Long,
+        "float" => Shape::Sized(4),
+        "double" => Shape::Sized(8),
+        "bytes" => Shape::Octets,
+        "string" => Shape::Text,
+        "fixed" => return Ok(Shape::Sized(first()?)),
+        "enum" => return Ok(Shape::Enum(first()?)),
+        "array" => Shape::Array(first()?),
+        "map" => Shape::Map(first()?),
+        "union" => Shape::Union(numbers.to_vec()),
+        "record" => Shape::Record(numbers.to_vec()),
+        _ => return Err(wrong(kind)),
+    };
+    if numbers.iter().any(|number| *number >= all) {
+        return Err(wrong(kind));
+    }
+    Ok(found)
+}
+
+fn wrong(what: &str) -> PyErr {
+    PyValueError::new_err(format!("no plan: {what}"))
+}
+
+fn name<'py>(words: &Any<'py>) -> PyResult<(String, Bound<'py, PyTuple>)> {
+    let parts = words.cast::<PyTuple>()?.clone();
+    Ok((parts.get_item(0)?.extract()?, parts))
+}
+
+fn way(words: &Any, columns: usize, shapes: usize) -> PyResult<Way> {
+    let (name, parts) = name(words)?;
+    let inner = || -> PyResult<Vec<Any>> { parts.get_item(1)?.extract() };
+    Ok(match name.as_str() {
+        "Level" => Way::Level(inner()?.iter().map(|one| target(one, columns, shapes)).collect::<PyResult<_>>()?),
+        "Fork" => Way::Fork(inner()?.iter().map(|one| way(one, columns, shapes)).collect::<PyResult<_>>()?),
+        "Null" => Way::Null,
+        "Unfit" => Way::Unfit,
+        other => return Err(wrong(other)),
+    })
+}
+
+fn target(words: &Any, all: usize, shapes: usize) -> PyResult<Target> {
+    let (_, _, shape, columns, inner): (String, String, usize, Vec<(usize, Any)>, Option<Any>) = words.extract()?;
+    if shape >= shapes || columns.iter().any(|(number, _)| *number >= all) {
+        return Err(wrong("a target"));
+    }
+    let columns = columns.iter().map(|(number, taken)| Ok((*number, value(taken)?))).collect::<PyResult<_>>()?;
+    Ok(Target { shape, columns, inner: inner.map(|inner| way(&inner, all, shapes)).transpose()? })
+}
+
+fn value(words: &Any) -> PyResult<Value> {
+    let (name, parts) = name(words)?;
+    let at = |place: usize| parts.get_item(place);
+    let boxed = || -> PyResult<Box<Value>> { Ok(Box::new(value(&at(1)?)?)) };
+    Ok(match name.as_str() {
+        "Null" => Value::Null,
+        "Boolean" => Value::Boolean,
+        "Whole" if at(1)?.extract::<u32>()? == 32 => Value::Int,
+        "Whole" => Value::Long,
+        "Moment" => {
+            let (_, bits, factor, divisor, instant): (String, u32, i64, i64, bool) = words.extract()?;
+            if factor < 1 || divisor < 1 {
+                return Err(wrong("a unit"));
+            }
+            Value::Moment { int: bits == 32, factor, divisor, instant }
+        }
+        "Day" => Value::Day,
+        "Real" if at(1)?.extract::<u32>()? == 32 => Value::Float,
+        "Real" => Value::Double,
+        "Text" => Value::Text,
+        "Octets" => Value::Octets(at(1)?.extract()?),
+        "Unscaled" => Value::Unscaled(at(1)?.extract()?, at(2)?.extract()?),
+        "Uuid" => Value::Uuid,
+        "Symbol" => Value::Symbol(at(1)?.extract::<Vec<String>>()?.into_iter().map(|text| text.into_bytes().into()).collect()),
+        "Elements" => Value::Elements(boxed()?),
+        "Entries" => Value::Entries(boxed()?),
+        "Row" => {
+            let steps: Vec<(String, isize, Any, String)> = at(1)?.extract()?;
+            let steps = steps.iter().map(|(_, to, inner, _)| Ok((usize::try_from(*to).ok(), value(inner)?)));
+            Value::Row { steps: steps.collect::<PyResult<_>>()?, absent: at(2)?.extract()? }
+        }
+        "Choice" => choice(at(1)?.extract::<Vec<Any>>()?.iter().map(value).collect::<PyResult<_>>()?),
+        "Unfit" => Value::Unfit,
+        "Skip" => Value::Skip(at(1)?.extract()?),
+        other => return Err(wrong(other)),
+    })
+}
+
+fn choice(mut branches: Vec<Value>) -> Value {
+    match branches.iter().position(|branch| matches!(branch, Value::Null)) {
+        Some(null) if branches.len() == 2 => Value::Maybe { null, value: Box::new(branches.swap_remove(1 - null)) },
+        _ => Value::Choice(branches),
+    }
+}

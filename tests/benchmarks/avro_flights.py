@@ -1,0 +1,47 @@
+"""The benchmark's flights as Avro messages, written by fastavro."""
+
+import io
+import json
+from datetime import datetime
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+
+_TYPES = {
+    "int32": "int",
+    "string": {"type": "string", "avro.java.string": "String"},
+    "timestamp[us]": {"type": "long", "logicalType": "timestamp-millis"},
+}
+ID = 7
+
+
+def writer(schema: pa.Schema) -> WriterSchema:
+    """Every field may be null, as most producers have it."""
+    fields = [{"name": f.name, "type": ["null", _TYPES[str(f.type)]]} for f in schema]
+    return WriterSchema(AVRO, json.dumps({"type": "record", "name": "flights.Flight", "fields": fields}))
+
+
+def encoded(records: list[bytes], schema: pa.Schema) -> list[bytes]:
+    """JSON records in Confluent's wire format."""
+    parsed = fastavro.parse_schema(json.loads(writer(schema).text))
+    return [b"\0" + ID.to_bytes(4, "big") + _body(json.loads(record), parsed) for record in records]
+
+
+def _body(record: dict[str, Any], parsed: Any) -> bytes:
+    to = io.BytesIO()
+    record["time_hour"] = datetime.fromisoformat(record["time_hour"])
+    fastavro.schemaless_writer(to, parsed, record)
+    return to.getvalue()
+
+
+class OneSchema:
+    """A registry that has the flights' schema."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._writer = writer(schema)
+
+    def get(self, schema_id: int) -> WriterSchema | None:
+        return self._writer if schema_id == ID else None
