@@ -1,7 +1,9 @@
 """From the messages of a chunk to rows with metadata columns, dead letters and tombstones."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ from kafka2hive.config.values import MetadataColumn, Tombstones
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
@@ -20,6 +23,8 @@ LARGEST_VALUE = 64 * 1024 * 1024
 """What a decoder takes, in bytes; a larger value is a dead letter."""
 
 NOWHERE: Positions = np.array([], dtype=np.int64)
+
+_MOST_KEPT = 1_000  # tens of KB each
 
 Refused = tuple[Positions, Sequence[str]]
 """Messages for the dead letters with one reason each."""
@@ -37,24 +42,35 @@ class DecodedChunk:
     skipped: Positions
 
 
+def _made(table: TableSettings, writers: WriterSchemas | WriterSchema | None) -> Decoder:
+    try:
+        return make_decoder(
+            table.format,
+            value_schema(table),
+            table.zone,
+            value_sources(table),
+            table.any_case,
+            writers,
+            change_log_of(table.source),
+        )
+    except ValueError as error:
+        raise TableError("decode.schema", f"{table.table}: {error}") from error
+
+
+@lru_cache(_MOST_KEPT)
+def _kept(table: TableSettings, thread: int) -> Decoder:
+    """Making one costs as much as decoding some hundred records. None is for several threads."""
+    return _made(table, None)
+
+
 class ChunkDecoder:
     """Decodes the chunks of one table."""
 
     def __init__(self, table: TableSettings, writers: WriterSchemas | WriterSchema | None = None) -> None:
         """Raises TableError where the table's format cannot fill its columns."""
         self._table = table
-        try:
-            self._decoder = make_decoder(
-                table.format,
-                value_schema(table),
-                table.zone,
-                value_sources(table),
-                table.any_case,
-                writers,
-                change_log_of(table.source),
-            )
-        except ValueError as error:
-            raise TableError("decode.schema", f"{table.table}: {error}") from error
+        # one with writers of its own is made anew: which schemas there are may differ by task
+        self._decoder = _kept(table, threading.get_ident()) if writers is None else _made(table, writers)
         self._filled = FilledColumns(table)
         self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
 
