@@ -1,7 +1,9 @@
 """Chunks of messages: what is taken out of them, how they are split, and who ends a task that hangs."""
 
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -145,6 +147,33 @@ def test_a_value_larger_than_a_decoder_takes_is_a_dead_letter() -> None:
     assert (rows, account.dead_lettered) == ([], 1)
     assert letters[0]["reason"] == "decode.oversized"
     assert letters[0]["value"] == value
+
+
+def test_threads_that_decode_one_table_at_once_each_get_their_own_rows() -> None:
+    table = table_settings("db.t", "json", (("a", "bigint"),))
+    source, barrier = offsets("t", 0, 0, 10), threading.Barrier(4)
+
+    def decoded(number: int) -> bool:
+        values = [b'{"a": %d}' % number] * len(source)
+        chunk = Chunk(
+            "db.t",
+            (Segment(source, len(values), 10 * len(values), 5),),
+            list(map(message, range(10), values)),
+        )
+        barrier.wait(60)
+        for _ in range(1_000):
+            ((rows, _),) = ChunkDecoder(table).decode(chunk).batches
+            if rows.column("a").to_pylist() != [number] * len(source):
+                return False
+        return True
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # else each thread would decode all before the next one has its turn
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(threads.map(decoded, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_the_watchdog_ends_what_makes_no_progress() -> None:
