@@ -59,7 +59,7 @@ def _made(table: TableSettings, writers: WriterSchemas | WriterSchema | None) ->
 
 @lru_cache(_MOST_KEPT)
 def _kept(table: TableSettings, thread: int) -> Decoder:
-    """Making one costs as much as decoding some hundred records. None is for several threads."""
+    """Making one costs as much as decoding some hundred records. A decoder is for one thread."""
     return _made(table, None)
 
 
