@@ -80,10 +80,24 @@ def _serve(
         except OSError:
             return  # the test is over
         try:
-            with context.wrap_socket(connection, server_side=True) if context else connection as talk:
+            with _secured(connection, context) if context else connection as talk:
                 _talk(talk, server, answer)
         except OSError:
-            connection.close()  # the client has had enough, or does not trust us
+            connection.close()  # the client has had enough, or one does not trust the other
+
+
+def _secured(connection: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """Raises SSLError without trust: once the client has closed, else a reset could overtake the alert that says why."""
+    secured = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+    try:
+        secured.do_handshake()
+    except ssl.SSLError:
+        with secured:
+            socket.socket.shutdown(secured, socket.SHUT_WR)
+            while socket.socket.recv(secured, 65536):
+                pass
+        raise
+    return secured
 
 
 def _talk(talk: socket.socket, server: OddServer, answer: Callable[[Request], Reply]) -> None:
