@@ -188,7 +188,11 @@ def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
         "again": {"x": 2},
         "either": 5,
     }
-    values = [framed(3, _encoded(older, {"id": 1})), *[framed(4, _encoded(schema, record))] * 9]
+    values = [
+        framed(3, _encoded(older, {"id": 1})),
+        *[framed(4, _encoded(schema, record))] * 9,
+        framed(9, b""),
+    ]
     registry = Registry(id3=older, id4=schema)
     text = _map(_sampled(values), writers=registry)
     service = load_text(text, "draft.yaml", {})

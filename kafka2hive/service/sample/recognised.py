@@ -48,16 +48,15 @@ def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         )
         if _most(within):
             return _of_documents("json_schema", within)
-        newest = Counter(ids[ids >= 0].tolist()).most_common(3)
-        if (
-            writers is not None
-            and (found := _of_schema(max(number for number, _ in newest), writers)) is not None
-        ):
-            return found
-        named = ", ".join(str(number) for number, _ in newest)
-        notes.append(
-            f"most begin as a schema registry's records do (schema ids {named}): give the registry with --registry"
-        )
+        frequent = [number for number, _ in Counter(ids[ids >= 0].tolist()).most_common(3)]
+        hint = "give the registry with --registry"
+        if writers is not None:
+            for number in sorted(frequent, reverse=True):
+                if (found := _of_schema(number, writers)) is not None:
+                    return found
+            hint = "the registry has none of them for Avro records"
+        named = ", ".join(map(str, sorted(frequent)))
+        notes.append(f"most begin as a schema registry's records do (schema ids {named}): {hint}")
     return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
 
 
