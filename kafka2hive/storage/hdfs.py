@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
 from kafka2hive.storage.hdfs_session import Doubts, Session, connect
-from kafka2hive.storage.hdfs_writer import HdfsWriter, disarmed
+from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarmed
 from kafka2hive.storage.port import (
     FileStatus,
     NotFound,
@@ -27,7 +27,6 @@ Result = TypeVar("Result")
 # The changes that a NameNode answers only when its journal has them (mkdirs of what is there, and a delete that finds
 # nothing, are answered from memory).
 _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
-_KEEP = (1 << 64) - 1  # Java's -1: leave this time as it is
 
 
 class HdfsFileSystem:
@@ -128,6 +127,15 @@ class HdfsFileSystem:
         """Run a step of a writer with the limit for data; for HdfsWriter."""
         return self._ask(operation, path, lambda _: function(), seconds=self._transfer_seconds)
 
+    def close(self, path: str, length: int, close: Callable[[], None]) -> None:
+        """Close a writer with hdfs-native's `close`; its `length` bytes are synced. For HdfsWriter."""
+        name, session = self._name(path), self._session()
+
+        def sooner(client: Any) -> None:
+            session.closings.close(client, name, length, close)
+
+        self._ask_over(session, Operation.CLOSE, path, sooner, self._transfer_seconds)
+
     def _ask(
         self, operation: Operation, path: str, function: Callable[[Any], Result], seconds: float | None = None
     ) -> Result:
@@ -184,7 +192,7 @@ class HdfsFileSystem:
                 except FileNotFoundError:
                     near = near.rpartition("/")[0] or "/"
                     continue
-                client.set_times(near, status.modification_time, _KEEP)
+                client.set_times(near, status.modification_time, KEEP)
                 return
 
         try:
@@ -195,14 +203,17 @@ class HdfsFileSystem:
     def _session(self) -> Session:
         """This process's; two threads may create one each, the first one stays."""
         session = self._sessions.get(os.getpid())
-        return session or self._sessions.setdefault(os.getpid(), Session(self._connect(), Guard(), Doubts()))
+        return session or self._sessions.setdefault(os.getpid(), self._new_session())
+
+    def _new_session(self) -> Session:
+        return Session(self._connect(), Guard(), Doubts(), Closings())
 
     def _replace(self, hung: Session) -> None:
         """Connect again: the hung one may never respond. In random order, or the same NameNode hangs again."""
         if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
-            self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts)
+            self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts, hung.closings)
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
         return connect(self.root, {**(more or {}), **self._properties}, self._config_dir)

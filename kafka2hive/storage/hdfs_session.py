@@ -5,6 +5,7 @@ from typing import Any
 
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard
+from kafka2hive.storage.hdfs_writer import Closings
 
 # hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is about 6.5 s (measured in
 # the ADR): long enough for a graceful failover inside the call, short enough for the caller's own retries to count.
@@ -33,16 +34,18 @@ class Doubts:
 
 
 class Session:
-    """`client` is a hdfs_native.Client. `guard` and `doubts` are handed on when a connection is given up for a new one.
+    """`client` is a hdfs_native.Client. `guard`, `doubts` and `closings` are handed on when a connection is given up for a
+    new one.
 
     A connection has settled the doubts that were there before the newest journaled change it brought an acknowledgement of
     was sent; a new one has settled none.
     """
 
-    def __init__(self, client: Any, guard: Guard, doubts: Doubts) -> None:
+    def __init__(self, client: Any, guard: Guard, doubts: Doubts, closings: Closings) -> None:
         self.client = client
         self.guard = guard
         self.doubts = doubts
+        self.closings = closings
         self._lock = threading.Lock()
         self._settled = 0
 

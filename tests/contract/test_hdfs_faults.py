@@ -4,10 +4,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hdfs_native import WriteOptions
 
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.hdfs import HdfsFileSystem
@@ -158,6 +160,37 @@ def test_a_close_without_an_answer_is_finished_by_closing_again(
     assert direct.stat(f"{base}/{name}").length == 100_000
     assert direct.read(f"{base}/{name}") == b"x" * 100_000
     assert direct.recover_lease(f"{base}/{name}"), "it is open"
+
+
+def test_a_file_under_a_close_that_sleeps_shows_its_bytes_when_complete_and_its_lease_closes_it(
+    own_hdfs: Hdfs, base: str
+) -> None:
+    """What closing sooner than hdfs-native rests on (ADR 2, point 8); that closes again later, which changes nothing."""
+    client, old, new = own_hdfs.client(), f"{base}/old", f"{base}/new"
+    old, new = (path.removeprefix(own_hdfs.namenode_url) for path in (old, new))
+    writer = client.create(old, WriteOptions(overwrite=False, create_parent=False))
+    writer.write(b"x" * 100_000)
+    writer.hsync()
+    assert client.get_file_info(old).length == 100_000
+    assert len(client.read(old)) == 0, "its only block is not complete"
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(writer.close)
+        wait_until(lambda: len(client.read(old)) == 100_000, "its block is reported", 60)
+        assert client.recover_lease(old), "all its blocks are complete"
+        client.rename(old, new, overwrite=False)
+        closing.result(60)
+    assert bytes(own_hdfs.client().read(new).read()) == b"x" * 100_000
+    with pytest.raises(FileNotFoundError):
+        client.get_file_info(old)
+
+
+@pytest.mark.parametrize("length", [0, 1, 100_000, 3_000_000])
+def test_a_closed_file_is_whole_for_every_reader(own_hdfs: Hdfs, base: str, length: int) -> None:
+    files, other = HdfsFileSystem(own_hdfs.namenode_url), own_hdfs.client()
+    paths = [f"{base}/f{number}" for number in range(6)]
+    Threads(3).map(lambda path: write_file(files, path, b"x" * length), paths)
+    for path in paths:
+        assert len(other.read(path.removeprefix(own_hdfs.namenode_url))) == length, "it is open"
 
 
 def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcome(

@@ -267,6 +267,80 @@ MUTANTS = (
         WRITER_TESTS,
     ),
     TextMutant(
+        "a lease is recovered before the last block was reported",
+        WRITER,
+        (
+            (
+                "            if len(client.read(name)) == length:",
+                "            if len(client.read(name)) <= length:",
+            ),
+        ),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a file whose lease is not recovered at once counts as closed",
+        WRITER,
+        (
+            (
+                "        if not client.recover_lease(name):\n            return False\n",
+                "        client.recover_lease(name)\n",
+            ),
+        ),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a recovered lease counts before a change is acknowledged",
+        WRITER,
+        (("        client.set_times(name, time.time_ns() // 1_000_000, KEEP)\n", ""),),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a file that was closed in the memory of a NameNode counts as closed",
+        WRITER,
+        (("        return bool(client.recover_lease(name))", "        return True"),),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a close counts that hdfs-native was told of after its lease was asked for",
+        WRITER,
+        (
+            (
+                '            told = call.error or "completed"\n',
+                "            if call.error is None:\n                return\n            told = call.error\n",
+            ),
+        ),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a close that failed in its own thread counts as done",
+        WRITER,
+        (("                raise call.error\n", "                pass\n"),),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "a look without an answer is a failed close",
+        WRITER,
+        (
+            (
+                "        except (OSError, RuntimeError):\n            return False\n    return False\n",
+                "        except RuntimeError:\n            return False\n    return False\n",
+            ),
+        ),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "any number of closes may sleep",
+        WRITER,
+        (("threading.BoundedSemaphore(_MOST_CALLS)", "threading.BoundedSemaphore(2 * _MOST_CALLS)"),),
+        WRITER_TESTS,
+    ),
+    TextMutant(
+        "the process ends while a close sleeps",
+        WRITER,
+        (("        for _ in range(_MOST_CALLS):\n", "        for _ in range(1):\n"),),
+        WRITER_TESTS,
+    ),
+    TextMutant(
         "whether a lease is recovered is asked of a NameNode that may have been replaced",
         "kafka2hive.storage.hdfs_errors",
         (

@@ -1,12 +1,17 @@
-"""Closing a file on HDFS: synced first; an answer that did not come is settled by the lease and the length."""
+"""Closing a file on HDFS: synced first; an answer that did not come is settled by the lease and the length.
 
+And closed by its lease as soon as its last block was reported, while hdfs-native still sleeps before it asks again.
+"""
+
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from kafka2hive.storage.hdfs import HdfsFileSystem
-from kafka2hive.storage.port import FileWriter, OutcomeUnknown, StorageError, Unavailable
+from kafka2hive.storage.hdfs_writer import Closings
+from kafka2hive.storage.port import FileWriter, NotFound, OutcomeUnknown, StorageError, Unavailable
 
 ROOT = "hdfs://nn:1"
 
@@ -27,6 +32,15 @@ class Client:
     leases: list[bool] = field(default_factory=lambda: [True])
     length: int = 3
     log: list[str] = field(default_factory=list)
+    reported: list[int] = field(default_factory=list)
+    """Bytes of complete blocks that the next looks find; then none."""
+    asleep: threading.Event | None = None
+    """hdfs-native's close sleeps until it is set."""
+    refusal: str = ""
+    """What closing fails with after its sleep."""
+    closing: threading.Event = field(default_factory=threading.Event)
+    closers: list[threading.Thread] = field(default_factory=list)
+    """The threads that sleep, or did."""
 
     def create(self, _path: str, _options: Any) -> "RawWriter":
         return RawWriter(self)
@@ -38,6 +52,13 @@ class Client:
     def get_file_info(self, _path: str) -> Status:
         self.step("stat")
         return Status(self.length)
+
+    def read(self, _path: str) -> bytes:
+        if not self.reported:
+            return b""
+        assert self.closing.wait(60)
+        self.step("look")
+        return b"x" * self.reported.pop(0)
 
     def set_times(self, *_: Any) -> None:
         self.step("proof")
@@ -61,15 +82,26 @@ class RawWriter:
 
     def close(self) -> None:
         self.client.step("close")
+        if self.client.asleep is not None:
+            self.client.closers.append(threading.current_thread())
+            self.client.closing.set()
+            assert self.client.asleep.wait(60)
+            self.client.log.append("awake")
+        if self.client.refusal:
+            raise RuntimeError(self.client.refusal)
 
 
-def writer(client: Client) -> FileWriter:
+def file_system(client: Client) -> HdfsFileSystem:
     class Files(HdfsFileSystem):
         def _connect(self, more: dict[str, str] | None = None) -> Client:
             return client
 
-    made = Files(ROOT).create(f"{ROOT}/f")
-    made.write(b"abc")
+    return Files(ROOT)
+
+
+def writer(client: Client, data: bytes = b"abc") -> FileWriter:
+    made = file_system(client).create(f"{ROOT}/f")
+    made.write(data)
     return made
 
 
@@ -146,3 +178,115 @@ def test_whether_the_lease_is_recovered_is_asked_of_a_namenode_that_acknowledged
     file.close()
     after = client.log[client.log.index("close") + 1 :]
     assert after.index("proof") < after.index("recover")
+
+
+class SleepyClient(Client):
+    """hdfs-native's close sleeps until `until` was called (of looks the last), with an answer or not; None: until `wake`."""
+
+    def __init__(self, until: str | None, **fields: Any) -> None:
+        super().__init__(asleep=threading.Event(), **fields)
+        self._until = until
+
+    def step(self, name: str) -> None:
+        try:
+            super().step(name)
+        finally:
+            if name == self._until and not (name == "look" and len(self.reported) > 1):
+                self.wake()
+
+    def wake(self) -> None:
+        """hdfs-native asks again, and its thread ends."""
+        assert self.asleep is not None
+        self.asleep.set()
+        for closer in self.closers:
+            closer.join(60)
+
+
+def test_a_file_is_closed_by_its_lease_as_soon_as_its_last_block_was_reported() -> None:
+    client = SleepyClient(None, reported=[0, 0, 3], leases=[True, True])
+    writer(client).close()
+    assert client.log == ["write", "hsync", "close", *["look"] * 3, "recover", "proof", "recover"]
+    client.wake()
+
+
+@pytest.mark.parametrize("reported", [0, 2])
+def test_before_the_last_block_was_reported_the_lease_is_left_alone(reported: int) -> None:
+    client = SleepyClient("look", reported=[reported, reported])
+    writer(client).close()
+    assert client.log == ["write", "hsync", "close", "look", "look", "awake"]
+
+
+def test_a_look_without_an_answer_leaves_the_close_to_hdfs_native() -> None:
+    client = SleepyClient("look", lost=["look"], reported=[3])
+    writer(client).close()
+    assert client.log[-2:] == ["look", "awake"]
+
+
+@pytest.mark.parametrize("lost", ["recover", "proof"])
+def test_once_its_lease_was_asked_for_what_hdfs_native_is_told_does_not_count(lost: str) -> None:
+    """The request may have closed the file in the memory of a NameNode whose journal refuses it later."""
+    client = SleepyClient(lost, lost=[lost], reported=[3], leases=[True] * 3)
+    file = writer(client)
+    with pytest.raises(OutcomeUnknown, match="lease"):
+        file.close()
+    assert client.log[-2:] == [lost, "awake"]
+    file.close()
+    assert client.log[-3:] == ["proof", "recover", "stat"]
+
+
+def test_a_file_that_is_closed_in_the_journal_is_closed_whatever_hdfs_native_is_told() -> None:
+    client = SleepyClient("proof", reported=[3], leases=[True, True], refusal="connection reset")
+    writer(client).close()
+    assert client.log[-2:] == ["awake", "recover"]
+
+
+@pytest.mark.parametrize("leases", [[False], [True, False]])
+def test_a_lease_that_is_not_recovered_at_once_leaves_the_close_in_doubt(leases: list[bool]) -> None:
+    """The NameNode may be a new one, which knows nothing of the block: it closes the file by itself, a little later."""
+    refusal = 'RPCError("org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "no lease")'
+    until = "proof" if leases[0] else "recover"
+    client = SleepyClient(until, reported=[3], leases=[*leases, True], refusal=refusal)
+    file = writer(client)
+    with pytest.raises(OutcomeUnknown, match="no lease"):
+        file.close()
+    file.close()
+    assert client.log[-2:] == ["recover", "stat"]
+
+
+def test_a_refused_close_is_told_as_it_is() -> None:
+    refusal = 'RPCError("org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "no lease")'
+    with pytest.raises(NotFound, match="no lease"):
+        writer(Client(refusal=refusal)).close()
+
+
+def test_an_empty_file_has_no_block_to_look_for() -> None:
+    client = Client(reported=[0])
+    writer(client, b"").close()
+    assert client.log == ["write", "hsync", "close"]
+
+
+def test_when_many_closes_still_sleep_the_next_one_is_waited_for() -> None:
+    sleeping = SleepyClient(None, reported=[3] * 32, leases=[True] * 64)
+    files = file_system(sleeping)
+    for number in range(32):
+        file = files.create(f"{ROOT}/{number}")
+        file.write(b"abc")
+        file.close()
+    assert sleeping.log.count("recover") == 64
+    last = files.create(f"{ROOT}/last")
+    last.write(b"abc")
+    before, sleeping.asleep, sleeping.reported = sleeping.asleep, None, [3]
+    last.close()
+    assert sleeping.log[-2:] == ["hsync", "close"], "it was looked for"
+    sleeping.asleep = before
+    sleeping.wake()
+
+
+def test_the_process_ends_after_the_closes_that_still_sleep() -> None:
+    """A thread that returns from hdfs-native while the interpreter goes down would abort the process."""
+    client, closings = Client(reported=[3], leases=[True, True], asleep=threading.Event()), Closings()
+    closings.close(client, "/f", 3, RawWriter(client).close)
+    assert client.asleep is not None
+    threading.Timer(0.1, client.asleep.set).start()
+    closings.wait(60)
+    assert client.log[-1] == "awake"
