@@ -122,10 +122,11 @@ def test_known_ids_are_dumped_without_the_registry_and_unknown_ones_wait_for_it(
         kafka.bootstrap,
         on_hdfs(hdfs, unique),
         [avro_flights(table, unique, first, second)],
-        registry={"url": registry.url, "timeout": "1s"},
+        registry={"url": registry.url},
     )
     scenario.run_once()
     registry.service.suspend()
+    scenario.write_map(registry={"url": registry.url, "timeout": "1s"})
     try:
         stored |= produce(kafka.bootstrap, unique, first.messages(sent[2_000:4_000]), 2)
         with Running(scenario.config) as run:  # a process that never saw the registry
@@ -146,6 +147,7 @@ def test_known_ids_are_dumped_without_the_registry_and_unknown_ones_wait_for_it(
         assert scenario.ledgers[table].ends() == known
     finally:
         registry.service.resume()
+    scenario.write_map(registry={"url": registry.url})
     scenario.run_once()
     scenario.assert_exactly_once(stored)
     assert command("dead-letters list", scenario.config, "--json").document["dead_letters"] == 0

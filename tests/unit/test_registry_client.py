@@ -22,7 +22,7 @@ UNKNOWN = reply(404, {"error_code": 40403, "message": "Schema not found"})
 HTML = reply(200, b"<html>welcome</html>", "text/html")
 
 
-def client(url: str, timeout: float = 5.0, **options: Any) -> RegistryClient:
+def client(url: str, timeout: float = 60.0, **options: Any) -> RegistryClient:
     return RegistryClient(RegistryOptions(url=url, timeout_seconds=timeout, **options), SkippedTime())
 
 
