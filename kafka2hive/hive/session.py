@@ -65,9 +65,14 @@ class HiveSession:
             connection, self._connection = self._connection, None
             if connection is None:
                 return
+            from pyhive import exc
+
             try:
                 connection.close()
-            except _network_errors() as error:
+            except (
+                exc.Error,
+                *_network_errors(),
+            ) as error:  # the server may answer with a failure of its own
                 log.debug("closing the session at %s: %s", self.address, error)
                 self._transport.close()
 

@@ -13,6 +13,7 @@ from kafka2hive.config.values import Column, HiveOptions
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_table, describe, ensure_database, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
@@ -198,6 +199,18 @@ def test_an_outage_is_survived_by_the_same_object(
     server.query("select 1")
     assert metastore.session.run("select 1") == [(1,)], "a session that died while idle is not even noticed"
     metastore.close()
+
+
+def test_a_session_that_the_server_fails_to_close_is_left_to_the_server(hive: HiveServer) -> None:
+    session = HiveSession(_options(hive))
+    ((told,),) = session.run("set hive.session.id")
+    directory = hive.folder / "data" / f"{told.partition('=')[2]}_resources"
+    if directory.exists():
+        directory.rmdir()
+    directory.write_text("no directory, which the server cannot delete as one")
+    session.close()
+    assert session.run("select 2") == [(2,)]
+    session.close()
 
 
 def test_the_wrong_kind_of_authentication_is_an_outage_not_a_hang(hive: HiveServer) -> None:

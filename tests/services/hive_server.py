@@ -130,7 +130,7 @@ class HiveServer(Service):
                 "hive.metastore.warehouse.external.dir": f"{file_system}/warehouse-ext",
                 "hive.exec.scratchdir": f"{file_system}/tmp/hive",
                 "hive.exec.local.scratchdir": f"{data}/scratch",
-                "hive.downloaded.resources.dir": f"{data}/resources",
+                "hive.downloaded.resources.dir": f"{data}/${{hive.session.id}}_resources",  # a session deletes it when it ends
                 "hive.querylog.location": f"{data}/querylog",
                 "hive.execution.engine": "mr",
                 "mapreduce.framework.name": "local",

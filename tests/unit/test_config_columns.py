@@ -87,7 +87,7 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
         ("{a: {type: string, from: x.y}}", "columns.a.from", "begins with $"),
         ('{a: {type: string, from: "$.x[0]"}}', "columns.a.from", "elements of arrays"),
         ("{a: {type: string, unit: ms}}", "columns.a.unit", "a is string"),
-        ("{a: {type: timestamp, unit: m}}", "columns.a.unit", "expected s, ms, us or ns"),
+        ("{a: {type: timestamp, unit: m}}", "columns.a.unit", "expected d, s, ms, us or ns"),
         ("[{name: a, type: int}, {name: A, type: int}]", "columns[1]", "stands here twice"),
         (
             "[{name: US Gross, type: int}]",
