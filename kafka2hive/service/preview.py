@@ -16,10 +16,9 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan.packing import fair_shares
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import STALL_SECONDS, PassingSink, replay
+from kafka2hive.pipeline.task.replay import PassingSink, look
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.values import TableTask
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean
@@ -151,21 +150,11 @@ def _previewed(
     except (TableError, ConfigError) as error:
         return PreviewedTable(table.name, error=error)
     settings = replace(settings, metadata=(*settings.metadata, *_COORDINATES.items()))
-    task = TableTask(
-        table=table.name,
-        ledger_id="",
-        generation=0,
-        epoch=0,
-        planned_at_ms=int(time.time() * 1000),
-        ranges=ranges,
-    )
-    seen = _Seen()
-    told = replace(task_settings(wiring.map, {table.name: settings}), stall_seconds=STALL_SECONDS)
-    manifest = replay(task, told, wiring.ports.files, seen.open_sink)
-    if manifest.failure is not None:
-        failure = manifest.failure
-        return PreviewedTable(table.name, ranges, error=TableError(failure.code, failure.message))
-    tombstones = sum(account.account.tombstones for account in manifest.accounts)
+    told, now, seen = task_settings(wiring.map, {table.name: settings}), int(time.time() * 1000), _Seen()
+    try:
+        tombstones = look(table.name, ranges, told, wiring.ports.files, seen.open_sink, now)
+    except TableError as error:
+        return PreviewedTable(table.name, ranges, error=error)
     return PreviewedTable(
         table.name, ranges, tuple(sorted(seen.rows)), tuple(sorted(seen.letters)), tombstones
     )

@@ -1,11 +1,14 @@
 """A task whose rows go elsewhere than into files: for whoever looks at records as a dump would, and writes nothing."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.run import Task, seldom_collected
@@ -52,3 +55,24 @@ def replay(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink
     with seldom_collected():
         (manifest,) = Task(TaskPlan(0, (task,)), settings, files, consumer, watchdog, open_sink).run()
     return manifest
+
+
+def look(
+    table: str,
+    ranges: tuple[OffsetRange, ...],
+    settings: TaskSettings,
+    files: FileSystem,
+    open_sink: OpenSink,
+    planned_at_ms: int = 0,
+) -> int:
+    """Records of a table without a ledger, to `open_sink`; gives how many tombstones were skipped.
+
+    Raises TableError (the table's task failed), ServiceUnavailable.
+    """
+    task = TableTask(
+        table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
+    )
+    manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
+    if (failure := manifest.failure) is not None:
+        raise TableError(failure.code, failure.message, failure.remedy)
+    return sum(account.account.tombstones for account in manifest.accounts)

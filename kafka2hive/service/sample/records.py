@@ -1,19 +1,18 @@
 """The newest records of a topic, read as a task reads them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import STALL_SECONDS, PassingSink, replay
+from kafka2hive.pipeline.task.replay import PassingSink, look
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.values import TableTask
 from kafka2hive.service.preview import ranges_of
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
@@ -61,10 +60,5 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampl
     sampled = Sampled(ranges, len(cluster.topics[topic].partitions))
     table = routed_tables(wiring, [topic])[0]
     settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
-    task = TableTask(table=table.name, ledger_id="", generation=0, epoch=0, planned_at_ms=0, ranges=ranges)
-    told = replace(settings, stall_seconds=STALL_SECONDS)
-    manifest = replay(task, told, wiring.ports.files, sampled.open_sink)
-    if manifest.failure is not None:
-        raise TableError(manifest.failure.code, manifest.failure.message)
-    sampled.tombstones = sum(account.account.tombstones for account in manifest.accounts)
+    sampled.tombstones = look(table.name, ranges, settings, wiring.ports.files, sampled.open_sink)
     return sampled
