@@ -7,14 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.parsed.reader import ParsedReader
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
-from kafka2hive.pipeline.wall_clock import check_zone
 
 Places = npt.NDArray[np.int64]
 
@@ -40,13 +39,7 @@ class JsonDecoder:
         compiled: bool = INSTALLED,
     ) -> None:
         """`sources`: where the columns' values stand; none given: each at its own name. `any_case`: of keys."""
-        if len(schema) == 0 or len(set(schema.names)) != len(schema):
-            raise ValueError(
-                f"format json needs columns with names of their own, the table has: {schema.names}"
-            )
-        for field in schema:
-            hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
-        check_zone(zone)
+        check_columns("json", schema, zone)
         self.schema = schema
         sources = sources or own_names(schema.names)
         spelling = in_small_letters if any_case else as_it_stands

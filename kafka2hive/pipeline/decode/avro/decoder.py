@@ -6,15 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.pipeline.decode.avro.frames import HEAD, NO_FRAME, schema_ids
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.reader import COMPILED, Part, PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
+from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
-from kafka2hive.pipeline.wall_clock import check_zone
 
 MOST_READERS = 1000
 """Of schemas that are remembered."""
@@ -36,13 +35,7 @@ class AvroDecoder:
 
         Raises ValueError where that schema cannot fill the columns.
         """
-        if len(schema) == 0 or len(set(schema.names)) != len(schema):
-            raise ValueError(
-                f"format avro needs columns with names of their own, the table has: {schema.names}"
-            )
-        for field in schema:
-            hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
-        check_zone(zone)
+        check_columns("avro", schema, zone)
         self.schema = schema
         self._zone = zone
         self._sources = sources or own_names(schema.names)
