@@ -43,7 +43,7 @@ def make_decoder(
 
         return JsonDecoder(schema, zone, sources=sources, any_case=any_case)
     if format == "json_schema":
-        from kafka2hive.pipeline.decode.framed import FramedDecoder
+        from kafka2hive.pipeline.decode.registered.framed import FramedDecoder
 
         return FramedDecoder(make_decoder("json", schema, zone, sources, any_case))
     if format == "avro":

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.decode.avro.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.schema import Record
+from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchemas
 from kafka2hive.service.sample.avro_columns import AvroColumns, envelope_row
 from kafka2hive.service.sample.columns import Columns

@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.avro.frames import HEAD, NO_FRAME, schema_ids
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
-from kafka2hive.pipeline.decode.avro.reader import COMPILED, Part, PlannedReader
+from kafka2hive.pipeline.decode.avro.reader import COMPILED, PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.registered.frames import HEAD, no_frame, schema_ids
+from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
 
@@ -56,16 +57,16 @@ class AvroDecoder:
         if values.null_count:
             raise ValueError("messages are not null")
         if self._plain is not None:
-            return _together(self.schema, [self._plain.read(values, np.arange(len(values)))])
+            return together(self.schema, [self._plain.read(values, np.arange(len(values)))])
         ids = schema_ids(values)
         order = np.argsort(ids, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(ids) else []
-        return _together(self.schema, [self._read(int(ids[places[0]]), values, places) for places in groups])
+        return together(self.schema, [self._read(int(ids[places[0]]), values, places) for places in groups])
 
     def _read(self, schema_id: int, values: pa.BinaryArray, places: npt.NDArray[np.int64]) -> Part:
         """The messages at `places`, all of this id (-1: of none)."""
         if schema_id < 0:
-            return Part.refused(places, NO_FRAME)
+            return Part.refused(places, no_frame("avro", "the data"))
         reader = self._reader_of(schema_id)
         if isinstance(reader, str):
             return Part.refused(places, reader)
@@ -96,25 +97,3 @@ class AvroDecoder:
     def _reader(self, writer: WriterSchema, head: int) -> PlannedReader:
         plan = resolve(parse(writer), self.schema, self._sources, self._spelling)
         return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
-
-
-def _together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
-    """Rows and reasons of all schemas in the order of the messages."""
-    accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
-    rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
-    reasons = [reason for part in parts for reason in part.reasons]
-    batches = [batch for part in parts for batch in part.batches]
-    if len(batches) == 1:
-        rows = batches[0]
-    else:
-        rows = pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
-    if len(accepted) and (np.diff(accepted) < 0).any():
-        order = np.argsort(accepted, kind="stable")
-        accepted, rows = accepted[order], rows.take(pa.array(order))
-    worst = np.argsort(rejected, kind="stable")
-    return Decoded(
-        rows=rows,
-        accepted=pa.array(accepted, pa.int32()),
-        rejected=pa.array(rejected[worst], pa.int32()),
-        reasons=pa.array([reasons[at] for at in worst], pa.string()),
-    )

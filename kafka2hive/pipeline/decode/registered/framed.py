@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.avro.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.registered.frames import HEAD, no_frame, schema_ids
 
 _TO_THE_END = 2**31 - 1
 
@@ -24,10 +24,7 @@ class FramedDecoder:
         places, bare = np.flatnonzero(framed), np.flatnonzero(~framed)
         decoded = self._inner.decode(pc.binary_slice(values.take(pa.array(places)), HEAD, _TO_THE_END))
         rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
-        reason = (
-            "json.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, the JSON)"
-        )
-        reasons = [*decoded.reasons.to_pylist(), *[reason] * len(bare)]
+        reasons = [*decoded.reasons.to_pylist(), *[no_frame("json", "the JSON")] * len(bare)]
         order = np.argsort(rejected, kind="stable")
         return Decoded(
             rows=decoded.rows,

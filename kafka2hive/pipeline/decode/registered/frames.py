@@ -1,4 +1,4 @@
-"""Where the Avro data begin, and which schema each message was written with: Confluent's wire format."""
+"""Where the data begin, and which schema each message was written with: Confluent's wire format."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,10 @@ import pyarrow as pa
 HEAD = 5
 """Bytes before the datum: 0, and the schema's id, four bytes, big-endian."""
 
-NO_FRAME = "avro.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, the data)"
+
+def no_frame(format: str, what: str) -> str:
+    """The reason against a message without that head."""
+    return f"{format}.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, {what})"
 
 
 def schema_ids(values: pa.BinaryArray) -> npt.NDArray[np.int64]:

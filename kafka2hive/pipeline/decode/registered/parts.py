@@ -1,0 +1,96 @@
+"""The messages of one schema, read by a plan of their own, and all of them put together in the batch's order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.compiled import NativeReader
+from kafka2hive.pipeline.decode.protocol import Decoded
+
+Places = npt.NDArray[np.int64]
+
+_NOWHERE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The messages of one schema. `batches`: one after the other the rows of the messages at `accepted`, in that order."""
+
+    batches: Sequence[pa.RecordBatch]
+    accepted: Places
+    rejected: Places
+    reasons: Sequence[str]
+
+    @staticmethod
+    def refused(places: Places, reason: str) -> "Part":
+        return Part((), _NOWHERE, places, [reason] * len(places))
+
+
+class PartReader:
+    """A fast way for what is plainly right, the exact way for every message in doubt."""
+
+    def __init__(
+        self, schema: pa.Schema, exact: Callable[[bytes], list[Any] | str], fast: NativeReader | None
+    ) -> None:
+        """`exact`: a message's values in the schema's order, or why it is refused."""
+        self._schema = schema
+        self._exact = exact
+        self._fast = fast
+
+    def read(self, values: pa.BinaryArray, places: Places) -> Part:
+        """`places`: the messages' places in the whole batch."""
+        if self._fast is None:
+            return self._exactly(values, places)
+        rows, certain = self._fast.read(values)
+        if certain.all():
+            return Part([rows], places, _NOWHERE, ())
+        doubtful = np.flatnonzero(~certain)
+        rest = self._exactly(values.take(pa.array(doubtful)), places[doubtful])
+        accepted = np.concatenate([places[certain], rest.accepted])
+        return Part([rows, *rest.batches], accepted, rest.rejected, rest.reasons)
+
+    def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
+        accepted: list[int] = []
+        rows: list[list[Any]] = []
+        rejected: list[int] = []
+        reasons: list[str] = []
+        for place, message in zip(places.tolist(), values.to_pylist(), strict=True):
+            outcome = self._exact(message)
+            if isinstance(outcome, str):
+                rejected.append(place)
+                reasons.append(outcome)
+            else:
+                accepted.append(place)
+                rows.append(outcome)
+        refused = np.array(rejected, np.int64)
+        if not rows:
+            return Part((), _NOWHERE, refused, reasons)
+        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self._schema)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        return Part([batch], np.array(accepted, np.int64), refused, reasons)
+
+
+def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+    """Rows and reasons of all schemas in the order of the messages."""
+    accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
+    rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
+    reasons = [reason for part in parts for reason in part.reasons]
+    batches = [batch for part in parts for batch in part.batches]
+    if len(batches) == 1:
+        rows = batches[0]
+    else:
+        rows = pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+    if len(accepted) and (np.diff(accepted) < 0).any():
+        order = np.argsort(accepted, kind="stable")
+        accepted, rows = accepted[order], rows.take(pa.array(order))
+    worst = np.argsort(rejected, kind="stable")
+    return Decoded(
+        rows=rows,
+        accepted=pa.array(accepted, pa.int32()),
+        rejected=pa.array(rejected[worst], pa.int32()),
+        reasons=pa.array([reasons[at] for at in worst], pa.string()),
+    )
