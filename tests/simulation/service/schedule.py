@@ -22,7 +22,7 @@ from tests.simulation.watch import Violation
 
 STEPS = 400
 """Calls of a schedule on average, before the calm and the judging."""
-CALM_STEPS = 6_000
+CALM_STEPS = 20_000
 """Calls after the last fault within which everything must be dumped."""
 SERVICES = tuple(TABLES)
 
