@@ -498,8 +498,8 @@ TEXT_MUTANTS = (
         STAGED_FILE,
         (
             (
-                "        self._parquet.write_table(rows, row",
-                "        self._parquet.write_table(rows.slice(1), row",
+                "        self._encoder.write(rows)",
+                "        self._encoder.write(rows.slice(1))",
             ),
         ),
         WRITES,

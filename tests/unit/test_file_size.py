@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.values import Bucketing, MetadataColumn, WriterOptions
+from kafka2hive.formats.parquet.encoding import DictionaryColumns, parquet_writer
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.encoding import DictionaryColumns, parquet_writer
 from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
 from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, FakeLog

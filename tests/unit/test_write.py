@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
 from kafka2hive.pipeline.task.write.destination import Destination
@@ -341,8 +342,9 @@ def test_rows_that_are_in_no_file_are_missed_when_the_files_are_closed() -> None
 def test_the_rows_of_a_file_are_those_that_its_footer_holds() -> None:
     files, shared = MemoryFiles(directories={STAGING}), limits()
     place = UploadPlace(files, STAGING, shared.held, shared.clock)
-    file = StagedFile(place, lambda: destination().new_name(""), SCHEMA, WriterOptions())
-    file.write(pa.Table.from_batches([batch([1, 2, 3])]))
+    rows, encoding = pa.Table.from_batches([batch([1, 2, 3])]), encoding_of(WriterOptions())
+    file = StagedFile(place, lambda: destination().new_name("", "x"), lambda to: encoding.open(to, rows))
+    file.write(rows)
     file.rows += 4
     file.end({})
     assert file.publish().rows == 3

@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
 
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
@@ -150,16 +149,15 @@ def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:
 
 def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
     """What is wrong with a file's bytes: unreadable, other bytes than committed, or another number of rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from kafka2hive.formats.opened import UNREADABLE, opened
 
     checksum = f"crc32:{zlib.crc32(data):08x}"
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
         text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
         return Finding("verify.checksum", path, text)
     try:
-        rows = pq.read_metadata(BytesIO(data)).num_rows
-    except (pa.ArrowException, OSError) as error:
+        rows = opened(data).rows
+    except UNREADABLE as error:
         return Finding("verify.unreadable", path, f"{error}; {_what(file)}")
     if rows != file.rows:
         return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, committed were {file.rows}")

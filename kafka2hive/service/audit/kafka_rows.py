@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka2hive.config.values import BucketTime
+from kafka2hive.formats.opened import opened
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.audit.finding import Finding
@@ -24,7 +25,7 @@ from kafka2hive.service.audit.files import whole_file
 from kafka2hive.service.audit.findings import multiset_findings, place_findings, without_absent
 from kafka2hive.service.audit.loaded import Loaded, column_differences, load, place_columns
 from kafka2hive.service.audit.rows.compare import PlaceDifferences, as_multisets, by_place
-from kafka2hive.service.audit.rows.file_rows import file_schema, filled_columns, is_readable
+from kafka2hive.service.audit.rows.file_rows import file_schema, is_readable
 from kafka2hive.service.audit.rows.replay import LETTERS, Replay
 from kafka2hive.service.audit.rows.rows import OUTSIDE, Paths, PlaceColumns, Span
 from kafka2hive.service.audit.units import (
@@ -185,7 +186,7 @@ class KafkaAudit:
     def _note_filled(self, unit: Unit, contents: Sequence[bytes | None]) -> None:
         for file, data in zip(unit.files, contents, strict=True):
             if data is not None and file.kind is FileKind.DATA:
-                self._filled |= filled_columns(data)
+                self._filled |= opened(data).filled_columns()
                 self._rows += file.rows
 
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn
+from kafka2hive.formats.opened import UNREADABLE
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableSettings
-from kafka2hive.service.audit.rows.file_rows import UNREADABLE, read_rows
+from kafka2hive.service.audit.rows.file_rows import read_rows
 from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, letter_columns
 from kafka2hive.service.audit.rows.row_hash import comparable
 from kafka2hive.service.audit.rows.rows import Paths, PlaceColumns, Rows, Span

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.formats.opened import UNREADABLE
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -19,7 +20,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.findings import FindingText, place_findings
 from kafka2hive.service.audit.loaded import load
 from kafka2hive.service.audit.rows.compare import by_place
-from kafka2hive.service.audit.rows.file_rows import UNREADABLE, file_schema
+from kafka2hive.service.audit.rows.file_rows import file_schema
 from kafka2hive.service.audit.rows.row_hash import comparable
 from kafka2hive.service.audit.rows.rows import OUTSIDE, Indices, Paths, PlaceColumns, Rows, Span
 from kafka2hive.service.audit.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of

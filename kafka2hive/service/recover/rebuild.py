@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
@@ -23,9 +22,6 @@ from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
-
-_TAIL_BYTES = 64 * 1024
-_PARQUET_END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +149,17 @@ def _read(
 
 def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
     """What a file says of itself; None when it is none of ours, damaged, or holds other rows than it says."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from kafka2hive.formats.opened import UNREADABLE, end_of
 
-    try:
-        data = files.tail(status.path, _TAIL_BYTES)
-        needed = int.from_bytes(data[-_PARQUET_END:-4], "little") + _PARQUET_END
-        if len(data) < needed <= status.length:
-            data = files.tail(status.path, needed)
-        metadata = pq.read_metadata(BytesIO(data))
-    except (NotFound, pa.ArrowException, OSError):
+    parsed = DataFileName.parse(status.name)
+    if parsed is None:
         return None
-    footer = Footer.parse(metadata.metadata or {})
-    return footer if footer is not None and footer.rows == metadata.num_rows else None
+    try:
+        end = end_of(parsed[0].extension, status.length, lambda count: files.tail(status.path, count))
+    except (NotFound, *UNREADABLE):
+        return None
+    footer = None if end is None else Footer.parse(end.metadata)
+    return footer if end is not None and footer is not None and footer.rows == end.rows else None
 
 
 def _only_ledger(location: str, found: list[FoundFile]) -> str:

@@ -7,7 +7,7 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task.write.staged_file import EXTENSION, Staged
+from kafka2hive.pipeline.task.write.staged_file import Staged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Destination(Origin):
     def hive_partition(self, path: str) -> HivePartition:
         return HivePartition(self.hive_table, path, join(self.location, path) if path else self.location)
 
-    def new_name(self, path: str) -> DataFileName:
+    def new_name(self, path: str, extension: str) -> DataFileName:
         """Used once, ever."""
         return DataFileName(
             slug=bucket_slug(path),
@@ -32,7 +32,7 @@ class Destination(Origin):
             generation=self.generation,
             epoch=self.epoch,
             uuid=uuid4().hex,
-            extension=EXTENSION,
+            extension=extension,
         )
 
     def footer(self, path: str, rows: int, accounts: tuple[OffsetAccounting, ...] | None) -> Footer:

@@ -1,4 +1,4 @@
-"""One Parquet file on its way into a table's staging directory: rows become bytes here, upload.py brings them there.
+"""One file on its way into a table's staging directory: rows become bytes here, upload.py brings them there.
 
 After any error that is raised the file is to be given up (`abandon`), and must not be listed (docs/protocol.md, rule T).
 """
@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.port import Encoder
 from kafka2hive.model.layout import DataFileName
-from kafka2hive.pipeline.task.write.encoding import parquet_writer
 from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace
 
-EXTENSION = "parquet"
 _SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A whole file. `rows` are those that Parquet counted in the footer: a second opinion on what was given to it."""
+    """A whole file. `rows` are those that the format counted in its footer: a second opinion on what was given to it."""
 
     upload: Uploaded
     rows: int
@@ -65,17 +62,12 @@ class StagedFile:
         self,
         place: UploadPlace,
         new_name: Callable[[], DataFileName],
-        schema: pa.Schema,
-        options: WriterOptions,
-        dictionary: bool | list[str] = True,
+        open_encoder: Callable[[pa.NativeFile], Encoder],
     ) -> None:
-        """`dictionary`: see parquet_writer."""
         self._upload = Upload(place, new_name)
         self._sink = _Sink(self._upload)
         self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
-        self._footers: list[pq.FileMetaData] = []
-        self._parquet = parquet_writer(self._stream, schema, options, dictionary, self._footers)
-        self._options = options
+        self._encoder = open_encoder(self._stream)
         self._ended = False
         self.rows = 0
         self.rows_in_footer = 0
@@ -86,23 +78,20 @@ class StagedFile:
         return int(self._stream.tell())
 
     def write(self, rows: pa.Table) -> None:
-        """One row group, or several where there are far more rows than belong into one."""
-        most = self._options.row_group_rows
-        self._parquet.write_table(rows, row_group_size=most if len(rows) > 1.5 * most else max(1, len(rows)))
+        """One row group."""
+        self._encoder.write(rows)
         self.rows += len(rows)
 
     def end(self, metadata: Mapping[str, str]) -> None:
         """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
-        self._parquet.add_key_value_metadata(dict(metadata))
+        self._ended = True
+        self.rows_in_footer = self._encoder.end(metadata)
         self._release()
 
     def _release(self) -> None:
         """Let go of Arrow's buffers: a task may hold thousands of ended files."""
-        self._ended = True
-        self._parquet.close()
         self._stream.close()
-        self.rows_in_footer = sum(int(footer.num_rows) for footer in self._footers)
-        del self._parquet, self._stream, self._footers
+        del self._encoder, self._stream
 
     def publish(self) -> Staged:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
@@ -114,5 +103,6 @@ class StagedFile:
     def abandon(self) -> None:
         self._sink.mute()
         if not self._ended:
+            self._encoder.abandon()
             self._release()
         self._upload.abandon()

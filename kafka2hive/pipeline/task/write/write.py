@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.encoding import DictionaryColumns
 from kafka2hive.pipeline.task.write.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
 from kafka2hive.pipeline.task.write.split_by_bucket import Piece, split_by_bucket
@@ -64,7 +64,7 @@ class TableWriter:
         self._place = UploadPlace(files, destination.staging, limits.held, limits.clock, progress)
         self._schema = schema
         self._options = options
-        self._dictionary = DictionaryColumns(options)
+        self._encoding = encoding_of(options)
         self._limits = limits
         self._pool: list[pa.RecordBatch] = []
         self._pool_ids: list[BucketIds] = []
@@ -141,7 +141,7 @@ class TableWriter:
         """After `finish`: wait for the closings."""
         self._raise_failure()
         files = [closing.result() for closing, _ in self._closings]
-        written = sum(file.rows for file in files)  # as Parquet counted them
+        written = sum(file.rows for file in files)  # as their format counted them
         if written != self.rows:
             raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
         return files
@@ -219,15 +219,23 @@ class TableWriter:
         self._buffer(-held.bytes)
         held.batches, held.rows, held.bytes = {}, 0, 0
         if held.file is None:
-            self._limits.opening(self, number)
-            new_name = functools.partial(self._destination.new_name, held.path)
-            dictionary = self._dictionary.of_rows(rows)
-            held.file = StagedFile(self._place, new_name, self._schema, self._options, dictionary)
+            held.file = self._open(number, held.path, rows)
         else:
             self._limits.used(self, number)
-        held.file.write(rows)
+        most = self._options.row_group_rows
+        for group in [rows] if len(rows) <= 1.5 * most else _slices(rows, most):
+            held.file.write(group)
         if held.file.length >= self._limits.file_bytes:
             self.end_file(number)
+
+    def _open(self, number: int, path: str, first: pa.Table) -> StagedFile:
+        self._limits.opening(self, number)
+        new_name = functools.partial(self._destination.new_name, path, self._encoding.extension)
+        return StagedFile(self._place, new_name, lambda stream: self._encoding.open(stream, first))
+
+
+def _slices(rows: pa.Table, most: int) -> list[pa.Table]:
+    return [rows.slice(start, most) for start in range(0, len(rows), most)]
 
 
 def _publish(destination: Destination, path: str, file: StagedFile) -> DataFile:

@@ -1,5 +1,7 @@
 """How rows become Parquet: codec, pages, and a dictionary for those columns where it makes the file smaller."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -57,3 +59,37 @@ class DictionaryColumns:
         group = footers[0].row_group(0)
         columns = map(group.column, range(group.num_columns))
         return {column.path_in_schema: column.total_compressed_size for column in columns}
+
+
+class ParquetEncoder:
+    """One Parquet file."""
+
+    def __init__(
+        self, stream: pa.NativeFile, schema: pa.Schema, options: WriterOptions, dictionary: bool | list[str]
+    ) -> None:
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = parquet_writer(stream, schema, options, dictionary, self._footers)
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=max(1, len(rows)))
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        self._writer.add_key_value_metadata(dict(metadata))
+        self.abandon()
+        return sum(int(footer.num_rows) for footer in self._footers)
+
+    def abandon(self) -> None:
+        self._writer.close()
+
+
+class ParquetEncoding:
+    """Parquet files of one table."""
+
+    extension = "parquet"
+
+    def __init__(self, options: WriterOptions) -> None:
+        self._options = options
+        self._dictionary = DictionaryColumns(options)
+
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> ParquetEncoder:
+        return ParquetEncoder(stream, first.schema, self._options, self._dictionary.of_rows(first))
