@@ -1,0 +1,110 @@
+"""A whole column of texts into a column of the table: kernels take what is plainly right, the exact way judges the rest."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.pipeline.decode.exact.json_values import Refused
+from kafka2hive.pipeline.decode.parsed.columns import convert
+from kafka2hive.pipeline.decode.texts.exact import NUMBER, text_taker
+from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+
+_NUMBER = f"^{NUMBER}$"
+
+
+class TextColumn:
+    """Texts into `dtype`, a type without parts. `label` is the column as reasons name it, `family` what their codes begin
+    with: `csv` makes `csv.range` of a number that is too large.
+
+    Raises ValueError for an array, a map or a struct.
+    """
+
+    def __init__(
+        self, label: str, dtype: pa.DataType, zone: str, unit: str | None = None, family: str = "text"
+    ) -> None:
+        if pa.types.is_nested(dtype):
+            raise ValueError(f"column {label}: a text fills no {dtype}")
+        self.dtype = dtype
+        self._label = label
+        self._zone = zone
+        self._unit = unit
+        self._family = family
+        self._take = text_taker(dtype, zone, unit)
+
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
+        """The column, null where a text is null or refused; and of each refused one its place and the reason."""
+        if self.dtype == pa.string():
+            return texts, {}
+        column, doubtful = self._fast(texts)
+        if texts.null_count:
+            doubtful &= texts.is_valid().to_numpy(zero_copy_only=False)
+        if not doubtful.any():
+            return column, {}
+        return self._exactly(texts, column, np.flatnonzero(doubtful))
+
+    def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, str]]:
+        """The same of bytes, which a column of binary takes as they are and any other as UTF-8."""
+        if self.dtype == pa.binary():
+            return values, {}
+        texts, bad = cast_or_null(values, pa.string())
+        column, refused = self.read(texts)
+        for place in np.flatnonzero(bad).tolist():
+            refused[place] = f"{self._family}.utf8: column {self._label}: not valid UTF-8"
+        return column, refused
+
+    def _fast(self, texts: pa.StringArray) -> tuple[pa.Array, Mask]:
+        """What is not in doubt is right."""
+        dtype = self.dtype
+        if pa.types.is_boolean(dtype):
+            column = pc.equal(texts, "true")
+            return column, _mask(pc.invert(pc.or_(column, pc.equal(texts, "false"))))
+        if self._unit is not None or pa.types.is_integer(dtype):
+            numbers, doubtful = cast_or_null(texts, pa.int64() if self._unit is not None else dtype)
+            # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
+            doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
+            if self._unit is None:
+                return numbers, doubtful
+            converted = convert(numbers, dtype, self._zone, self._unit)
+        elif pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+            pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
+            doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))
+            plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
+            numbers, bad = cast_or_null(plain, dtype)
+            doubtful |= bad
+            converted = convert(numbers, dtype, self._zone)
+        else:
+            converted, doubtful = convert(texts, dtype, self._zone), np.zeros(len(texts), np.bool_)
+        for mask in (converted.suspect, converted.large):
+            if mask is not None:
+                doubtful = doubtful | mask
+        return converted.column, doubtful
+
+    def _exactly(
+        self, texts: pa.StringArray, column: pa.Array, places: np.ndarray[Any, np.dtype[np.int64]]
+    ) -> tuple[pa.Array, dict[int, str]]:
+        """The column with what the exact way makes of the texts at `places`."""
+        refused: dict[int, str] = {}
+        found: list[Any] = []
+        for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
+            try:
+                found.append(self._take(text, self._label))
+            except Refused as refusal:
+                found.append(None)
+                refused[place] = f"{self._family}.{refusal.code.partition('.')[2]}: {refusal.text}"
+        where = np.arange(len(texts))
+        where[places] = len(texts) + np.arange(len(places))
+        return pa.concat_arrays([column, pa.array(found, self.dtype)]).take(pa.array(where)), refused
+
+
+def _plain_decimal(dtype: pa.Decimal128Type) -> str:
+    """Digits that fit on both sides of the point: beyond 38 of them Arrow gives another number, and no error."""
+    before, after = dtype.precision - dtype.scale, dtype.scale
+    return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
+
+
+def _mask(found: pa.BooleanArray) -> Mask:
+    """Of a column in which null is nothing to doubt."""
+    mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return mask.copy() if not mask.flags.writeable else mask
