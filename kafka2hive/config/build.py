@@ -29,12 +29,10 @@ from kafka2hive.config.values.service import (
     ServiceMap,
     StorageOptions,
 )
+from kafka2hive.config.values.start import Start, StartKind, StartPolicy
 from kafka2hive.config.values.table import (
     BIGINT_UNIT,
     SharedOptions,
-    Start,
-    StartKind,
-    StartPolicy,
     Table,
     TableRule,
 )
@@ -132,7 +130,9 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         topics=table.topics or (),
         pattern=table.pattern,
         start=_start(table),
-        columns=tuple(Column(c.name, c.type, () if c.path is None else c.keys, c.unit) for c in columns),
+        columns=tuple(
+            Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part) for c in columns
+        ),
         metadata=tuple(metadata_names(table.metadata)),
         bucketing=replace(
             bucket,

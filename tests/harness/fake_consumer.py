@@ -23,6 +23,8 @@ class FakeLog:
     grows_at: int | None = None
     first_ms: int = 1_000
     leader_epochs: Mapping[int, int] = field(default_factory=dict)
+    keys: Mapping[int, bytes | None] = field(default_factory=dict)
+    headers: Mapping[int, list[tuple[str, bytes | None]]] = field(default_factory=dict)
 
     def message(self, key: Key, offset: int) -> Message:
         epochs = [epoch for start, epoch in sorted(self.leader_epochs.items()) if start <= offset]
@@ -31,7 +33,8 @@ class FakeLog:
             partition=key[1],
             offset=offset,
             value=self.records[offset],
-            key=b"k",
+            key=self.keys.get(offset, b"k"),
+            headers=self.headers.get(offset),
             timestamp=(1, self.first_ms + offset),
             leader_epoch=epochs[-1] if epochs else -1,
         )

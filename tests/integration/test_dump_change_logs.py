@@ -1,5 +1,6 @@
 """Change logs of a database: unpacked into Hive, where a query over the newest changes gives the database's own state."""
 
+import datetime
 import json
 import random
 from pathlib import Path
@@ -25,6 +26,7 @@ class Database:
     def __init__(self, seed: int) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
         self.log: list[bytes | None] = []
+        self.keys: list[bytes] = []
         draw = random.Random(seed)
         for number in range(CHANGES):
             key = draw.randrange(200)
@@ -38,6 +40,7 @@ class Database:
             if before is not None and draw.random() < 0.3:
                 self._append(number, "d", self.rows.pop(key), None)
                 self.log.append(None)
+                self.keys.append(self.keys[-1])
             else:
                 self._append(number, "u" if before else "c", before, after)
                 self.rows[key] = after
@@ -45,6 +48,7 @@ class Database:
     def _append(self, number: int, op: str, before: Any, after: Any) -> None:
         record = debezium(op, before, after, {"lsn": 1_000 + number}, FIRST_MS + number * 60_000)
         self.log.append(json.dumps(with_schema(record) if number % 3 else record).encode())
+        self.keys.append(json.dumps({"id": (before or after)["id"]}).encode())
 
 
 def test_the_newest_changes_in_hive_are_the_state_of_the_database(
@@ -54,12 +58,22 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
     uri = f"{hdfs.namenode_url}/{hive_database}"
     kafka.create_topic(hive_database, 1)  # the log of one table is in order
     transaction = json.dumps({"status": "BEGIN", "id": "571:53195829"}).encode()
-    produce(kafka.bootstrap, hive_database, [*database.log, transaction], 1)
+    log = [*database.log, transaction]
+    headers = [[("tenant", b"old"), ("tenant", b"shop"), ("sent", b"%d" % n)] for n in range(len(log))]
+    produce(kafka.bootstrap, hive_database, log, 1, [*database.keys, b'{"id": "571:53195829"}'], headers)
     entry = {
         "table": table,
         "topics": [hive_database],
         "source": {"debezium": {"before": True}},
-        "columns": {"id": "bigint", "name": "string", "total": "decimal(10,2)"},
+        "key_format": "json",
+        "columns": {
+            "tenant": {"type": "string", "header": "tenant"},
+            "sent": {"type": "timestamp", "header": "sent", "unit": "s"},
+            "pk": {"type": "bigint", "key": "$.id"},
+            "id": "bigint",
+            "name": "string",
+            "total": "decimal(10,2)",
+        },
         "metadata": PLACE,
         "bucket": {"field": "__ts_ms", "unit": "ms"},
     }
@@ -78,6 +92,9 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
     deleted = [row for row in rows if row[3] == "d"]
     assert len(deleted) == sum(value is None for value in database.log)
     assert all(row[1] == row[5] for row in deleted)
+    of_parts = hive.query(f"select k_offset, tenant, cast(sent as string), pk - id from {table}")
+    sent = [str(datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=row[0])) for row in of_parts]
+    assert [row[1:] for row in of_parts] == [("shop", moment, 0) for moment in sent]
     dead = hive.query(f"select reason from {hive_database}.{hive_database}_dead_letters")
     assert dead == [("change_log.op",)]
     deep = command("verify", config, "--deep", "--json")

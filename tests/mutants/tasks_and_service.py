@@ -425,8 +425,8 @@ TEXT_MUTANTS = (
         CHUNK_DECODER,
         (
             (
-                "        return DecodedChunk(batches, [*refused, *rejected], NOWHERE)\n",
-                "        return DecodedChunk(batches, [*refused, *rejected], tombstones)\n",
+                "        return DecodedChunk(batches, refused, NOWHERE)\n",
+                "        return DecodedChunk(batches, refused, tombstones)\n",
             ),
         ),
         ROWS,

@@ -14,6 +14,7 @@ def produce(
     records: Iterable[bytes | None],
     partitions: int | Sequence[int],
     keys: Iterable[bytes | None] | None = None,
+    headers: Iterable[list[tuple[str, bytes]]] | None = None,
 ) -> dict[Place, bytes | None]:
     """Send `records` round robin over `partitions` (a count, or the numbers themselves); wait for all reports.
 
@@ -41,11 +42,15 @@ def produce(
         }
     )
     key_of = iter(keys) if keys is not None else None
+    headers_of = iter(headers) if headers is not None else None
     for count, record in enumerate(records):
         key = next(key_of) if key_of is not None else None
+        names = next(headers_of) if headers_of is not None else None
         while True:
             try:
-                producer.produce(topic, record, key, numbers[count % len(numbers)], on_delivery=report)
+                producer.produce(
+                    topic, record, key, numbers[count % len(numbers)], on_delivery=report, headers=names
+                )
                 break
             except BufferError:  # the queue is full: let it drain
                 producer.poll(0.1)

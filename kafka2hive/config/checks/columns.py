@@ -12,6 +12,7 @@ from kafka2hive.config.checks.table_options import (
 )
 from kafka2hive.config.json_path import path_text
 from kafka2hive.config.problems import Path
+from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.model.errors import ConfigError
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
@@ -35,11 +36,11 @@ def check_columns(checked: CheckedTable, has_hive: bool) -> None:
             _check_type(checked, path, column.type)
             _check_source(checked, path, column)
         lower.add(name.lower())
-    if table.format == "raw" and not (
-        len(columns_of(table)) == 1
-        and all(kind.lower() in ("binary", "string") for kind in columns_of(table).values())
-    ):
-        message = "a raw table has exactly one column, binary or string (default: value: binary)"
+    of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
+    if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
+        message = (
+            "a raw table has exactly one column, binary or string, of the value (default: value: binary)"
+        )
         checked.add(checked.path("columns"), message)
     if not columns_of(table) and (table.create or not has_hive):
         why = "to create it" if table.create else "because there is no hive section to read them from"
@@ -59,6 +60,11 @@ def _renamed(checked: CheckedTable, column: DeclaredColumn) -> str:
 
 def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
     """Where its value comes from, and the unit of its numbers."""
+    if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
+        message = f"is used with a timestamp or a date, {column.name} is {column.type}"
+        checked.add((*path, "unit"), message)
+    if column.part is not RecordPart.VALUE:
+        return
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
         checked.add(path, "from and unit are for format json and avro: a raw column is the whole value")
         return
@@ -66,9 +72,6 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
         column.keys  # noqa: B018  for what it raises
     except ValueError as error:
         checked.add((*path, "from"), str(error))
-    if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
-        message = f"is used with a timestamp or a date, {column.name} is {column.type}"
-        checked.add((*path, "unit"), message)
 
 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kafka2hive.config.checks.table_options import DeclaredColumn
 from kafka2hive.config.json_path import parse_json_path
 from kafka2hive.config.problems import closest
+from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.model.errors import ConfigError
 
 
@@ -50,7 +51,8 @@ def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     if not columns:
         raise NoSuchField("a path needs columns in the map; these come from Hive: name one of them")
     found: list[EventField] = []
-    for column in columns:
+    of_value = [column for column in columns if column.part is RecordPart.VALUE]
+    for column in of_value:
         try:
             taken = column.keys
             if keys[: len(taken)] == taken:
@@ -61,7 +63,7 @@ def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
         return next((one for one in found if one.type in ("timestamp", "date", "bigint")), found[0])
     raise NoSuchField(
         f"no column takes {field}: add one, {{type: timestamp, from: {field!r}, unit: ms}}",
-        closest(field, [column.path for column in columns if column.path]),
+        closest(field, [column.path for column in of_value if column.path]),
     )
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from urllib.parse import urlsplit
 
+from kafka2hive.config.checks.record_parts import uses_registry_for_keys
 from kafka2hive.config.checks.table_options import CheckedTable
 from kafka2hive.config.problems import Problems
 from kafka2hive.config.reading.sound import Sound
@@ -105,7 +106,11 @@ def fault_of_schema(text: str) -> str:
 
 def check_registry_is_used(sound: Sound, tables: list[CheckedTable], problems: Problems) -> None:
     """`tables` are all of the map."""
-    uses = [c for c in tables if c.table.format == "avro" and c.table.avro_schema is None]
+    uses = [
+        c
+        for c in tables
+        if (c.table.format == "avro" and c.table.avro_schema is None) or uses_registry_for_keys(c)
+    ]
     if sound.has_registry and tables and not uses:
         schemas = any(checked.table.format == "avro" for checked in tables)
         message = "no table uses it: " + (

@@ -2,6 +2,7 @@
 
 from kafka2hive.config.checks.table_options import CheckedTable, declared_columns
 from kafka2hive.config.values.change_log import BEFORE, ChangeLogKeys, change_log_of, keeps_before
+from kafka2hive.config.values.columns import RecordPart
 
 
 def check_source(checked: CheckedTable) -> None:
@@ -19,6 +20,8 @@ def check_source(checked: CheckedTable) -> None:
             f"the envelope of {log.value} is unpacked with format json or avro; for raw write source: binlog",
         )
     if keeps_before(table.source) and any(
-        column.path is not None or column.unit is not None for column in declared_columns(table)
+        column.path is not None or column.unit is not None
+        for column in declared_columns(table)
+        if column.part is RecordPart.VALUE
     ):
         checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from or unit")

@@ -9,7 +9,7 @@ from kafka2hive.config.checks.source import check_source
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.service import StorageOptions
-from kafka2hive.config.values.table import Start
+from kafka2hive.config.values.start import Start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from kafka2hive.config.json_path import parse_json_path
 from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
-from kafka2hive.config.values.columns import MetadataColumn
+from kafka2hive.config.values.columns import ColumnKeys, MetadataColumn, RecordPart
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.key import LEFT_OUT
 from kafka2hive.config.values.table import Bucketing, BucketTime, Table, TableOptions
@@ -50,11 +50,23 @@ class DeclaredColumn:
     type: str
     path: str | None = None
     unit: str | None = None
+    part: RecordPart = RecordPart.VALUE
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The way to its value; its name where the map says none. ValueError where that is no path."""
-        return (self.name,) if self.path is None else parse_json_path(self.path)
+        """The way to its value; its name where the map says none, nothing where it is the whole key.
+
+        ValueError where that is no path.
+        """
+        if self.path is None:
+            return (self.name,)
+        if self.part is RecordPart.HEADER:
+            return (self.path,)
+        return () if self.is_whole_key else parse_json_path(self.path)
+
+    @property
+    def is_whole_key(self) -> bool:
+        return self.part is RecordPart.KEY and self.path == "$"
 
 
 def declared_columns(table: Table) -> list[DeclaredColumn]:
@@ -64,7 +76,8 @@ def declared_columns(table: Table) -> list[DeclaredColumn]:
         return columns
     added = dict(CHANGE_COLUMNS)
     if keeps_before(table.source):
-        added[BEFORE] = f"struct<{','.join(f'{column.name}:{column.type}' for column in columns)}>"
+        fields = (f"{c.name}:{c.type}" for c in columns if c.part is RecordPart.VALUE)
+        added[BEFORE] = f"struct<{','.join(fields)}>"
     return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in added.items())]
 
 
@@ -72,16 +85,19 @@ def _own_columns(table: Table) -> list[DeclaredColumn]:
     if not table.columns:
         return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
     if isinstance(table.columns, tuple):
-        return [
-            DeclaredColumn(number, column.name, column.type, column.path, column.unit)
-            for number, column in enumerate(table.columns)
-        ]
+        return [_declared(number, column.name, column) for number, column in enumerate(table.columns)]
     return [
-        DeclaredColumn(name, name, column)
-        if isinstance(column, str)
-        else DeclaredColumn(name, name, column.type, column.path, column.unit)
+        DeclaredColumn(name, name, column) if isinstance(column, str) else _declared(name, name, column)
         for name, column in table.columns.items()
     ]
+
+
+def _declared(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
+    if keys.header is not None:
+        return DeclaredColumn(place, name, keys.type, keys.header, keys.unit, RecordPart.HEADER)
+    if keys.key is not None:
+        return DeclaredColumn(place, name, keys.type, keys.key, keys.unit, RecordPart.KEY)
+    return DeclaredColumn(place, name, keys.type, keys.path, keys.unit)
 
 
 def columns_of(table: Table) -> dict[str, str]:

@@ -6,6 +6,7 @@ The YAML's own words and defaults are documented in docs/configuration.md.
 from kafka2hive.config.values.change_log import ChangeLog as ChangeLog
 from kafka2hive.config.values.columns import Column as Column
 from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
+from kafka2hive.config.values.columns import RecordPart as RecordPart
 from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions
 from kafka2hive.config.values.service import DeadLetters as DeadLetters
 from kafka2hive.config.values.service import HiveOptions as HiveOptions
@@ -15,12 +16,12 @@ from kafka2hive.config.values.service import Metrics as Metrics
 from kafka2hive.config.values.service import ServiceMap as ServiceMap
 from kafka2hive.config.values.service import SparkOptions as SparkOptions
 from kafka2hive.config.values.service import StorageOptions as StorageOptions
+from kafka2hive.config.values.start import StartKind as StartKind
+from kafka2hive.config.values.start import StartPolicy as StartPolicy
 from kafka2hive.config.values.table import Bucketing as Bucketing
 from kafka2hive.config.values.table import BucketTime as BucketTime
 from kafka2hive.config.values.table import Flush as Flush
 from kafka2hive.config.values.table import SharedOptions as SharedOptions
-from kafka2hive.config.values.table import StartKind as StartKind
-from kafka2hive.config.values.table import StartPolicy as StartPolicy
 from kafka2hive.config.values.table import TableRule as TableRule
 from kafka2hive.config.values.table import Tombstones as Tombstones
 from kafka2hive.config.values.table import WriterOptions as WriterOptions

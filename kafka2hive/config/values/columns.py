@@ -7,18 +7,27 @@ from typing import Annotated, Literal
 from kafka2hive.config.values.key import Key
 
 
+class RecordPart(Enum):
+    """Of which part of a record a column is taken."""
+
+    VALUE = "value"
+    KEY = "key"
+    HEADER = "header"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
 
-    `path`: the keys that lead to its value in a record's JSON; empty: its name. `unit` (`d`, `s`, `ms`, `us`, `ns`): the
-    value is a number that counts from 1970 UTC.
+    `path`: the keys that lead to its value in that part of the record, empty: its name in the value, the whole key; of a
+    header the header's name alone. `unit` (`d`, `s`, `ms`, `us`, `ns`): the value is a number that counts from 1970 UTC.
     """
 
     name: str
     type: str
     path: tuple[str, ...] = ()
     unit: str | None = None
+    part: RecordPart = RecordPart.VALUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,16 @@ class ColumnKeys:
     path: Annotated[
         str | None,
         Key("Path of its value in the record's JSON: $.props['US Gross']. Default: its name.", name="from"),
+    ] = None
+    header: Annotated[
+        str | None,
+        Key("Instead of from: the name of a header; of several of that name the last.", shortest=1),
+    ] = None
+    key: Annotated[
+        str | None,
+        Key(
+            "Instead of from: the path of its value in the record's key; $ is the whole key (key_format raw)."
+        ),
     ] = None
     unit: Annotated[
         Literal["d", "s", "ms", "us", "ns"] | None,

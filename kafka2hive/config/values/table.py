@@ -10,47 +10,10 @@ from typing import Annotated, Final, Literal
 from kafka2hive.config.values.change_log import SourceKind
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
+from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
 
 BIGINT_UNIT: Final = "ms"
-
-
-class StartKind(Enum):
-    """Where a table's first epoch begins in a topic it never read."""
-
-    EARLIEST = "earliest"
-    LATEST = "latest"
-    TIMESTAMP = "timestamp"
-    OFFSETS = "offsets"
-
-
-@dataclass(frozen=True, slots=True)
-class StartPolicy:
-    """`timestamp_ms` with TIMESTAMP (epoch milliseconds); `offsets` with OFFSETS: (topic, number, offset)."""
-
-    kind: StartKind
-    timestamp_ms: int | None = None
-    offsets: tuple[tuple[str, int, int], ...] = ()
-
-    @property
-    def text(self) -> str:
-        """As the ledger records it: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
-        given = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
-        at = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
-        return " ".join([self.kind.value, *at, *sorted(given)])
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A first position other than earliest or latest: exactly one of the keys."""
-
-    timestamp: Annotated[
-        str | None, Key("ISO 8601 with a zone, e.g. 2013-01-01T00:00:00Z: first record not older.")
-    ] = None
-    offsets: Annotated[
-        dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,
-        Key("topic: {partition number: offset}, every partition of every topic; a missing one is a STOP."),
-    ] = None
 
 
 class BucketTime(Enum):
@@ -139,6 +102,10 @@ class SharedOptions:
             "raw: the record's value as one column."
         ),
     ] = "json"
+    key_format: Annotated[
+        Literal["raw", "json", "json_schema", "avro"],
+        Key("How the record's key is encoded, for columns with key; raw: text (binary: bytes)."),
+    ] = "raw"
     avro_schema: Annotated[
         str | None,
         Key(
@@ -217,7 +184,7 @@ class Table(TableOptions):
     columns: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
-            "Column name: Hive type, or {type, from, unit}; or a list of {name, type, from, unit}. "
+            "Column name: Hive type, or {type, from, header, key, unit}; or a list of the same with a name. "
             "Left out: read from the existing Hive table."
         ),
     ] = ()

@@ -15,6 +15,8 @@ from kafka2hive.pipeline.task import message_columns
 Positions = npt.NDArray[np.int64]
 """Positions of messages within a chunk, from 0, ascending."""
 
+HeaderPairs = list[tuple[str, bytes | None]] | None
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -74,13 +76,16 @@ class Chunk:
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
         """`list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""
-        wanted = range(len(self)) if positions is None else positions.tolist()
-        lists = list(map(self._headers_at, wanted))
         structs = [
             None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
-            for pairs in lists
+            for pairs in self.header_pairs(positions)
         ]
         return pa.array(structs, HEADERS)
+
+    def header_pairs(self, positions: Positions | None = None) -> list[HeaderPairs]:
+        """Names and values of each record's headers, None as in `headers`."""
+        wanted = range(len(self)) if positions is None else positions.tolist()
+        return list(map(self._headers_at, wanted))
 
     def unreadable_headers(self) -> Positions:
         """Messages with a header whose name is not UTF-8, which the client cannot hand out."""
@@ -88,11 +93,11 @@ class Chunk:
             self._headers_at(position)
         return np.array(sorted(self._unreadable), dtype=np.int64)
 
-    def _headers_at(self, position: int) -> list[tuple[str, bytes | None]] | None:
+    def _headers_at(self, position: int) -> HeaderPairs:
         if position in self._unreadable:
             return None  # asked a second time, the client gives a list with holes that crash whoever looks at them
         try:
-            pairs: list[tuple[str, bytes | None]] | None = self.messages[position].headers()
+            pairs: HeaderPairs = self.messages[position].headers()
         except (SystemError, UnicodeDecodeError):
             self._unreadable.add(position)
             return None

@@ -16,6 +16,7 @@ from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
+from kafka2hive.pipeline.task.record_parts.columns import RecordParts
 from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
@@ -42,9 +43,11 @@ class DecodedChunk:
     skipped: Positions
 
 
-def _made(table: TableSettings, writers: WriterSchemas | WriterSchema | None) -> Decoder:
+def _made(
+    table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
+) -> tuple[Decoder, RecordParts]:
     try:
-        return make_decoder(
+        decoder = make_decoder(
             table.format,
             value_schema(table),
             table.zone,
@@ -53,26 +56,36 @@ def _made(table: TableSettings, writers: WriterSchemas | WriterSchema | None) ->
             writers,
             change_log_of(table.source),
         )
+        return decoder, RecordParts(table, key_writers)
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
 
 
 @lru_cache(_MOST_KEPT)
-def _kept(table: TableSettings, thread: int) -> Decoder:
+def _kept(table: TableSettings, thread: int) -> tuple[Decoder, RecordParts]:
     """Making one costs as much as decoding some hundred records. A decoder is for one thread."""
-    return _made(table, None)
+    return _made(table, None, None)
 
 
 class ChunkDecoder:
     """Decodes the chunks of one table."""
 
-    def __init__(self, table: TableSettings, writers: WriterSchemas | WriterSchema | None = None) -> None:
+    def __init__(
+        self,
+        table: TableSettings,
+        writers: WriterSchemas | WriterSchema | None = None,
+        key_writers: WriterSchemas | None = None,
+    ) -> None:
         """Raises TableError where the table's format cannot fill its columns."""
         self._table = table
         # one with writers of its own is made anew: which schemas there are may differ by task
-        self._decoder = _kept(table, threading.get_ident()) if writers is None else _made(table, writers)
+        is_plain = writers is None and key_writers is None
+        self._decoder, self._parts = (
+            _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
+        )
         self._filled = FilledColumns(table)
-        self._wants_headers = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
+        in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
+        self._wants_headers = in_metadata or self._parts.wants_headers
 
     def decode(self, chunk: Chunk) -> DecodedChunk:
         """Never raises for what a message holds; raises TableError where its writer's schema cannot be had."""
@@ -82,13 +95,14 @@ class ChunkDecoder:
         values = chunk.values()
         chosen, tombstones, refused = self._split(chunk, values)
         rows, chosen, rejected = self._decode(values, chosen)
-        batches = [(self._with_metadata(rows, chunk, chosen), chosen)]
+        refused += rejected
+        batches = [self._whole(rows, chunk, chosen, refused)]
         if self._table.tombstones is Tombstones.SKIP:
-            return DecodedChunk(batches, [*refused, *rejected], tombstones)
+            return DecodedChunk(batches, refused, tombstones)
         if len(tombstones):
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
-            batches.append((self._with_metadata(nulls, chunk, tombstones), tombstones))
-        return DecodedChunk(batches, [*refused, *rejected], NOWHERE)
+            batches.append(self._whole(nulls, chunk, tombstones, refused))
+        return DecodedChunk(batches, refused, NOWHERE)
 
     def columns_seen(self) -> ColumnsSeen:
         """Over all chunks so far."""
@@ -127,5 +141,11 @@ class ChunkDecoder:
             rejected, accepted = chosen[rejected], chosen[accepted]
         return decoded.rows, accepted, [(rejected, decoded.reasons.to_pylist())]
 
-    def _with_metadata(self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None) -> pa.RecordBatch:
-        return with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
+    def _whole(
+        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Refused]
+    ) -> tuple[pa.RecordBatch, Positions | None]:
+        """With the columns of key, headers and metadata; whose key or headers are bad goes to `refused`."""
+        rows, chosen, bad = self._parts.beside(rows, chunk, chosen)
+        if bad is not None:
+            refused.append(bad)
+        return with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen), chosen

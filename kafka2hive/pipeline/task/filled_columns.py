@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka2hive.config.json_path import path_text
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
-from kafka2hive.pipeline.task.rows import value_sources
+from kafka2hive.pipeline.task.rows import value_columns, value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
 MOST_MESSAGES = 20
@@ -26,7 +26,7 @@ class FilledColumns:
         is_log = change_log_of(table.source) is not None
         own = (
             column.name
-            for column in table.columns
+            for column in value_columns(table)
             if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE)
         )
         self._empty = list(own) if table.format != "raw" else []

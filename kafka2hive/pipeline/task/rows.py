@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.values import MetadataColumn
+from kafka2hive.config.values import Column, MetadataColumn, RecordPart
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import Source
@@ -18,12 +18,26 @@ _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TY
 Metadata = Sequence[tuple[MetadataColumn, str]]
 
 
+def column_schema(table: TableSettings) -> pa.Schema:
+    """All columns but the metadata, in the map's order."""
+    return _schema(table.columns)
+
+
+def value_columns(table: TableSettings) -> list[Column]:
+    """Those that the record's value fills."""
+    return [column for column in table.columns if column.part is RecordPart.VALUE]
+
+
 def value_schema(table: TableSettings) -> pa.Schema:
-    return pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
+    return _schema(value_columns(table))
 
 
 def value_sources(table: TableSettings) -> list[Source]:
-    return [Source(column.path or (column.name,), column.unit) for column in table.columns]
+    return [Source(column.path or (column.name,), column.unit) for column in value_columns(table)]
+
+
+def _schema(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
 
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:

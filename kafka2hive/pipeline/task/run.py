@@ -32,7 +32,7 @@ from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
 from kafka2hive.pipeline.task.write.write import TableWriter
-from kafka2hive.pipeline.task.writer_schemas import writers_of
+from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Clock,
@@ -165,7 +165,8 @@ class Task:
         table = self._settings.tables[task.table]
         try:
             writers = writers_of(table, self._settings, self._files, keeps=self._writes_files)
-            decoder, touch = ChunkDecoder(table, writers), self._watchdog.touch
+            of_keys = key_writers_of(table, self._settings, self._files, keeps=self._writes_files)
+            decoder, touch = ChunkDecoder(table, writers, of_keys), self._watchdog.touch
             self._running[task.table] = TableRun(
                 self._plan.index, task, table, self._settings, decoder, self._open_sink, touch
             )

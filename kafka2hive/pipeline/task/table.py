@@ -22,7 +22,7 @@ from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, Refused
 from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.refusals import Refusals
-from kafka2hive.pipeline.task.rows import row_schema, value_schema
+from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.row_sources import RowSources
@@ -31,7 +31,7 @@ from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSetting
 
 def written_schema(table: TableSettings) -> pa.Schema:
     """What stands in the files: a Hive partition column takes its values from the path, never from the file."""
-    return _without_path_columns(row_schema(value_schema(table), table.metadata), table)
+    return _without_path_columns(row_schema(column_schema(table), table.metadata), table)
 
 
 def _without_path_columns(whole: pa.Schema, table: TableSettings) -> pa.Schema:
@@ -64,7 +64,7 @@ class TableRun:
         self._sources = RowSources(task.ranges)
         self._refusals = Refusals()
         self._decoder = decoder
-        whole = row_schema(value_schema(table), table.metadata)
+        whole = row_schema(column_schema(table), table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
         written = _without_path_columns(whole, table)
         self._written_columns = written.names

@@ -2,7 +2,7 @@
 
 import os
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.values import RecordPart, RegistryOptions
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.values import TableSettings, TaskSettings
 from kafka2hive.storage.port import FileSystem
@@ -19,6 +19,16 @@ def writers_of(
     if table.avro_schema is not None:
         return WriterSchema(AVRO, table.avro_schema)
     if settings.registry is None:  # the map's checks refuse it
+        return None
+    return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
+
+
+def key_writers_of(
+    table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
+) -> WriterSchemas | None:
+    """The same of keys, which name their schemas in the registry."""
+    has_keys = any(column.part is RecordPart.KEY for column in table.columns)
+    if table.key_format != "avro" or not has_keys or settings.registry is None:
         return None
     return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
 

@@ -31,7 +31,9 @@ def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None) -> TakeTe
 
 def _number(text: str, dtype: pa.DataType, column: str) -> str:
     if _NUMBER.fullmatch(text) is None:
-        raise Refused("json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number")
+        raise Refused(
+            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number"
+        )
     return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
 
 

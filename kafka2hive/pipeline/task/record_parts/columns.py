@@ -1,0 +1,66 @@
+"""The columns of one table that do not come from the record's value, put beside those that do."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.values import RecordPart
+from kafka2hive.pipeline.decode.writers import WriterSchemas
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
+from kafka2hive.pipeline.task.record_parts.headers import Found, HeaderColumns
+from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKeyColumns
+from kafka2hive.pipeline.task.rows import column_schema
+from kafka2hive.pipeline.values import TableSettings
+
+
+class RecordParts:
+    """Reads keys and headers where a column asks for them."""
+
+    def __init__(self, table: TableSettings, writers: WriterSchemas | None) -> None:
+        """`writers`: of keys in Avro. Raises ValueError where a key's format cannot fill its columns."""
+        self._schema = column_schema(table)
+        headers = [column for column in table.columns if column.part is RecordPart.HEADER]
+        keys = [column for column in table.columns if column.part is RecordPart.KEY]
+        self._headers = HeaderColumns(headers, table.zone) if headers else None
+        self._keys: RawKeyColumns | DecodedKeyColumns | None = None
+        if keys and table.key_format == "raw":
+            self._keys = RawKeyColumns(keys, table.zone)
+        elif keys:
+            self._keys = DecodedKeyColumns(table.key_format, keys, table.zone, writers)
+
+    @property
+    def wants_headers(self) -> bool:
+        return self._headers is not None
+
+    def beside(
+        self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
+    ) -> tuple[pa.RecordBatch, Positions | None, tuple[Positions, list[str]] | None]:
+        """Whole rows of the messages at `positions` (None: all), those positions, and the messages that are refused."""
+        if self._keys is None and self._headers is None:
+            return rows, positions, None
+        columns = {name: rows.column(name) for name in rows.schema.names}
+        refused: dict[int, str] = {}
+        for found, bad in self._found(chunk, positions):
+            columns |= found
+            refused = bad | refused  # the first one's reason stands
+        whole = pa.RecordBatch.from_arrays(
+            [columns[name] for name in self._schema.names], schema=self._schema
+        )
+        if not refused:
+            return whole, positions, None
+        every = np.arange(len(chunk)) if positions is None else positions
+        good = np.ones(len(rows), np.bool_)
+        places = np.array(sorted(refused), dtype=np.int64)
+        good[places] = False
+        return (
+            whole.filter(pa.array(good)),
+            every[good],
+            (every[places], [refused[place] for place in places.tolist()]),
+        )
+
+    def _found(self, chunk: Chunk, positions: Positions | None) -> Iterator[Found]:
+        if self._keys is not None:
+            yield self._keys.read(chunk.keys(positions))
+        if self._headers is not None:
+            yield self._headers.read(chunk.header_pairs(positions))
