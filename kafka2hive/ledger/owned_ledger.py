@@ -1,6 +1,6 @@
 """An owned ledger: what this process knows of a table it took over. Valid until another start renames the directory."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, StateUnknown
 from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
@@ -66,11 +66,11 @@ class OwnedLedger:
 
     def committed(self, snapshot: Snapshot) -> "OwnedLedger":
         """This owned ledger after C2."""
-        return replace(self, state=snapshot, pending=True)
+        return OwnedLedger(self.paths, self.generation, snapshot, pending=True)
 
     def finalised(self) -> "OwnedLedger":
         """This owned ledger after R7."""
-        return replace(self, pending=False)
+        return OwnedLedger(self.paths, self.generation, self.state)
 
 
 def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:

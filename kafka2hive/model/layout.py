@@ -66,6 +66,7 @@ class Generation:
         return f"g{self.number:06d}.{self.started}-{self.owner}"
 
     @staticmethod
+    @lru_cache(_REMEMBERED)
     def parse(name: str) -> "Generation | None":
         """None when `name` does not match the grammar exactly."""
         found = _GENERATION.fullmatch(name)
@@ -177,6 +178,7 @@ class DataFileName:
         )
 
     @staticmethod
+    @lru_cache(_REMEMBERED)
     def parse(name: str) -> "tuple[DataFileName, str] | None":
         """`(name, state)`, None when it is not exactly one of ours."""
         found = _DATA_FILE.fullmatch(name)
@@ -184,8 +186,7 @@ class DataFileName:
             return None
         parts: dict[str, Any] = found.groupdict()
         state = parts.pop("state")
-        numbers = {part: int(parts[part]) for part in ("task", "generation", "epoch")}
-        parsed = DataFileName(**parts | numbers)
+        parsed = DataFileName(**parts | {n: int(parts[n]) for n in ("task", "generation", "epoch")})
         return (parsed, state) if parsed.in_state(state) == name else None
 
 

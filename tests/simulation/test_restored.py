@@ -1,6 +1,6 @@
 """A start that looks for newer files finds none in any schedule: zombies, twins and delayed calls leave only older names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
 
@@ -17,8 +17,8 @@ from tests.simulation.variant import patched_source
 SCHEDULES = 1_500
 
 
-def violations(refuse: Callable[..., None], first: int, schedules: int) -> list[str]:
-    """What was judged wrong in these schedules, with a judge that looks for newer files."""
+def violations(refuse: Callable[..., None], first: int, schedules: int) -> Iterator[str]:
+    """What is judged wrong in these schedules, one after the other, with a judge that looks for newer files."""
 
     class JudgingCaller(LedgerCaller):
         def _check(self) -> Generation:
@@ -30,8 +30,10 @@ def violations(refuse: Callable[..., None], first: int, schedules: int) -> list[
     vars(module)["LedgerCaller"] = JudgingCaller
     code = replace(REAL, ledger_caller=module)
     with without_logs():
-        outcomes = [run_schedule(seed, code) for seed in range(first, first + schedules)]
-    return [f"seed {o.seed}: {o.violation}" for o in outcomes if o.violation is not None]
+        for seed in range(first, first + schedules):
+            violation = run_schedule(seed, code).violation
+            if violation is not None:
+                yield f"seed {seed}: {violation}"
 
 
 def mutated(old: str, new: str) -> Callable[..., None]:
@@ -45,7 +47,7 @@ def mutated(old: str, new: str) -> Callable[..., None]:
 
 
 def test_no_schedule_makes_a_file_that_the_ledger_cannot_have_made_yet() -> None:
-    assert violations(restored.refuse_older_ledger, 0, SCHEDULES) == []
+    assert list(violations(restored.refuse_older_ledger, 0, SCHEDULES)) == []
 
 
 def test_without_the_second_look_an_owner_at_work_would_be_taken_for_a_restored_ledger() -> None:

@@ -8,6 +8,7 @@ A reader of version N reads every version <= N (frozen files: tests/contract/sna
 """
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,6 +19,9 @@ from kafka2hive.model.snapshot import Snapshot
 FORMAT = 1
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
+_REMEMBERED = (
+    16  # a start reads the newest snapshot of each table two or three times, of a few tables side by side
+)
 
 
 class SnapshotDamaged(ValueError):
@@ -52,6 +56,7 @@ def written(snapshot: Snapshot, text: bytes) -> Snapshot:
     return snapshot.with_checksum(text[text.rfind(_CHECKSUM) + len(b"checksum ") : -1].decode())
 
 
+@lru_cache(_REMEMBERED)
 def decode(data: bytes) -> Snapshot:
     """Raises SnapshotDamaged, naming what is wrong."""
     at = data.rfind(b"\n" + _CHECKSUM)
