@@ -7,12 +7,22 @@ AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaReference:
+    """Another schema that one refers to: by the type's name in Avro, by the path of its import in Protobuf."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriterSchema:
     """A schema as the registry has it.
 
-    `references`: texts of the named schemas that it refers to, in the order in which they must be parsed.
+    `references`: the schemas that it refers to, and those that they refer to, in the order in which they must be parsed.
+    `message`: of a Protobuf schema that is no registry's, the full name of the messages' type.
     """
 
     kind: str
     text: str
-    references: tuple[str, ...] = ()
+    references: tuple[SchemaReference, ...] = ()
+    message: str | None = None

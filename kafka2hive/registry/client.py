@@ -1,12 +1,13 @@
 """The schema registry over HTTP: several addresses, retries of what is transient, references resolved."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
-from kafka2hive.model.writer_schema import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaReference, WriterSchema
 from kafka2hive.registry import errors
 from kafka2hive.registry.answers import (
     MISSING_SCHEMA,
@@ -24,8 +25,14 @@ PAUSES = (0.2, 1.0)
 """Seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
 
-Reference = tuple[str, int]
-"""A subject and the version of it."""
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A version of a subject, and the name under which a schema refers to it."""
+
+    name: str
+    subject: str
+    version: int
 
 
 class RegistryClient:
@@ -44,9 +51,9 @@ class RegistryClient:
             if answer.code != MISSING_SCHEMA:
                 raise errors.foreign(where, f"404, error_code {answer.code}")
             return None
-        texts: dict[Reference, str] = {}
-        self._resolve(_references(answer.content, where), texts, ())
-        return WriterSchema(_kind(answer.content, where), _text(answer.content, where), tuple(texts.values()))
+        found: dict[Reference, SchemaReference] = {}
+        self._resolve(_references(answer.content, where), found, ())
+        return WriterSchema(_kind(answer.content, where), _text(answer.content, where), tuple(found.values()))
 
     def kinds(self) -> tuple[str, ...]:
         """See Registry."""
@@ -57,21 +64,23 @@ class RegistryClient:
         return tuple(sorted(found))
 
     def _resolve(
-        self, wanted: Sequence[Reference], texts: dict[Reference, str], within: tuple[Reference, ...]
+        self,
+        wanted: Sequence[Reference],
+        found: dict[Reference, SchemaReference],
+        within: tuple[Reference, ...],
     ) -> None:
-        """Add the texts of what is referred to, each after those that it refers to itself."""
+        """Add the schemas of what is referred to, each after those that it refers to itself."""
         for reference in wanted:
-            if reference in texts:
+            if reference in found:
                 continue
-            subject, version = reference
-            path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
+            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
             where, answer = self._ask(path)
-            if reference in within or len(texts) + len(within) >= MOST_REFERENCES:
+            if reference in within or len(found) + len(within) >= MOST_REFERENCES:
                 raise errors.foreign(where, f"references in a circle, or more than {MOST_REFERENCES} of them")
             if isinstance(answer, Missing):
                 raise errors.foreign(where, "a schema refers to it, and the registry does not have it")
-            self._resolve(_references(answer.content, where), texts, (*within, reference))
-            texts[reference] = _text(answer.content, where)
+            self._resolve(_references(answer.content, where), found, (*within, reference))
+            found[reference] = SchemaReference(reference.name, _text(answer.content, where))
 
     def _ask(self, path: str) -> tuple[str, Document | Missing]:
         """The response and the URL it came from. Where one address does not have it (yet) the others are asked, too."""
@@ -137,7 +146,8 @@ def _references(content: Any, where: str) -> list[Reference]:
     for reference in written:
         match reference:
             case {"subject": str(subject), "version": int(version)}:
-                references.append((subject, version))
+                name = reference.get("name")
+                references.append(Reference(name if isinstance(name, str) else "", subject, version))
             case _:
                 raise _malformed(where, "references")
     return references

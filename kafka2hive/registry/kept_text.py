@@ -4,9 +4,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 
-_HEAD = b"kafka2hive schema 1 sha256:"
+_HEAD = b"kafka2hive schema 2 sha256:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def write_kept(kept: KeptSchema) -> bytes:
         "id": kept.schema_id,
         "kind": kept.schema.kind,
         "schema": kept.schema.text,
-        "references": list(kept.schema.references),
+        "references": [[reference.name, reference.text] for reference in kept.schema.references],
     }
     body = json.dumps(content).encode()
     return _HEAD + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -43,6 +43,7 @@ def read_kept(data: bytes) -> KeptSchema | None:
             "schema": str(text),
             "references": [*references],
         }:
-            return KeptSchema(registry, schema_id, WriterSchema(kind, text, tuple(map(str, references))))
+            found = tuple(SchemaReference(str(name), str(written)) for name, written in references)
+            return KeptSchema(registry, schema_id, WriterSchema(kind, text, found))
         case _:
             return None

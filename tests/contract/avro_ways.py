@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.avro.reader import COMPILED
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+from kafka2hive.pipeline.decode.writers import AVRO, SchemaReference, WriterSchema
 from tests.contract.decode_cases import Dead
 
 WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, compiled=False)}
@@ -32,7 +32,9 @@ class Registry:
 
 
 def written(schema: object, *references: object) -> WriterSchema:
-    return WriterSchema(AVRO, json.dumps(schema), tuple(json.dumps(one) for one in references))
+    return WriterSchema(
+        AVRO, json.dumps(schema), tuple(SchemaReference("", json.dumps(one)) for one in references)
+    )
 
 
 def record(**fields: object) -> dict[str, object]:

@@ -178,7 +178,7 @@ def test_a_real_registry_gives_schemas_with_what_they_refer_to(
     found = client.schema(schema_id)
     assert found is not None
     assert (found.kind, json.loads(found.text)) == ("AVRO", outer)
-    assert [json.loads(text) for text in found.references] == [inner]
+    assert [(one.name, json.loads(one.text)) for one in found.references] == [(f"{unique}.Inner", inner)]
     assert client.schema(NO_SUCH_ID) is None
     assert check_registry(client, registry.url).result == Passed("gives schemas of AVRO, JSON, PROTOBUF")
 

@@ -10,8 +10,8 @@ COMPILED = "tests/contract/test_avro_compiled.py"
 MUTANTS = (
     TextMutant(
         "an avro number beyond its column is taken",
-        f"{AVRO}.values",
-        (("        if not -limit <= number < limit:\n", "        if number >= limit:\n"),),
+        "kafka2hive.pipeline.decode.registered.numbers",
+        (("    if not -limit <= number < limit:\n", "    if number >= limit:\n"),),
         TABLE,
     ),
     TextMutant(
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     TextMutant(
         "an avro decimal is rounded",
-        f"{AVRO}.values",
+        "kafka2hive.pipeline.decode.registered.numbers",
         (("    if rest:\n", "    if False:\n"),),
         TABLE,
     ),

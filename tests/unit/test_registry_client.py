@@ -11,7 +11,7 @@ import pytest
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 from kafka2hive.registry.client import MOST_REFERENCES, RegistryClient
 from tests.harness.clock import SkippedTime
 from tests.harness.odd_http import Hangs, Reply, Request, odd_server, reply
@@ -87,7 +87,8 @@ def test_references_are_resolved_once_and_stand_before_what_refers_to_them() -> 
         return reply(200, versions.get(request.path, {"schema": TEXT, "references": wanted}))
 
     with odd_server(answer) as server:
-        assert client(server.url).schema(7) == WriterSchema("AVRO", TEXT, ("C", "A", "D"))
+        found = (SchemaReference("c", "C"), SchemaReference("x", "A"), SchemaReference("y", "D"))
+        assert client(server.url).schema(7) == WriterSchema("AVRO", TEXT, found)
         assert len(server.requests) == 4
 
 

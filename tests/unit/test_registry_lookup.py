@@ -10,7 +10,7 @@ import pytest
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.layout import schema_path
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 from kafka2hive.registry.errors import refused
 from kafka2hive.registry.kept import KeptSchemas, identity_of
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
@@ -26,7 +26,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, Unavailable
 from tests.harness.clock import SkippedTime
 
-FLIGHT = WriterSchema("AVRO", '{"type": "record"}', ("a", "b"))
+FLIGHT = WriterSchema("AVRO", '{"type": "record"}', (SchemaReference("x", "a"), SchemaReference("y", "b")))
 OTHER = WriterSchema("AVRO", "other")
 AWAY = SchemaRegistryUnavailable("the schema registry gives no answer (http://r: refused)")
 
@@ -254,6 +254,6 @@ def test_the_memory_is_bounded_and_forgets_nothing_for_good(lookups: Lookups) ->
 
 
 def test_the_text_of_a_kept_schema_round_trips() -> None:
-    kept = KeptSchema("r", 7, WriterSchema("JSON", "ü\n\U0001f600", ("x",)))
+    kept = KeptSchema("r", 7, WriterSchema("JSON", "ü\n\U0001f600", (SchemaReference("y", "x"),)))
     assert read_kept(write_kept(kept)) == kept
     assert read_kept(b"kafka2hive schema 1 sha256:\n{}") is None

@@ -27,8 +27,8 @@ def make_decoder(
 
     `format` is one of the map's; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
     and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
-    keys does not matter. `writers` is for `avro`: where messages name their schema by an id, the schemas; else the one
-    that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`. Raises ValueError for
+    keys does not matter. `writers` is for `avro` and `protobuf`: where messages name their schema by an id, the schemas;
+    else the one that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`. Raises ValueError for
     another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
@@ -50,8 +50,12 @@ def make_decoder(
         from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 
         return AvroDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
+    if format == "protobuf":
+        from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
+
+        return ProtobufDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
     if format == "raw":
         from kafka2hive.pipeline.decode.raw import RawDecoder
 
         return RawDecoder(schema)
-    raise ValueError(f"unknown format {format!r}: formats are avro, json, json_schema and raw")
+    raise ValueError(f"unknown format {format!r}: formats are avro, json, json_schema, protobuf and raw")

@@ -5,6 +5,7 @@ from typing import Protocol
 from kafka2hive.model.writer_schema import AVRO as AVRO
 from kafka2hive.model.writer_schema import JSON as JSON
 from kafka2hive.model.writer_schema import PROTOBUF as PROTOBUF
+from kafka2hive.model.writer_schema import SchemaReference as SchemaReference
 from kafka2hive.model.writer_schema import WriterSchema as WriterSchema
 
 

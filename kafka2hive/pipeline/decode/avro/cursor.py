@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from struct import Struct
 
+from kafka2hive.pipeline.decode.registered.refused import Refused
+
 MAX_DEPTH = 64
 """Records, arrays and maps that may be open at once, the message's own record counted."""
 
@@ -10,25 +12,6 @@ WITHOUT_BYTES = 1000
 """Records and elements without bytes that a message may hold beyond one for each of its bytes."""
 
 _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
-
-
-class Refused(Exception):
-    """Why a message goes to the dead letters. `path`: from the column inward, collected from the inside out."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(code, text)
-        self.code = code
-        self.text = text
-        self.path: list[str] = []
-
-    def within(self, step: str) -> "Refused":
-        self.path.append(step)
-        return self
-
-    def reason(self, at: int) -> str:
-        """`at`: the byte of the message at which it was read so far."""
-        where = "".join(reversed(self.path))
-        return f"{self.code}: {where}{', ' if where else ''}byte {at}: {self.text}"
 
 
 class Cursor:

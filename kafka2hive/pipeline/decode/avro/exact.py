@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
 from kafka2hive.pipeline.decode.avro import plan
-from kafka2hive.pipeline.decode.avro.cursor import Cursor, Refused
+from kafka2hive.pipeline.decode.avro.cursor import Cursor
 from kafka2hive.pipeline.decode.avro.shapes import skips
 from kafka2hive.pipeline.decode.avro.values import Read, scalar
+from kafka2hive.pipeline.decode.registered.refused import Refused
 from kafka2hive.pipeline.decode.sources import Source
 
 _Fill = Callable[[Cursor, list[Any]], None]

@@ -51,7 +51,7 @@ def parse(writer: WriterSchema) -> Schema:
     """Raises SchemaInvalid."""
     parser = _Parser()
     for reference in writer.references:
-        parser.type(_json(reference), "", 0)
+        parser.type(_json(reference.text), "", 0)
     root = parser.type(_json(writer.text), "", 0)
     return Schema(root, parser.names)
 

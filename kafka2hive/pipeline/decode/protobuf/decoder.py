@@ -1,0 +1,132 @@
+"""Format `protobuf`: messages of any number of schemas and types, each by a plan of its own, into one batch of rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.protobuf.heads import Indexes, Numbers, groups, type_at
+from kafka2hive.pipeline.decode.protobuf.parse import parse
+from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
+from kafka2hive.pipeline.decode.protobuf.reader import COMPILED, PlannedReader
+from kafka2hive.pipeline.decode.protobuf.resolve import Unresolvable, resolve
+from kafka2hive.pipeline.decode.protobuf.schema import Schema
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.registered.frames import no_frame
+from kafka2hive.pipeline.decode.registered.parts import Part, together
+from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
+from kafka2hive.pipeline.decode.writers import PROTOBUF, WriterSchema, WriterSchemas
+
+MOST_READERS = 1000
+"""Of types and schemas that are remembered."""
+
+
+class ProtobufDecoder:
+    """One Protobuf message a Kafka message, its values to the columns that take them, by docs/decoding.md."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source] = (),
+        any_case: bool = False,
+        writers: WriterSchemas | WriterSchema | None = None,
+        compiled: bool = COMPILED,
+    ) -> None:
+        """`writers`: schemas by the ids in messages, or the schema of all messages, which are plain then.
+
+        Raises ValueError where that type cannot fill the columns.
+        """
+        check_columns("protobuf", schema, zone)
+        self.schema = schema
+        self._zone = zone
+        self._sources = sources or own_names(schema.names)
+        self._spelling = in_small_letters if any_case else as_it_stands
+        self._compiled = compiled
+        self._schemas: dict[int, Schema | str] = {}
+        self._readers: dict[tuple[int, Indexes, int], PlannedReader] = {}
+        self._plain: PlannedReader | None = None
+        self._writers: WriterSchemas | None = None
+        if writers is None:
+            raise ValueError("format protobuf needs a schema registry, or the schema of the messages")
+        if isinstance(writers, WriterSchema):
+            parsed = parse(writers)
+            self._plain = self._reader(parsed, only_type(parsed, writers.message), 0)
+        else:
+            self._writers = writers
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder. Raises SchemaRegistryUnavailable: then nothing of the batch is decoded."""
+        if values.null_count:
+            raise ValueError("messages are not null")
+        if self._plain is not None:
+            return together(self.schema, [self._plain.read(values, np.arange(len(values)))])
+        return together(self.schema, [self._read(values, *group) for group in groups(values)])
+
+    def _read(
+        self, values: pa.BinaryArray, schema_id: int, indexes: Indexes, head: int, places: Numbers
+    ) -> Part:
+        if not head:
+            return Part.refused(places, no_frame("protobuf", "the message's indexes, the data"))
+        reader = self._reader_of(schema_id, indexes, head)
+        if isinstance(reader, str):
+            return Part.refused(places, reader)
+        return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
+
+    def _reader_of(self, schema_id: int, indexes: Indexes, head: int) -> PlannedReader | str:
+        """Or the reason against all these messages."""
+        key = schema_id, indexes, head
+        if key in self._readers:
+            return self._readers[key]
+        parsed = self._schema_of(schema_id)
+        if isinstance(parsed, str):
+            return parsed
+        name = type_at(parsed.declared, indexes)
+        if name is None:
+            shown = ", ".join(map(str, indexes))
+            return f"protobuf.frame: the schema of id {schema_id} has no certain message type at {shown}"
+        try:
+            reader = self._reader(parsed, name, head)
+        except Unresolvable as error:
+            return f"protobuf.resolve: {name} of the schema of id {schema_id}: {error}"
+        if len(self._readers) >= MOST_READERS:
+            self._readers.clear()
+        self._readers[key] = reader
+        return reader
+
+    def _schema_of(self, schema_id: int) -> Schema | str:
+        assert self._writers is not None
+        if schema_id in self._schemas:
+            return self._schemas[schema_id]
+        writer = self._writers.get(schema_id)
+        if writer is None:
+            return f"protobuf.schema: the schema registry has no schema of id {schema_id}"
+        if writer.kind != PROTOBUF:
+            return (
+                f"protobuf.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {PROTOBUF}"
+            )
+        try:
+            parsed: Schema | str = parse(writer)
+        except SchemaInvalid as error:  # the text of an id never changes, and the compiler is a process
+            parsed = f"protobuf.schema: the schema of id {schema_id}: {error}"
+        if len(self._schemas) >= MOST_READERS:
+            self._schemas.clear()
+        self._schemas[schema_id] = parsed
+        return parsed
+
+    def _reader(self, parsed: Schema, name: str, head: int) -> PlannedReader:
+        plan = resolve(parsed, name, self.schema, self._sources, self._spelling)
+        return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+
+
+def only_type(parsed: Schema, message: str | None) -> str:
+    """The full name of the messages' type. Raises SchemaInvalid where it is not there or not certain."""
+    if message is not None:
+        if message not in parsed.messages or parsed.messages[message].is_entry:
+            raise SchemaInvalid(f"the schema has no message {message}")
+        return message
+    if len(parsed.declared) != 1:
+        names = ", ".join(one.name for one in parsed.declared[:5]) or "none"
+        raise SchemaInvalid(f"which of its messages? protobuf_message says it; there are: {names}")
+    return parsed.declared[0].name

@@ -1,0 +1,31 @@
+"""One plan, carried out: by the compiled library where it is installed, exactly where a message is in doubt."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
+from kafka2hive.pipeline.decode.protobuf.exact import ExactDecoder
+from kafka2hive.pipeline.decode.protobuf.plan import Plan, words
+from kafka2hive.pipeline.decode.registered.parts import PartReader
+from kafka2hive.pipeline.decode.sources import Source, as_it_stands
+
+COMPILED = hasattr(LIBRARY, "ProtobufDecoder")
+"""Whether the compiled library is installed, and not one from before it knew Protobuf."""
+
+
+class PlannedReader(PartReader):
+    """Reads the messages of one type."""
+
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, zone: str, sources: Sequence[Source], head: int, compiled: bool
+    ) -> None:
+        """`head`: bytes of a message before its fields."""
+        fast: NativeReader | None = None
+        if compiled:
+            types = [type_words(f.type, as_it_stands, s.unit) for f, s in zip(schema, sources, strict=True)]
+            native = LIBRARY.ProtobufDecoder(types, words(plan), head, zone == "UTC")
+            fast = NativeReader(schema, zone, native)
+        exact = ExactDecoder(plan, schema, zone, sources)
+        super().__init__(schema, partial(exact.decode, start=head), fast)

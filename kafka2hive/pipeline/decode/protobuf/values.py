@@ -1,0 +1,143 @@
+"""One value of a message into one column: cells of the acceptance table, each a few lines."""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import partial
+from math import isfinite, isnan, nan
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.pipeline.decode.protobuf import plan
+from kafka2hive.pipeline.decode.protobuf.cursor import Cursor, Range, small_message
+from kafka2hive.pipeline.decode.protobuf.schema import VARINT
+from kafka2hive.pipeline.decode.registered.numbers import decimal, floating, moment, whole
+from kafka2hive.pipeline.decode.registered.refused import Refused
+
+Read = Callable[[Cursor, Sequence[Range]], Any]
+"""A value from its payloads, of which the last counts, or all make one message: what pyarrow.array understands."""
+
+_MOST_SECONDS = 315_576_000_000
+"""Of a Duration: 10,000 years."""
+
+
+def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
+    match value:
+        case plan.Boolean():
+            return _last(lambda cursor: cursor.integer("bool") == 1)
+        case plan.Whole(kind):
+            return _last(_whole(kind, dtype))
+        case plan.Moment(kind, factor, divisor):
+            ratio = factor, divisor
+            return _last(lambda c: moment("protobuf", c.integer(kind), ratio, dtype, zone, True))
+        case plan.Real(bits):
+            return _last(lambda cursor: _real(cursor.real(bits), dtype))
+        case plan.Text():
+            of_bytes = pa.types.is_binary(dtype)
+            return _last((lambda cursor: cursor.text().encode()) if of_bytes else Cursor.text)
+        case plan.Octets():
+            return _last(Cursor.octets)
+        case plan.Symbol(values):
+            return _last(partial(_symbol, dict(values)))
+        case plan.Ordinal(known):
+            return _last(partial(_ordinal, frozenset(known), dtype))
+        case plan.Stamp():
+            return partial(_stamp, dtype, zone)
+        case plan.Span():
+            return partial(_span, dtype)
+        case plan.Day():
+            return _day
+        case plan.Wrapped(inner, wire, default):
+            return partial(_wrapped, scalar(inner, dtype, zone), wire, default)
+    raise AssertionError(value)
+
+
+def default_value(read: Read, default: bytes) -> Any:
+    """What an absent field holds whose presence is not known."""
+    return read(Cursor(default, 0), [(0, len(default))])
+
+
+def _last(one: Callable[[Cursor], Any]) -> Read:
+    def read(cursor: Cursor, ranges: Sequence[Range]) -> Any:
+        found = None
+        for place in ranges:
+            cursor.go(place)
+            found = one(cursor)
+        return found
+
+    return read
+
+
+def _whole(kind: str, dtype: pa.DataType) -> Callable[[Cursor], Any]:
+    if pa.types.is_decimal128(dtype):
+        return lambda cursor: decimal("protobuf", cursor.integer(kind), 0, dtype)
+    if pa.types.is_floating(dtype):
+        return lambda cursor: floating("protobuf", cursor.integer(kind), dtype)
+    return lambda cursor: whole("protobuf", cursor.integer(kind), dtype)
+
+
+def _real(number: float, dtype: pa.DataType) -> float:
+    return floating("protobuf", number, dtype) if isfinite(number) else nan if isnan(number) else number
+
+
+def _symbol(names: dict[int, str], cursor: Cursor) -> str:
+    number = cursor.integer("enum")
+    if number not in names:
+        raise Refused("protobuf.enum", f"the enum has no name for {number}")
+    return names[number]
+
+
+def _ordinal(known: frozenset[int], dtype: pa.DataType, cursor: Cursor) -> int:
+    number = cursor.integer("enum")
+    if known and number not in known:
+        raise Refused("protobuf.enum", f"the closed enum has no {number}")
+    return whole("protobuf", number, dtype)
+
+
+def _numbers(cursor: Cursor, ranges: Sequence[Range], *kinds: str) -> list[int]:
+    """The fields 1, 2 .. of a message; 0 where there is none."""
+    found = small_message(cursor, ranges, dict.fromkeys(range(1, len(kinds) + 1), VARINT))
+    numbers = []
+    for number, kind in enumerate(kinds, 1):
+        value = 0
+        for place in found[number]:
+            cursor.go(place)
+            value = cursor.integer(kind)
+        numbers.append(value)
+    return numbers
+
+
+def _stamp(dtype: pa.DataType, zone: str, cursor: Cursor, ranges: Sequence[Range]) -> int:
+    seconds, nanos = _numbers(cursor, ranges, "int64", "int32")
+    if not 0 <= nanos < 10**9:
+        raise Refused("protobuf.range", f"{nanos} nanoseconds of a Timestamp")
+    return moment("protobuf", seconds * 10**9 + nanos, (1, 1000), dtype, zone, True)
+
+
+def _span(dtype: pa.DataType, cursor: Cursor, ranges: Sequence[Range]) -> Any:
+    seconds, nanos = _numbers(cursor, ranges, "int64", "int32")
+    if abs(nanos) >= 10**9 or abs(seconds) > _MOST_SECONDS or seconds * nanos < 0:
+        raise Refused("protobuf.range", f"a Duration of {seconds} s and {nanos} ns")
+    return decimal("protobuf", seconds * 10**9 + nanos, 9, dtype)
+
+
+def _day(cursor: Cursor, ranges: Sequence[Range]) -> date:
+    year, month, day = _numbers(cursor, ranges, "int32", "int32", "int32")
+    try:
+        return date(year, month, day)
+    except (ValueError, OverflowError) as error:
+        raise Refused("protobuf.range", f"no whole day: year {year}, month {month}, day {day}") from error
+
+
+def _wrapped(read: Read, wire: int, default: bytes, cursor: Cursor, ranges: Sequence[Range]) -> Any:
+    found = small_message(cursor, ranges, {1: wire})[1]
+    return read(cursor, found) if found else default_value(read, default)
+
+
+def key_text(kind: str, cursor: Cursor, ranges: Sequence[Range]) -> str:
+    """A map's key: a text as it stands, a number in decimal digits, `true` or `false`; without one its default."""
+    if kind == "string":
+        found: str = _last(Cursor.text)(cursor, ranges)
+        return found or ""
+    number = _last(lambda inner: inner.integer(kind))(cursor, ranges) or 0
+    return str(number) if kind != "bool" else ("true" if number else "false")
