@@ -28,8 +28,8 @@ def make_decoder(
     `format` is one of the map's; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
     and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
     keys does not matter. `writers` is for `avro` and `protobuf`: where messages name their schema by an id, the schemas;
-    else the one that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`. Raises ValueError for
-    another format, an unknown zone, or a schema the format cannot fill.
+    else the one that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`.
+    Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
         from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
