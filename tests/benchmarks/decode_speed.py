@@ -5,16 +5,21 @@ message bytes per CPU-second of the process, the best of several runs, so that a
 """
 
 import argparse
+import csv
+import io
 import json
 import math
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import pyarrow as pa
 
+from kafka2hive.config.values import CsvOptions
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.compiled import INSTALLED
+from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from tests.benchmarks.avro_flights import OneSchema, encoded
@@ -58,10 +63,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="?", default=20)
     parser.add_argument("--compiled", choices=["yes", "no"], default="yes" if INSTALLED else "no")
-    parser.add_argument("--format", choices=["json", "avro"], default="json")
+    parser.add_argument("--format", choices=["json", "avro", "csv"], default="json")
     options = parser.parse_args()
     if options.format == "avro":
         avro(options.runs, options.compiled == "yes")
+    elif options.format == "csv":
+        csv_(options.runs)
     else:
         json_(options.runs, options.compiled == "yes")
 
@@ -77,6 +84,31 @@ def avro(runs: int, compiled: bool) -> None:
             place = i * RECORDS // bad + RECORDS // bad // 2
             batch[place] = batch[place][:50]
         print(f"truncated, {bad} bad: {megabytes_per_second(decoder, batch, max(3, runs // 4)):.0f} MB/s")  # noqa: T201
+
+
+def csv_(runs: int) -> None:
+    decoder = CsvDecoder(SCHEMA, "UTC", CsvOptions())
+    quotings: tuple[Literal[0], Literal[2]] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
+    for quoting in quotings:
+        good = [_as_csv(message, quoting) for message in messages(spaces=False)]
+        size = sum(map(len, good)) / len(good)
+        label = "no quotes" if quoting == csv.QUOTE_MINIMAL else "texts in quotes"
+        print(  # noqa: T201
+            f"{size:.0f} bytes a message, {label}, none bad: {megabytes_per_second(decoder, good, runs):.0f} MB/s"
+        )
+        for bad in (1, 100, RECORDS):
+            batch = list(good)
+            for i in range(bad):
+                place = i * RECORDS // bad + RECORDS // bad // 2
+                batch[place] = batch[place][:50]
+            print(f"truncated, {bad} bad: {megabytes_per_second(decoder, batch, max(3, runs // 4)):.0f} MB/s")  # noqa: T201
+
+
+def _as_csv(message: bytes, quoting: Literal[0, 2]) -> bytes:
+    out = io.StringIO()
+    row = ["" if value is None else value for value in json.loads(message).values()]
+    csv.writer(out, quoting=quoting).writerow(row)
+    return out.getvalue().replace(',""', ",").encode()
 
 
 def json_(runs: int, compiled: bool) -> None:

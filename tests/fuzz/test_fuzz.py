@@ -19,6 +19,7 @@ EXAMPLES = {
     "names": 60,
     "maps": 60,
     "avro": 60,
+    "csv": 60,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -50,6 +51,8 @@ def test_a_hundred_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["maps that load"] > 0
     assert count["avro messages"] > 20_000
     assert count["avro messages that are rows"] > 2_000
+    assert count["csv messages"] > 20_000
+    assert count["csv messages that are rows"] > 5_000
 
 
 def _worker(code: str) -> tuple[str, ...]:

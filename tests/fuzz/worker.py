@@ -21,6 +21,7 @@ TARGETS = {
     "names": "names",
     "maps": "maps",
     "avro": "avro",
+    "csv": "csv",
 }
 """Each target's module, imported only by the worker that needs it."""
 

@@ -1,5 +1,5 @@
-"""Keys that are no column names, nested values, numbers as times, and columns that Hive spells in small letters: rows that
-HiveServer2 shows, a typo that is told, and nothing that `verify --deep` finds otherwise.
+"""Keys that are no column names, fields of CSV, nested values, numbers as times, and columns that Hive spells in small letters:
+rows that HiveServer2 shows, a typo that is told, and nothing that `verify --deep` finds otherwise.
 """
 
 import datetime
@@ -49,8 +49,25 @@ def hour(i: int) -> str:
     return moment.replace(tzinfo=None).isoformat(" ")
 
 
+FIELDS = [
+    {"name": "id", "type": "bigint"},
+    {"name": "agent", "type": "string", "header": "agent"},
+    {"name": "title", "type": "string"},
+    {"name": "us_gross", "type": "decimal(12,2)"},
+    {"name": "at", "type": "timestamp", "unit": "ms"},
+    {"name": "plot", "type": "string"},
+]
+
+
+def line(i: int) -> bytes:
+    """A film as CSV; its plot has all that needs quotes."""
+    gross = f"{i * 1000}.50" if i % 3 else ""
+    plot = f'"Act {i}, ""first""\r\nand last"' if i % 2 else '""'
+    return f"{i},Film {i},{gross},{FIRST_MS + i * HOUR_MS},{plot}\n".encode()
+
+
 class Films:
-    """One topic of films, dumped once into three tables of different maps."""
+    """One topic of films, dumped once into three tables of different maps; and one of them as CSV."""
 
     def __init__(
         self, kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", database: str, folder: Path
@@ -60,7 +77,12 @@ class Films:
         kafka.create_topic(database, 2)
         bad = [b'{"meta":"x"}', b'{"Title":"a","TITLE":"b","props":{"at":"2013-01-01T00:00:00Z"}}']
         produce(kafka.bootstrap, database, [*(orjson.dumps(film(i)) for i in range(COUNT)), *bad], 2)
+        kafka.create_topic(f"{database}-csv", 1)
+        lines = [*map(line, range(COUNT)), b'1,a"b,,,\n', b"1,2,3\n", b"01,,,,\n"]
+        headers = [[("agent", b"agent %d" % i)] for i in range(len(lines))]
+        produce(kafka.bootstrap, f"{database}-csv", lines, 1, headers=headers)
         self.mapped, self.found, self.typo = (f"{database}.{name}" for name in ("mapped", "found", "typo"))
+        self.fields = f"{database}.fields"
         hive.query(
             f"create external table {self.found} (id bigint, title string, props struct<`date`:string,`at`:timestamp>)"
             f" partitioned by (dt string) stored as parquet location '{location(self.uri, self.found)}'"
@@ -76,6 +98,15 @@ class Films:
             },
             {**every, "table": self.found, "create": False, "bucket": {"field": "props.at"}},
             {**every, "table": self.typo, "columns": {"id": "bigint", "title": "string"}},
+            {
+                **every,
+                "table": self.fields,
+                "topics": [f"{database}-csv"],
+                "format": "csv",
+                "columns": FIELDS,
+                "metadata": PLACE,
+                "bucket": {"field": "at"},
+            },
         ]
         hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
         self.config = write_map(folder, database, kafka.bootstrap, self.uri, tables, hive=hive_section)
@@ -94,6 +125,7 @@ def test_what_hive_shows_is_what_the_records_hold(films: Films) -> None:
     assert "title (did you mean Title?)" in films.run.log
     _hive_shows_mapped_columns(films)
     _hive_shows_columns_found_in_hive(films)
+    _hive_shows_fields_of_csv(films)
     _verify_finds_nothing_and_notes_the_empty_column(films)
 
 
@@ -126,10 +158,26 @@ def _hive_shows_columns_found_in_hive(films: Films) -> None:
     assert dead == [("column title could take Title and TITLE of its object",)]
 
 
+def _hive_shows_fields_of_csv(films: Films) -> None:
+    rows = films.hive.query(
+        f"select id, agent, title, cast(us_gross as string), cast(`at` as string), plot, dt from {films.fields} order by id"
+    )
+    expected = []
+    for i in range(COUNT):
+        gross = f"{i * 1000}.50" if i % 3 else None
+        plot = f'Act {i}, "first"\r\nand last' if i % 2 else ""
+        expected.append((i, f"agent {i}", f"Film {i}", gross, hour(i), plot, hour(i)[:10]))
+    assert rows == expected
+    dead = films.hive.query(
+        f"select reason from {films.database}.{films.database}_dead_letters where source_table = '{films.fields}'"
+    )
+    assert sorted(dead) == [("csv.fields",), ("csv.quote",), ("csv.type",)]
+
+
 def _verify_finds_nothing_and_notes_the_empty_column(films: Films) -> None:
     done = command("verify", films.config, "--deep", "--json")
     assert done.code == 0, done.log + done.out
     tables = {table["table"]: table for table in done.document["tables"]}
-    assert [table["findings"] for table in tables.values()] == [[], [], []]
+    assert [table["findings"] for table in tables.values()] == [[], [], [], []]
     assert tables[films.typo]["notes"] == ["column title is NULL in every row"]
     assert tables[films.mapped]["notes"] == tables[films.found]["notes"] == []

@@ -172,7 +172,7 @@ def test_every_default_of_the_schema_is_documented_with_its_value() -> None:
             default = rule.get("default")
             if default in (None, [], {}):
                 continue
-            shown = str(default).lower() if isinstance(default, bool) else str(default)
+            shown = str(default).lower() if isinstance(default, bool) else str(default) or '""'
             rows = [line for line in text.splitlines() if line.startswith(f"| `{key}` |")]
             if not any(f"`{shown}`" in row for row in rows):
                 missing.append(f"{key}: {shown}")

@@ -109,7 +109,7 @@ def test_every_reason_of_a_decoder_stands_in_its_contract() -> None:
     reasons = {
         value
         for value in first
-        if isinstance(value, str) and re.fullmatch(r"(avro|json|raw)\.[a-z0-9_]+", value)
+        if isinstance(value, str) and re.fullmatch(r"(avro|csv|json|raw)\.[a-z0-9_]+", value)
     }
     assert reasons
     assert sorted(reason for reason in reasons if f"`{reason}`" not in text) == []

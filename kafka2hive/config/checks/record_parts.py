@@ -14,7 +14,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
             checked.add(path, f"has {' and '.join(_ways(checked, column))}: keep one")
         elif column.part is RecordPart.KEY:
             _check_key(checked, path, column)
-        elif column.part is RecordPart.HEADER and _has_parts(column.type):
+        elif column.part is RecordPart.HEADER and has_parts(column.type):
             checked.add((*path, "header"), f"a header is one text, {column.name} is {column.type}")
     if columns and all(column.part is not RecordPart.VALUE for column in columns):
         checked.add(checked.path("columns"), "at least one column comes from the record's value")
@@ -58,9 +58,9 @@ def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> Non
         checked.add(
             (*path, "key"), "$ is for key_format raw: write the path to a member of the key, such as $.id"
         )
-    elif is_raw and _has_parts(column.type):
+    elif is_raw and has_parts(column.type):
         checked.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")
 
 
-def _has_parts(kind: str) -> bool:
+def has_parts(kind: str) -> bool:
     return kind.strip().lower().startswith(("array", "map", "struct"))

@@ -14,11 +14,9 @@ def check_source(checked: CheckedTable) -> None:
     log = change_log_of(table.source)
     if log is None:
         return
-    if table.format == "raw":
-        checked.add(
-            path,
-            f"the envelope of {log.value} is unpacked with format json or avro; for raw write source: binlog",
-        )
+    if table.format in ("raw", "csv"):
+        told = f"the envelope of {log.value} is unpacked with format json or avro"
+        checked.add(path, f"{told}; for {table.format} write source: binlog")
     if keeps_before(table.source) and any(
         column.path is not None or column.unit is not None
         for column in declared_columns(table)

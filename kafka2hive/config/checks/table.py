@@ -4,6 +4,7 @@ import re
 
 from kafka2hive.config.checks.bucket import check_bucket
 from kafka2hive.config.checks.columns import check_columns, check_metadata
+from kafka2hive.config.checks.csv import check_csv
 from kafka2hive.config.checks.service import check_location, fault_of_table
 from kafka2hive.config.checks.source import check_source
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
@@ -20,6 +21,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     _check_name(checked)
     _check_start(checked)
     check_source(checked)
+    check_csv(checked)
     check_columns(checked, has_hive)
     check_metadata(checked)
     check_bucket(checked)

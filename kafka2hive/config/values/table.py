@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from kafka2hive.config.values.change_log import SourceKind
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
+from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
@@ -95,10 +96,11 @@ class SharedOptions:
     """What `defaults`, a table and its rule say in the same words."""
 
     format: Annotated[
-        Literal["json", "json_schema", "avro", "raw"],
+        Literal["json", "json_schema", "avro", "csv", "raw"],
         Key(
             "json: one object per record; json_schema: the same behind the head of a registry's serializer; "
             "avro: one Avro record, its schema by id from the registry or by avro_schema; "
+            "csv: fields in the order of the columns; "
             "raw: the record's value as one column."
         ),
     ] = "json"
@@ -113,6 +115,7 @@ class SharedOptions:
             "Default: each record names its schema in the registry (Confluent's wire format)."
         ),
     ] = None
+    csv: Annotated[CsvOptions, Key("With format csv: how fields are written.")] = CsvOptions()  # noqa: RUF009  it is frozen
     source: Annotated[
         SourceKind,
         Key(

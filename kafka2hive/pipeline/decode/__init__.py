@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafka2hive.config.values import ChangeLog
+from kafka2hive.config.values import ChangeLog, CsvOptions
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source, own_names
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
@@ -22,14 +22,15 @@ def make_decoder(
     any_case: bool = False,
     writers: WriterSchemas | WriterSchema | None = None,
     change_log: ChangeLog | None = None,
+    csv: CsvOptions = CsvOptions(),  # noqa: B008  it is frozen
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
     `format` is one of the map's; `zone` is the IANA name whose wall clock the table's timestamps hold. `sources`
-    and `any_case` are not for `raw`: where each column's value stands (none given: at its name), and whether the case of
-    keys does not matter. `writers` is for `avro` and `protobuf`: where messages name their schema by an id, the schemas;
-    else the one that all were written with. `change_log`: whose envelope is unpacked, in any format but `raw`.
-    Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
+    and `any_case` are not for `raw`, and of `csv` only the units are: where each column's value stands (none given: at
+    its name), and whether the case of keys does not matter. `writers` is for `avro` and `protobuf`: where messages name
+    their schema by an id, the schemas; else the one that all were written with. `change_log`: whose envelope is unpacked,
+    in any format with names. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
         from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
@@ -54,8 +55,12 @@ def make_decoder(
         from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
 
         return ProtobufDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
+    if format == "csv":
+        from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
+
+        return CsvDecoder(schema, zone, csv, [source.unit for source in sources])
     if format == "raw":
         from kafka2hive.pipeline.decode.raw import RawDecoder
 
         return RawDecoder(schema)
-    raise ValueError(f"unknown format {format!r}: formats are avro, json, json_schema, protobuf and raw")
+    raise ValueError(f"unknown format {format!r}: formats are avro, csv, json, json_schema, protobuf and raw")

@@ -55,6 +55,7 @@ def _made(
             table.any_case,
             writers,
             change_log_of(table.source),
+            table.csv,
         )
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:

@@ -1,0 +1,103 @@
+"""Format `csv`: messages to fields, a fast way for what is plainly right and the exact way for the rest; fields to columns."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.values.csv import CsvOptions
+from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
+from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.texts.column import TextColumn
+from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+
+
+class CsvDecoder:
+    """One record of fields a message, each to the column at its place, by docs/decoding.md."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        options: CsvOptions,
+        units: Sequence[str | None] = (),
+        parsed: bool = True,
+    ) -> None:
+        """`units`: of each column, see Source. `parsed`: with the fast way. Raises ValueError for columns with parts."""
+        check_columns("csv", schema, zone)
+        self.schema = schema
+        self._columns = [
+            TextColumn(field.name, field.type, zone, unit, "csv")
+            for field, unit in zip(schema, units or [None] * len(schema), strict=True)
+        ]
+        self._fields = Fields(options)
+        self._parsed = ParsedFields(options, len(schema)) if parsed else None
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder."""
+        if values.null_count:
+            raise ValueError("messages are not null")
+        texts, bad = cast_or_null(values, pa.string())
+        refused = {int(place): "csv.utf8: the value is not valid UTF-8" for place in np.flatnonzero(bad)}
+        columns, places = self._split(texts, ~bad, refused)
+        good = np.ones(len(places), np.bool_)
+        arrays = []
+        for column, fields in zip(self._columns, columns, strict=True):
+            array, unfit = column.read(fields)
+            arrays.append(array)
+            for at, reason in unfit.items():
+                refused.setdefault(int(places[at]), reason)
+                good[at] = False
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        rejected = sorted(refused)
+        return Decoded(
+            rows=rows if good.all() else rows.filter(pa.array(good)),
+            accepted=pa.array(places[good], pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=pa.array([refused[place] for place in rejected], pa.string()),
+        )
+
+    def _split(
+        self,
+        texts: pa.StringArray,
+        sound: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        refused: dict[int, str],
+    ) -> tuple[list[pa.StringArray], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """The fields of the messages that have as many as there are columns, and their places, in order."""
+        places = np.flatnonzero(sound)
+        left = texts if sound.all() else texts.filter(pa.array(sound))
+        columns = [pa.array([], pa.string())] * len(self._columns)
+        certain = np.zeros(len(left), np.bool_)
+        if self._parsed is not None:
+            columns, certain = self._parsed.split(left)
+        if certain.all():
+            return columns, places
+        records: list[list[str | None]] = []
+        found: list[int] = []
+        doubtful = np.flatnonzero(~certain)
+        for at, text in zip(doubtful.tolist(), left.take(pa.array(doubtful)).to_pylist(), strict=True):
+            outcome = self._fields_of(text)
+            if isinstance(outcome, str):
+                refused[int(places[at])] = outcome
+            else:
+                records.append(outcome)
+                found.append(at)
+        read = np.concatenate([np.flatnonzero(certain), np.array(found, dtype=np.int64)])
+        order = np.argsort(read, kind="stable")
+        more = [pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))]
+        together = [
+            pa.concat_arrays([first, second]).take(pa.array(order))
+            for first, second in zip(columns, more, strict=True)
+        ]
+        return together, places[read[order]]
+
+    def _fields_of(self, text: str) -> list[str | None] | str:
+        try:
+            fields = self._fields.of(text)
+        except Refused as refusal:
+            return f"{refusal.code}: {refusal.text}"
+        if len(fields) != len(self._columns):
+            return f"csv.fields: {len(fields)} fields for {len(self._columns)} columns"
+        return fields
