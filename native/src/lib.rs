@@ -1,7 +1,8 @@
 //! kafka2hive's strict decoders: they accept a message only where docs/decoding.md does, with the same values.
 //!
 //! Whatever else a message holds is in doubt, and the exact decoder in Python decides. One walk over each message,
-//! without a tree in between: JSON driven by the table's columns, Avro (avro/) by the plan for its writer's schema.
+//! without a tree in between: JSON driven by the table's columns, Avro (avro/) and Protobuf (protobuf/) by the plan for
+//! the writer's schema.
 
 pub mod array;
 #[cfg(feature = "python")]
@@ -19,6 +20,7 @@ pub mod nested;
 pub mod numbers;
 #[cfg(feature = "python")]
 mod plan;
+pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
 pub mod rows;

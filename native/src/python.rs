@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::array::Array;
-use crate::{arrow, avro, decoder, guarded, messages, plan, Panicked};
+use crate::{arrow, avro, decoder, guarded, messages, plan, protobuf, Panicked};
 
 /// Changes whenever Python must call this module in another way.
 const INTERFACE: u32 = 1;
@@ -83,6 +83,43 @@ impl AvroDecoder {
     }
 }
 
+/// Decodes batches of Protobuf messages of one type into one table's columns. Nothing is remembered between them.
+#[pyclass(module = "kafka2hive_native")]
+struct ProtobufDecoder {
+    /// None after a panic.
+    inner: Option<protobuf::decoder::Decoder>,
+}
+
+#[pymethods]
+impl ProtobufDecoder {
+    /// `types`: a type for each column (plan.rs); `words`: the plan (protobuf/words.rs). `head`: bytes before a message's fields.
+    #[new]
+    fn new(types: Vec<Bound<'_, PyAny>>, words: &Bound<'_, PyAny>, head: usize, utc: bool) -> PyResult<Self> {
+        let columns = types.iter().map(|plan| plan::column(plan, false)).collect::<PyResult<Vec<_>>>()?;
+        let (root, shapes) = protobuf::words::plan(words, columns.len())?;
+        let context = protobuf::values::Context { shapes, utc };
+        Ok(ProtobufDecoder { inner: Some(protobuf::decoder::Decoder::new(columns, root, context, head)) })
+    }
+
+    /// As that of Decoder.
+    fn read<'py>(&mut self, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let accepted =
+            arrow::with_messages(values, |offsets, data| guarded(&mut self.inner, |decoder| decoder.read(offsets, data)))??;
+        Ok(PyBytes::new(values.py(), &accepted))
+    }
+
+    /// As that of Decoder.
+    fn instants<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(instant_bytes(guarded(&mut self.inner, |decoder| decoder.rows.instants())?, py))
+    }
+
+    /// As that of Decoder.
+    fn rows<'py>(&mut self, py: Python<'py>, walls: &[u8]) -> PyResult<Bound<'py, PyCapsule>> {
+        let walls = wall_clocks(walls)?;
+        rows_capsule(guarded(&mut self.inner, |decoder| decoder.rows.take(walls))?, py)
+    }
+}
+
 fn instant_bytes(instants: Vec<i64>, py: Python<'_>) -> Bound<'_, PyBytes> {
     let bytes: Vec<u8> = instants.into_iter().flat_map(i64::to_ne_bytes).collect();
     PyBytes::new(py, &bytes)
@@ -122,5 +159,6 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_class::<AvroDecoder>()?;
+    module.add_class::<ProtobufDecoder>()?;
     module.add_class::<Decoder>()
 }

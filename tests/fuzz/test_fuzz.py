@@ -20,6 +20,7 @@ EXAMPLES = {
     "maps": 60,
     "avro": 60,
     "csv": 60,
+    "protobuf": 60,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -53,6 +54,8 @@ def test_a_hundred_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["avro messages that are rows"] > 2_000
     assert count["csv messages"] > 20_000
     assert count["csv messages that are rows"] > 5_000
+    assert count["protobuf messages"] > 5_000
+    assert count["protobuf messages that are rows"] > 1_000
 
 
 def _worker(code: str) -> tuple[str, ...]:

@@ -201,7 +201,7 @@ fn sized<'a>(bytes: &mut Bytes<'a>, size: Option<usize>) -> Parsed<&'a [u8]> {
 }
 
 #[inline(always)]
-fn whole(number: i64, column: &mut Column) -> Parsed<()> {
+pub(crate) fn whole(number: i64, column: &mut Column) -> Parsed<()> {
     match column {
         Column::Int32(column) => column.push(i32::try_from(number).map_err(|_| Doubt)?),
         Column::Int64(column) => column.push(number),
@@ -228,7 +228,7 @@ fn whole(number: i64, column: &mut Column) -> Parsed<()> {
 }
 
 #[inline(always)]
-fn real(number: f64, column: &mut Column) -> Parsed<()> {
+pub(crate) fn real(number: f64, column: &mut Column) -> Parsed<()> {
     match column {
         Column::Float64(column) => column.push(if number.is_nan() { f64::NAN } else { number }),
         Column::Float32(column) => {
@@ -246,7 +246,7 @@ fn real(number: f64, column: &mut Column) -> Parsed<()> {
     Ok(())
 }
 
-fn day(days: i32, column: &mut Column) -> Parsed<()> {
+pub(crate) fn day(days: i32, column: &mut Column) -> Parsed<()> {
     let micros = i64::from(days).checked_mul(DAY).ok_or(Doubt)?;
     if !(EARLIEST..=LATEST).contains(&micros) {
         return Err(Doubt);
@@ -270,7 +270,7 @@ fn unscaled(bytes: &[u8]) -> Parsed<i128> {
     Ok(tail.iter().fold(if negative { -1 } else { 0 }, |number, byte| number << 8 | i128::from(*byte)))
 }
 
-fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Parsed<i128> {
+pub(crate) fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Parsed<i128> {
     let power = |digits: u32| 10_i128.checked_pow(digits).ok_or(Doubt);
     let found = if to >= from {
         number.checked_mul(power(to - from)?).ok_or(Doubt)?

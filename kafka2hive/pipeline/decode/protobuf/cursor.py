@@ -166,9 +166,9 @@ def values_at(cursor: Cursor, number: int, wire: int, expected: int, repeated: b
 
 
 def small_message(
-    cursor: Cursor, ranges: Sequence[Range], wires: Mapping[int, int]
+    cursor: Cursor, ranges: Sequence[Range], wires: Mapping[int, int], others: bool = True
 ) -> dict[int, list[Range]]:
-    """The payloads of the few fields of a message that stands in one piece or more; other fields are gone past."""
+    """The payloads of the few fields of a message that stands in one piece or more; `others` are gone past, or refused."""
     cursor.enter()
     found: dict[int, list[Range]] = {number: [] for number in wires}
     for place in ranges:
@@ -177,8 +177,10 @@ def small_message(
             number, wire = cursor.tag()
             if number in wires:
                 found[number] += values_at(cursor, number, wire, wires[number], False)
-            else:
+            elif others:
                 cursor.payload(number, wire)
+            else:
+                raise Refused("protobuf.syntax", f"field {number} in an entry of a map")
     cursor.leave()
     return found
 

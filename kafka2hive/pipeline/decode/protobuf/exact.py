@@ -180,10 +180,10 @@ def _elements(read: Read, cursor: Cursor, places: Sequence[Range]) -> list[Any]:
 
 
 def _entries(entry: plan.Entry, item: Read, cursor: Cursor, places: Sequence[Range]) -> list[tuple[str, Any]]:
-    """Of two entries with one key the last counts."""
+    """Of two entries with one key the last counts. Of one with other fields libraries differ whether there is such an entry."""
     found: dict[str, Any] = {}
     for place in places:
-        parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire})
+        parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire}, others=False)
         key = key_text(entry.key, cursor, parts[1])
         try:
             found[key] = item(cursor, parts[2]) if parts[2] else default_value(item, entry.default)

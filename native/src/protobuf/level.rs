@@ -1,0 +1,276 @@
+//! The fields of one message into columns: of the table, or of a struct.
+
+use crate::columns::Column;
+use crate::cursor::{Doubt, Parsed};
+use crate::protobuf::bytes::{Bytes, END, LENGTH, START};
+use crate::protobuf::shapes::{packable, skip};
+use crate::protobuf::values::{Context, Value};
+use crate::rows::Rows;
+
+/// What an absent field is, and how often there may be one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// NULL
+    Optional,
+    /// Doubt
+    Required,
+    /// Its default
+    Implicit,
+    /// An empty array
+    Repeated,
+    /// An empty map
+    Map,
+}
+
+/// A field of a message: the columns that take it, each in its way, and what to look for within it.
+pub struct Slot {
+    /// In the schema
+    pub number: u32,
+    /// Of one value
+    pub wire: u32,
+    /// See there
+    pub label: Label,
+    /// The bytes behind the tag of the value that an absent one has
+    pub default: Vec<u8>,
+    /// Which oneof it is a member of
+    pub oneof: Option<usize>,
+    /// To go past it where nothing takes it
+    pub shape: usize,
+    /// Numbers of columns, and how they take it
+    pub columns: Vec<(usize, Value)>,
+    /// For values on a path
+    pub inner: Option<Level>,
+    /// The message that last had it
+    seen: u64,
+    /// Values of that message
+    count: usize,
+}
+
+/// A message, while it is read: its state is that of one message at a time, as its plan is no other's.
+pub struct Level {
+    slots: Vec<Slot>,
+    absent: Vec<usize>,
+    oneofs: Vec<u64>,
+    message: u64,
+}
+
+/// Where the values go.
+pub trait Sink {
+    /// The column of this number.
+    fn column(&mut self, number: usize) -> Parsed<&mut Column>;
+    /// It has its value of the message at hand.
+    fn filled(&mut self, number: usize);
+    /// There is no value for it.
+    fn null(&mut self, number: usize) -> Parsed<()>;
+}
+
+impl Sink for Rows {
+    #[inline(always)]
+    fn column(&mut self, number: usize) -> Parsed<&mut Column> {
+        self.columns.get_mut(number).ok_or(Doubt)
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, number: usize) {
+        self.fill(number);
+    }
+
+    /// What is not filled becomes NULL when the row is kept.
+    #[inline(always)]
+    fn null(&mut self, _: usize) -> Parsed<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Vec<Column> {
+    #[inline(always)]
+    fn column(&mut self, number: usize) -> Parsed<&mut Column> {
+        self.get_mut(number).ok_or(Doubt)
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, _: usize) {}
+
+    #[inline(always)]
+    fn null(&mut self, number: usize) -> Parsed<()> {
+        self.column(number)?.push_null();
+        Ok(())
+    }
+}
+
+impl Slot {
+    /// Not seen yet; `kind` is its number, wire type and label.
+    pub fn new(
+        kind: (u32, u32, Label),
+        default: Vec<u8>,
+        oneof: Option<usize>,
+        shape: usize,
+        columns: Vec<(usize, Value)>,
+        inner: Option<Level>,
+    ) -> Self {
+        let (number, wire, label) = kind;
+        Slot { number, wire, label, default, oneof, shape, columns, inner, seen: 0, count: 0 }
+    }
+
+    fn repeated(&self) -> bool {
+        matches!(self.label, Label::Repeated | Label::Map)
+    }
+
+    /// Past the value that begins here, into everything that takes it.
+    #[inline(always)]
+    fn read<S: Sink>(&mut self, wire: u32, bytes: &mut Bytes, sink: &mut S, context: &Context) -> Parsed<()> {
+        if self.repeated() {
+            return self.read_more(wire, bytes, sink, context);
+        }
+        if wire != self.wire {
+            return Err(Doubt);
+        }
+        let start = bytes.at;
+        for (number, value) in &mut self.columns {
+            bytes.at = start;
+            value.read(bytes, sink.column(*number)?, context)?;
+            sink.filled(*number);
+        }
+        if let Some(inner) = &mut self.inner {
+            bytes.at = start;
+            if self.wire == START {
+                bytes.open()?;
+                inner.read(bytes, self.number, sink, context)?;
+                bytes.close();
+            } else {
+                inner.read(&mut bytes.inner()?, 0, sink, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One value of an array or a map, or a packed array's part.
+    fn read_more<S: Sink>(&mut self, wire: u32, bytes: &mut Bytes, sink: &mut S, context: &Context) -> Parsed<()> {
+        let packed = wire != self.wire;
+        if packed && (wire != LENGTH || !packable(self.wire)) {
+            return Err(Doubt);
+        }
+        let start = bytes.at;
+        let mut found = 0;
+        for (number, value) in &mut self.columns {
+            bytes.at = start;
+            found = 1;
+            match sink.column(*number)? {
+                Column::List(list) if packed => {
+                    let mut part = bytes.packed()?;
+                    found = 0;
+                    while !part.at_end() {
+                        value.read(&mut part, &mut list.element, context)?;
+                        found += 1;
+                    }
+                }
+                Column::List(list) => value.read(bytes, &mut list.element, context)?,
+                column @ Column::Map(_) => value.read(bytes, column, context)?,
+                _ => return Err(Doubt),
+            }
+        }
+        self.count += found;
+        Ok(())
+    }
+
+    /// The message ends.
+    #[inline(always)]
+    fn end<S: Sink>(&mut self, message: u64, sink: &mut S, context: &Context) -> Parsed<()> {
+        let there = self.seen == message;
+        match self.label {
+            Label::Repeated | Label::Map => {
+                let count = if there { self.count } else { 0 };
+                for (number, _) in &self.columns {
+                    match sink.column(*number)? {
+                        Column::List(list) => list.close(count)?,
+                        Column::Map(map) => map.close()?,
+                        _ => return Err(Doubt),
+                    }
+                    sink.filled(*number);
+                }
+            }
+            _ if there => {}
+            Label::Required => return Err(Doubt),
+            Label::Optional => self.columns.iter().try_for_each(|(number, _)| sink.null(*number))?,
+            Label::Implicit => {
+                for (number, value) in &mut self.columns {
+                    value.read(&mut Bytes::new(&self.default, 0), sink.column(*number)?, context)?;
+                    sink.filled(*number);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Level {
+    /// `slots` ascend by their numbers; `absent`: numbers of columns that nothing fills.
+    pub fn new(slots: Vec<Slot>, absent: Vec<usize>) -> Self {
+        let oneofs = slots.iter().filter_map(|slot| slot.oneof).max().map_or(0, |most| most + 1);
+        Level { slots, absent, oneofs: vec![0; oneofs], message: 0 }
+    }
+
+    /// One more than the largest number of a column of the table.
+    pub fn most_columns(&self) -> usize {
+        let of_slot = |slot: &Slot| {
+            let own = slot.columns.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+            own.max(slot.inner.as_ref().map_or(0, Level::most_columns))
+        };
+        self.slots.iter().map(of_slot).max().unwrap_or(0)
+    }
+
+    /// All fields, to the end of `bytes`, or past the end of the group of this number (0: it is none).
+    pub fn read<S: Sink>(&mut self, bytes: &mut Bytes, group: u32, sink: &mut S, context: &Context) -> Parsed<()> {
+        self.message += 1;
+        let mut next = 0;
+        while group != 0 || !bytes.at_end() {
+            let (number, wire) = bytes.tag()?;
+            if wire == END && number == group {
+                break;
+            }
+            let Some(place) = self.place(number, next) else {
+                bytes.skip(number, wire)?;
+                continue;
+            };
+            next = place;
+            let slot = &mut self.slots[place];
+            if let Some(oneof) = slot.oneof {
+                if std::mem::replace(&mut self.oneofs[oneof], self.message) == self.message {
+                    return Err(Doubt);
+                }
+            }
+            let first = slot.seen != self.message;
+            if first {
+                slot.seen = self.message;
+                slot.count = 0;
+            }
+            if slot.columns.is_empty() && slot.inner.is_none() {
+                skip(&context.shapes, (number, slot.repeated(), slot.shape), wire, bytes)?;
+            } else if first || slot.repeated() {
+                slot.read(wire, bytes, sink, context)?;
+            } else {
+                return Err(Doubt);
+            }
+        }
+        for slot in &mut self.slots {
+            slot.end(self.message, sink, context)?;
+        }
+        self.absent.iter().try_for_each(|number| sink.null(*number))
+    }
+
+    /// Of the slot of this number; most writers' fields ascend from the one before.
+    #[inline(always)]
+    fn place(&self, number: u32, from: usize) -> Option<usize> {
+        let mut place = from;
+        if self.slots.get(place).is_some_and(|slot| slot.number > number) {
+            return self.slots.binary_search_by_key(&number, |slot| slot.number).ok();
+        }
+        while let Some(slot) = self.slots.get(place) {
+            if slot.number >= number {
+                return (slot.number == number).then_some(place);
+            }
+            place += 1;
+        }
+        None
+    }
+}

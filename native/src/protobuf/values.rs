@@ -1,0 +1,296 @@
+//! One value of a message into a column: the cells of the acceptance table.
+
+use crate::avro::values::{day, real, rescaled, whole};
+use crate::columns::Column;
+use crate::cursor::{Doubt, Parsed};
+use crate::protobuf::bytes::{Bytes, VARINT};
+use crate::protobuf::integers::Kind;
+use crate::protobuf::level::Level;
+use crate::protobuf::shapes::Shape;
+
+const BILLION: i64 = 1_000_000_000;
+/// Of a Duration: 10,000 years.
+const MOST_SECONDS: i64 = 315_576_000_000;
+
+/// What is done with a value; the words are explained in plan.py.
+pub enum Value {
+    /// bool
+    Boolean,
+    /// A number into a number
+    Whole(Kind),
+    /// A number that counts from 1970; microseconds are number * factor / divisor
+    Moment(Kind, i64, i64),
+    /// float
+    Float,
+    /// double
+    Double,
+    /// Bytes that are UTF-8
+    Text,
+    /// Bytes
+    Octets,
+    /// An enum into the name of its number; ascending
+    Symbol(Vec<(i64, Box<[u8]>)>),
+    /// An enum into its number; those that there are, ascending, none where all are
+    Ordinal(Vec<i64>),
+    /// google.protobuf.Timestamp
+    Stamp,
+    /// google.protobuf.Duration into a decimal of seconds
+    Span,
+    /// google.type.Date
+    Day,
+    /// A message of one field, whose wire type this is, and its default
+    Wrapped(Box<Value>, u32, Vec<u8>),
+    /// A message into a struct; the number of the group that it is, or 0
+    Row(Box<Level>, u32),
+    /// An entry of a map: its key, none where it is a text, then as Wrapped
+    Entry(Option<Kind>, Box<Value>, u32, Vec<u8>),
+}
+
+/// What does not change from message to message.
+pub struct Context {
+    /// See shapes.rs
+    pub shapes: Vec<Shape>,
+    /// Instants are wall clocks
+    pub utc: bool,
+}
+
+impl Value {
+    /// Appends the value that begins here to the column. After `Doubt` there may be a part of it at the column's end.
+    #[inline(always)]
+    pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Whole(kind) if !kind.unsigned_64() => whole(kind.read(bytes)?, column),
+            Value::Text => match column {
+                Column::Text(column) | Column::Binary(column) => {
+                    column.push(bytes.text()?);
+                    Ok(())
+                }
+                _ => Err(Doubt),
+            },
+            Value::Double => real(f64::from_le_bytes(bytes.exactly()?), column),
+            other => other.any(bytes, column, context),
+        }
+    }
+
+    #[inline(never)]
+    fn any(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
+        match self {
+            Value::Text | Value::Double => self.read(bytes, column, context)?,
+            Value::Whole(kind) => match kind.read(bytes)? {
+                large @ ..=-1 if kind.unsigned_64() => beyond_i64(large as u64, column)?,
+                number => whole(number, column)?,
+            },
+            Value::Moment(kind, factor, divisor) => {
+                let number = kind.read(bytes)?;
+                let Column::Moment(column) = column else { return Err(Doubt) };
+                if number < 0 && kind.unsigned_64() {
+                    return Err(Doubt);
+                }
+                let scaled = number.checked_mul(*factor).ok_or(Doubt)?;
+                if *divisor != 1 && !column.of_days() && scaled % *divisor != 0 {
+                    return Err(Doubt);
+                }
+                column.push(scaled.div_euclid(*divisor), true, context.utc)?;
+            }
+            Value::Boolean => {
+                let Column::Boolean(column) = column else { return Err(Doubt) };
+                column.push(Kind::Bool.read(bytes)? == 1);
+            }
+            Value::Float => real(f64::from(f32::from_le_bytes(bytes.exactly()?)), column)?,
+            Value::Octets => {
+                let Column::Binary(column) = column else { return Err(Doubt) };
+                column.push(bytes.octets()?);
+            }
+            Value::Symbol(names) => {
+                let number = Kind::Int32.read(bytes)?;
+                let place = names.binary_search_by_key(&number, |one| one.0).map_err(|_| Doubt)?;
+                let Column::Text(column) = column else { return Err(Doubt) };
+                column.push_within_reach(&names[place].1)?;
+            }
+            Value::Ordinal(known) => {
+                let number = Kind::Int32.read(bytes)?;
+                if !known.is_empty() && known.binary_search(&number).is_err() {
+                    return Err(Doubt);
+                }
+                whole(number, column)?;
+            }
+            Value::Stamp => {
+                let [seconds, nanos] = numbers(bytes, [Kind::Int64, Kind::Int32])?;
+                let Column::Moment(column) = column else { return Err(Doubt) };
+                if !(0..BILLION).contains(&nanos) || nanos % 1000 != 0 {
+                    return Err(Doubt);
+                }
+                let micros = seconds.checked_mul(1_000_000).and_then(|micros| micros.checked_add(nanos / 1000)).ok_or(Doubt)?;
+                column.push(micros, true, context.utc)?;
+            }
+            Value::Span => {
+                let [seconds, nanos] = numbers(bytes, [Kind::Int64, Kind::Int32])?;
+                let one_sign = seconds.signum() * nanos.signum() >= 0;
+                if nanos.abs() >= BILLION || !(-MOST_SECONDS..=MOST_SECONDS).contains(&seconds) || !one_sign {
+                    return Err(Doubt);
+                }
+                let Column::Decimal(column, precision, scale) = column else { return Err(Doubt) };
+                let unscaled = i128::from(seconds) * i128::from(BILLION) + i128::from(nanos);
+                column.push(rescaled(unscaled, 9, *precision, *scale)?);
+            }
+            Value::Day => {
+                let [year, month, of_month] = numbers(bytes, [Kind::Int32; 3])?;
+                day(days_since_1970(year, month, of_month)?, column)?;
+            }
+            Value::Wrapped(value, wire, default) => {
+                let mut inner = bytes.inner()?;
+                let [found] = places(&mut inner, [*wire], true)?;
+                match found {
+                    Some(at) => {
+                        inner.at = at;
+                        value.read(&mut inner, column, context)?;
+                    }
+                    None => value.read(&mut Bytes::new(default, 0), column, context)?,
+                }
+            }
+            Value::Row(level, group) => {
+                let Column::Struct(column) = column else { return Err(Doubt) };
+                if *group == 0 {
+                    level.read(&mut bytes.inner()?, 0, &mut column.fields, context)?;
+                } else {
+                    bytes.open()?;
+                    level.read(bytes, *group, &mut column.fields, context)?;
+                    bytes.close();
+                }
+                column.close();
+            }
+            Value::Entry(key, value, wire, default) => {
+                let Column::Map(map) = column else { return Err(Doubt) };
+                let mut inner = bytes.inner()?;
+                let key_wire = key.map_or(crate::protobuf::bytes::LENGTH, Kind::wire);
+                let [key_at, value_at] = places(&mut inner, [key_wire, *wire], false)?;
+                match key {
+                    None => match key_at {
+                        Some(at) => {
+                            inner.at = at;
+                            map.keys.push(inner.text()?);
+                        }
+                        None => map.keys.push(b""),
+                    },
+                    Some(kind) => {
+                        let number = match key_at {
+                            Some(at) => {
+                                inner.at = at;
+                                kind.read(&mut inner)?
+                            }
+                            None => 0,
+                        };
+                        map.keys.push_within_reach(key_text(*kind, number).as_bytes())?;
+                    }
+                }
+                match value_at {
+                    Some(at) => {
+                        inner.at = at;
+                        value.read(&mut inner, &mut map.item, context)?;
+                    }
+                    None => value.read(&mut Bytes::new(default, 0), &mut map.item, context)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_text(kind: Kind, number: i64) -> String {
+    match kind {
+        Kind::Bool => (number == 1).to_string(),
+        kind if kind.unsigned_64() => (number as u64).to_string(),
+        _ => number.to_string(),
+    }
+}
+
+/// Numbers from 2^63.
+fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
+    match column {
+        Column::Decimal(column, precision, scale) => column.push(rescaled(i128::from(number), 0, *precision, *scale)?),
+        Column::Float64(column) => {
+            let found = number as f64;
+            if found as u128 != u128::from(number) {
+                return Err(Doubt);
+            }
+            column.push(found);
+        }
+        Column::Float32(column) => {
+            let found = number as f32;
+            if found as u128 != u128::from(number) {
+                return Err(Doubt);
+            }
+            column.push(found);
+        }
+        _ => return Err(Doubt),
+    }
+    Ok(())
+}
+
+/// Past the fields of a message: where the values of the fields 1, 2 .. begin. Doubt where one stands twice.
+///
+/// `others`: there may be other fields, too.
+fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> Parsed<[Option<usize>; N]> {
+    let mut found = [None; N];
+    while !bytes.at_end() {
+        let (number, wire) = bytes.tag()?;
+        if let Some(place) = found.get_mut(number as usize - 1) {
+            if wire != wires[number as usize - 1] || place.replace(bytes.at).is_some() {
+                return Err(Doubt);
+            }
+        } else if !others {
+            return Err(Doubt);
+        }
+        bytes.skip(number, wire)?;
+    }
+    Ok(found)
+}
+
+/// The numbers 1, 2 .. of a message, 0 where there is none.
+fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; N]> {
+    let mut inner = bytes.inner()?;
+    let found = places(&mut inner, [VARINT; N], true)?;
+    let mut values = [0; N];
+    for ((value, kind), at) in values.iter_mut().zip(kinds).zip(found) {
+        if let Some(at) = at {
+            inner.at = at;
+            *value = kind.read(&mut inner)?;
+        }
+    }
+    Ok(values)
+}
+
+/// Doubt where there is no such day in the years 1 to 9999.
+fn days_since_1970(year: i64, month: i64, day: i64) -> Parsed<i32> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        _ => return Err(Doubt),
+    };
+    if !(1..=9999).contains(&year) || !(1..=longest).contains(&day) {
+        return Err(Doubt);
+    }
+    // a year begins in March, so that the leap day is its last one
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
+    i32::try_from(days - 719_468).map_err(|_| Doubt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let days = |year, month, day| days_since_1970(year, month, day).ok();
+        assert_eq!([days(1970, 1, 1), days(2020, 2, 29), days(1, 1, 1)], [Some(0), Some(18_321), Some(-719_162)]);
+        assert_eq!([days(9999, 12, 31), days(1969, 12, 31), days(2000, 3, 1)], [Some(2_932_896), Some(-1), Some(11_017)]);
+        for (year, month, day) in
+            [(2021, 2, 29), (1900, 2, 29), (0, 1, 1), (10_000, 1, 1), (2020, 13, 1), (2020, 4, 31), (2020, 1, 0)]
+        {
+            assert_eq!(days(year, month, day), None);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The plan as Python gives it: tuples that begin with the name of what they are (plan.py).
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::protobuf::bytes::{LENGTH, START};
+use crate::protobuf::integers::Kind;
+use crate::protobuf::level::{Label, Level, Slot};
+use crate::protobuf::shapes::{Known, Shape};
+use crate::protobuf::values::Value;
+
+type Any<'py> = Bound<'py, PyAny>;
+type Words<'py> = (String, u32, String, String, u32, Vec<u8>, isize, usize, Vec<(usize, Any<'py>)>, Option<Any<'py>>);
+
+/// A plan: its root and its shapes. `columns` is their number.
+pub fn plan(words: &Any, columns: usize) -> PyResult<(Level, Vec<Shape>)> {
+    let (_, root, table): (String, Any, Vec<(String, Vec<Known>)>) = words.extract()?;
+    let all = table.len();
+    let shapes = table.into_iter().map(|(kind, fields)| shape(&kind, fields, all)).collect::<PyResult<Vec<_>>>()?;
+    let root = level(&root, all)?;
+    if root.most_columns() > columns {
+        return Err(wrong("a column"));
+    }
+    Ok((root, shapes))
+}
+
+fn shape(kind: &str, fields: Vec<Known>, all: usize) -> PyResult<Shape> {
+    if fields.iter().any(|field| field.2 >= all) || fields.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+        return Err(wrong(kind));
+    }
+    Ok(match kind {
+        "float" => Shape::Float,
+        "double" => Shape::Double,
+        "bytes" => Shape::Octets,
+        "string" => Shape::Text,
+        "message" => Shape::Message(fields),
+        "group" => Shape::Group(fields),
+        other => Shape::Integer(integer(other)?),
+    })
+}
+
+fn integer(kind: &str) -> PyResult<Kind> {
+    Kind::named(kind).ok_or_else(|| wrong(kind))
+}
+
+fn wrong(what: &str) -> PyErr {
+    PyValueError::new_err(format!("no plan: {what}"))
+}
+
+fn level(words: &Any, shapes: usize) -> PyResult<Level> {
+    let (_, slots, absent): (String, Vec<Any>, Vec<usize>) = words.extract()?;
+    let slots = slots.iter().map(|one| slot(one, shapes)).collect::<PyResult<Vec<_>>>()?;
+    if slots.windows(2).any(|pair| pair[0].number >= pair[1].number) {
+        return Err(wrong("fields that do not ascend"));
+    }
+    Ok(Level::new(slots, absent))
+}
+
+fn slot(words: &Any, shapes: usize) -> PyResult<Slot> {
+    let parts = words.cast::<PyTuple>()?;
+    if parts.len() != 10 {
+        return Err(wrong("a slot"));
+    }
+    let (_, number, _, label, wire, default, oneof, shape, columns, inner): Words = words.extract()?;
+    let label = match label.as_str() {
+        "optional" => Label::Optional,
+        "required" => Label::Required,
+        "implicit" => Label::Implicit,
+        "repeated" => Label::Repeated,
+        "map" => Label::Map,
+        other => return Err(wrong(other)),
+    };
+    if shape >= shapes || number == 0 {
+        return Err(wrong("a field"));
+    }
+    let group = if wire == START { number } else { 0 };
+    let columns = columns.iter().map(|(to, taken)| Ok((*to, value(taken, group, shapes)?))).collect::<PyResult<_>>()?;
+    let inner = inner.map(|inner| level(&inner, shapes)).transpose()?;
+    Ok(Slot::new((number, wire, label), behind_length(wire, default), usize::try_from(oneof).ok(), shape, columns, inner))
+}
+
+/// A payload as it stands behind a tag.
+fn behind_length(wire: u32, payload: Vec<u8>) -> Vec<u8> {
+    if wire == LENGTH {
+        vec![0]
+    } else {
+        payload
+    }
+}
+
+fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
+    let parts = words.cast::<PyTuple>()?;
+    let at = |place: usize| parts.get_item(place);
+    let kind = |place: usize| -> PyResult<Kind> { integer(&at(place)?.extract::<String>()?) };
+    Ok(match at(0)?.extract::<String>()?.as_str() {
+        "Boolean" => Value::Boolean,
+        "Whole" => Value::Whole(kind(1)?),
+        "Moment" => {
+            let (factor, divisor): (i64, i64) = (at(2)?.extract()?, at(3)?.extract()?);
+            if factor < 1 || divisor < 1 {
+                return Err(wrong("a unit"));
+            }
+            Value::Moment(kind(1)?, factor, divisor)
+        }
+        "Real" if at(1)?.extract::<u32>()? == 32 => Value::Float,
+        "Real" => Value::Double,
+        "Text" => Value::Text,
+        "Octets" => Value::Octets,
+        "Symbol" => {
+            let names: Vec<(i64, String)> = at(1)?.extract()?;
+            Value::Symbol(names.into_iter().map(|(number, name)| (number, name.into_bytes().into())).collect())
+        }
+        "Ordinal" => Value::Ordinal(at(1)?.extract()?),
+        "Stamp" => Value::Stamp,
+        "Span" => Value::Span,
+        "Day" => Value::Day,
+        "Wrapped" => {
+            let wire = at(2)?.extract()?;
+            Value::Wrapped(Box::new(value(&at(1)?, 0, shapes)?), wire, behind_length(wire, at(3)?.extract()?))
+        }
+        "Row" => Value::Row(Box::new(level(&at(1)?, shapes)?), group),
+        "Entry" => {
+            let key: String = at(1)?.extract()?;
+            let key = if key == "string" { None } else { Some(integer(&key)?) };
+            let wire = at(3)?.extract()?;
+            Value::Entry(key, Box::new(value(&at(2)?, 0, shapes)?), wire, behind_length(wire, at(4)?.extract()?))
+        }
+        other => return Err(wrong(other)),
+    })
+}
