@@ -36,6 +36,7 @@ GROUPS = {
             "integration/test_dump_records",
             "integration/test_task_in_hive",
             "integration/test_hive_room",
+            "integration/test_schema_evolution",
             "integration/test_services",
         ),
     }.items()

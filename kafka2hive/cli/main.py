@@ -13,6 +13,7 @@ from kafka2hive.cli.commands import (
     dead_letters,
     demo,
     init,
+    plan,
     preview,
     recover,
     reset,
@@ -50,6 +51,7 @@ app.command(epilog=init.EXIT_CODES)(init.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
+app.command(epilog=plan.EXIT_CODES)(plan.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)
 app.command(epilog=warm.EXIT_CODES)(warm.warm)

@@ -143,6 +143,7 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
             inner=event.inner,
         ),
         create=bool(columns) if table.create is None else table.create,
+        schema_evolution=table.schema_evolution,
         location=template if GROUP.search(name) else location_of(template, name),
         line=line,
     )

@@ -37,7 +37,8 @@ _REMEDIES = {
     "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
     " or recreate the table with partition columns of type string",
-    "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns",
+    "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns; with"
+    " schema_evolution: add a run adds columns and widens them itself",
 }
 
 Difference = tuple[str, str]

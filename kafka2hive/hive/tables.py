@@ -51,33 +51,25 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
     return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
 
 
-def ensure_database(session: Session, database: str, table_location: str = "") -> None:
-    """The database exists afterwards. Raises MetastoreUnavailable, MetastoreRefused.
+def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
+    """The database and an external Parquet table exist afterwards; those of these names are left as they are.
 
-    Where `table_location` lies in a directory `<database>.db`, that is the database's location: tasks may have created it
-    already, and Hive 4 does not create a database whose default directory exists ("Unable to create database managed
-    directory"), but takes one that is named.
+    Dropping the table leaves the files. Where the table lies in a directory `<database>.db`, that is the database's
+    location: tasks may have created it already, and Hive 4 does not create a database whose default directory exists
+    ("Unable to create database managed directory"), but takes one that is named.
     """
-    directory = parent(table_location) if table_location else ""
-    named = directory.endswith(f"/{database}.db")
-    location = f" LOCATION {text.literal(directory)}" if named else ""
-    session.run(f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}")
-
-
-def create_table(session: Session, spec: TableSpec, ledger_id: str) -> None:
-    """An external Parquet table exists afterwards; one of that name is left as it is (check it with `describe`).
-
-    Dropping the table leaves the files. Raises MetastoreUnavailable, MetastoreRefused.
-    """
-    session.run(create_statement(spec, ledger_id))
+    database, directory = spec.table.partition(".")[0], parent(spec.location)
+    location = f" LOCATION {text.literal(directory)}" if directory.endswith(f"/{database}.db") else ""
+    make_database = f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}"
+    return make_database, create_statement(spec, ledger_id)
 
 
 def create_statement(spec: TableSpec, ledger_id: str) -> str:
-    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({_columns(spec.columns)})"]
+    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({declared(spec.columns)})"]
     if spec.comment:
         parts.append(f"COMMENT {text.literal(spec.comment)}")
     if spec.partition_columns:
-        parts.append(f"PARTITIONED BY ({_columns(spec.partition_columns)})")
+        parts.append(f"PARTITIONED BY ({declared(spec.partition_columns)})")
     parts.append(f"STORED AS PARQUET LOCATION {text.literal(spec.location)}")
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
     pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
@@ -96,7 +88,8 @@ def describe(session: Session, table: str) -> TableDescription | None:
         return None
 
 
-def _columns(columns: Sequence[Column]) -> str:
+def declared(columns: Sequence[Column]) -> str:
+    """Names and types as a statement needs them."""
     return ", ".join(
         f"{text.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
     )

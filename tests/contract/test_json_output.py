@@ -15,6 +15,7 @@ from kafka2hive.cli.render.document import Document, dumped
 from kafka2hive.cli.render.init import init_document
 from kafka2hive.cli.render.map import map_document, problems_document
 from kafka2hive.cli.render.online import online_document
+from kafka2hive.cli.render.plan import plan_document
 from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.status import status_document
@@ -36,6 +37,7 @@ from kafka2hive.service.conditions.table_state import OwnerLife
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
+from kafka2hive.service.plan import PlannedTable, PlanResult
 from kafka2hive.service.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
@@ -247,6 +249,18 @@ def _preview() -> PreviewResult:
     return PreviewResult((flights, PreviewedTable("air.planes", error=missing)))
 
 
+def _plan() -> PlanResult:
+    statement = "ALTER TABLE `air`.`flights` ADD COLUMNS (`price` decimal(10,2)) CASCADE"
+    differs = TableError("hive.columns", "air.planes: column a is int in the map, string in Hive", "alter it")
+    return PlanResult(
+        (
+            PlannedTable("air.flights", (statement,)),
+            PlannedTable("air.planes", error=differs),
+            PlannedTable("air.dead_letters"),
+        )
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -258,6 +272,7 @@ def _documents() -> dict[str, Document]:
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
         "where": where_document("flights", "flights-0@5", _where()),
+        "plan": plan_document("flights", _plan()),
         "preview": preview_document("flights", _preview()),
         "init": init_document("flights", _init()),
         "dead-letters-list": list_document("flights", _dead_letters()),

@@ -13,8 +13,9 @@ from kafka2hive.config.values import Column, HiveOptions
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.tables import TableSpec, create_table, describe, ensure_database, partition_columns
+from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import join
@@ -59,14 +60,18 @@ def _partition(spec: TableSpec, day: str, value: str) -> HivePartition:
     return HivePartition(spec.table, path, join(spec.location, path))
 
 
+def make(session: Session, spec: TableSpec, ledger_id: str = "l") -> None:
+    for statement in create_statements(spec, ledger_id):
+        session.run(statement)
+
+
 def test_a_table_is_made_once_and_is_the_one_the_map_describes(
     metastore: HiveMetastore, spec: TableSpec, unique: str
 ) -> None:
     session = metastore.session
     assert describe(session, spec.table) is None and describe(session, f"no_{unique}.t") is None
-    ensure_database(session, spec.table.split(".")[0])
-    create_table(session, spec, "ledger-1")
-    create_table(session, spec, "ledger-2")
+    for ledger_id in ("ledger-1", "ledger-2"):
+        make(session, spec, ledger_id)
     found = describe(session, spec.table)
     assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
     check_table(spec, found)
@@ -101,7 +106,7 @@ def test_tables_that_cannot_be_fed_are_refused(
 def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_back(
     metastore: HiveMetastore, spec: TableSpec, hive: HiveServer
 ) -> None:
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     unregistered = {_partition(spec, "2013-01-01", value) for value in AWKWARD}
     first = register(metastore, unregistered)
     assert first.registered == unregistered, first
@@ -115,7 +120,7 @@ def test_partitions_with_awkward_values_are_registered_at_their_place_and_read_b
 def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
     metastore: HiveMetastore, spec: TableSpec, hive: HiveServer, hdfs: Hdfs
 ) -> None:
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     partition = _partition(spec, "", "x")
     assert register(metastore, {partition}).registered == {partition}
     rows = io.BytesIO()
@@ -129,7 +134,7 @@ def test_the_bucket_of_null_is_hives_own_default_partition_to_queries(
 
 
 def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec: TableSpec) -> None:
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     began = time.monotonic()
     for lone in (_partition(spec, f"lone{n}", "x") for n in range(10)):
         assert register(metastore, {lone}).registered == {lone}
@@ -142,7 +147,7 @@ def test_thousands_of_new_partitions_take_seconds(metastore: HiveMetastore, spec
 
 
 def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore, spec: TableSpec) -> None:
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     there = _partition(spec, "1", "x")
     elsewhere = HivePartition(there.table, there.path, spec.location + "/other")
     assert register(metastore, {elsewhere}).registered == {elsewhere}
@@ -150,7 +155,7 @@ def test_a_partition_that_exists_elsewhere_is_found_out(metastore: HiveMetastore
 
 
 def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore, spec: TableSpec) -> None:
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     good = {_partition(spec, str(n), "x") for n in range(5)}
     wrong_column = HivePartition(spec.table, "zz=1/e=x", spec.location + "/zz=1")
     no_table = HivePartition(spec.table + "_no", "dt=1/e=x", spec.location + "/no")
@@ -171,7 +176,7 @@ def test_an_outage_is_survived_by_the_same_object(
         (Column("dt", "string"),),
         f"{hdfs.namenode_url}/{hive_database}/t",
     )
-    create_table(metastore.session, spec, "l")
+    make(metastore.session, spec)
     unregistered = {HivePartition(spec.table, f"dt={n}", f"{spec.location}/dt={n}") for n in range(3)}
     server.service.suspend()
     began = time.monotonic()

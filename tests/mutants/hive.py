@@ -5,9 +5,41 @@ from tests.mutants.text_mutant import TextMutant
 GATE_TESTS = "tests/unit/test_compare_gate.py"
 ASKING_TESTS = "tests/unit/test_compare_asking.py"
 FORGET_TESTS = "tests/unit/test_forget_registration.py"
+ALTERED_TESTS = "tests/unit/test_alterations.py"
+CATALOGUE_TESTS = "tests/unit/test_catalogue.py"
 LINES_TESTS = "tests/unit/test_hive_lines.py"
 
 HIVE = (
+    TextMutant(
+        "old partitions do not learn of a new column",
+        "kafka2hive.hive.alterations",
+        (('" CASCADE" if spec.partition_columns else ""', '""'),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "a column is changed to any other type",
+        "kafka2hive.hive.alterations",
+        (("        and is_wider(column.type, other.type)\n", ""),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "a table that is another one otherwise is altered",
+        "kafka2hive.hive.alterations",
+        (("    check_table(spec, replace(found, columns=kept + added))\n", ""),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "digits before the point of a decimal may be lost",
+        "kafka2hive.model.wider_types",
+        (("            and new.precision - new.scale >= old.precision - old.scale\n", ""),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "a table is altered although the map does not say so",
+        "kafka2hive.service.shared.hive_schemas",
+        (("if expected.alter and (statements", "if (statements"),),
+        CATALOGUE_TESTS,
+    ),
     TextMutant(
         "a table that was never compared is dumped without Hive",
         "kafka2hive.service.run.compare.gate",
@@ -80,7 +112,7 @@ HIVE = (
     TextMutant(
         "a table is made in Hive before its ledger",
         "kafka2hive.service.run.compare.gate",
-        (("create=isinstance(table.ownership, Owned)", "create=True"),),
+        (("conform=isinstance(table.ownership, Owned)", "conform=True"),),
         GATE_TESTS,
     ),
     TextMutant(

@@ -1,13 +1,15 @@
-"""The settings a table gets: columns from the map, or from Hive."""
+"""The settings a table gets: columns from the map, or from Hive; and what Hive is sent where its table is not the map's."""
 
 from typing import Any, cast
 
 import pytest
 
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.port import Hive
+from kafka2hive.hive.port import Hive, Session
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Table
 
 MAP = """
@@ -47,3 +49,72 @@ def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: st
     assert catalogue.expected("air.films").bucket_path == table.rule.bucketing.path != ""
     assert settings.any_case is any_case
     assert settings.columns[0].name == ("title" if any_case else "Title")
+
+
+class AlteredHive(FakeHive):
+    """Carries ALTER TABLE out; its answer to the statements in `lost` does not arrive, in `unsent` they do not either."""
+
+    def __init__(self, lost: str = "nothing", unsent: str = "nothing") -> None:
+        super().__init__()
+        self.columns, self.sent = ["title"], list[str]()
+        self.lost, self.unsent = lost, unsent
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        if statement.startswith("DESCRIBE"):
+            return [
+                *((name, "string", "") for name in self.columns),
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", "EXTERNAL_TABLE", None),
+                ("Location:", "file:///t", None),
+            ]
+        if self.unsent in statement:
+            raise MetastoreUnavailable("no answer")
+        self.sent.append(statement)
+        assert "ADD COLUMNS (`year` string)" in statement
+        self.columns.append("year")
+        if self.lost in statement:
+            raise MetastoreUnavailable("no answer")
+        return []
+
+
+def _catalogue(hive: AlteredHive, evolution: str) -> Catalogue:
+    text = MAP.replace(
+        "COLUMNS", f"columns: {{title: string, year: string}}\n    schema_evolution: {evolution}"
+    )
+    service_map = load_text(text + "    bucket: {path: ''}\n", "m", {})
+    catalogue = Catalogue(service_map, cast("Hive", hive))
+    catalogue.resolve(
+        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    )
+    return catalogue
+
+
+def test_a_column_that_hive_lacks_is_added_once_and_only_when_the_map_says_so() -> None:
+    hive = AlteredHive()
+    catalogue = _catalogue(hive, "add")
+    compared = catalogue.compare(cast("Session", hive), "air.films")
+    assert isinstance(compared, ToSend) and hive.sent == [], "to compare sends nothing"
+    for _ in range(2):
+        found = catalogue.conform(cast("Session", hive), "air.films")
+        assert [column.name for column in found.columns] == ["title", "year"]
+        assert hive.sent == list(compared.statements)
+
+
+def test_a_column_that_hive_lacks_is_a_difference_by_default() -> None:
+    hive = AlteredHive()
+    for look in (_catalogue(hive, "ignore").compare, _catalogue(hive, "ignore").conform):
+        with pytest.raises(TableError, match="Hive has no column year"):
+            look(cast("Session", hive), "air.films")
+    assert hive.sent == []
+
+
+def test_an_alteration_without_an_answer_is_looked_at_and_not_sent_again_when_it_was_done() -> None:
+    for hive, sent in ((AlteredHive(lost="ALTER"), 1), (AlteredHive(unsent="ALTER"), 0)):
+        catalogue = _catalogue(hive, "add")
+        with pytest.raises(MetastoreUnavailable):
+            catalogue.conform(cast("Session", hive), "air.films")
+        assert len(hive.sent) == sent
+        hive.lost = hive.unsent = "nothing"
+        catalogue.conform(cast("Session", hive), "air.films")
+        assert len(hive.sent) == 1

@@ -82,7 +82,7 @@ def asking_of(
 
 
 def q(table: str) -> Question:
-    return Question(table, create=False)
+    return Question(table, conform=False)
 
 
 def test_a_thousand_tables_are_asked_for_once_each_in_a_few_sessions() -> None:

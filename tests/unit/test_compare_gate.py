@@ -112,7 +112,7 @@ def test_a_table_that_was_never_compared_has_not_even_a_ledger_before_hive_answe
     loop, owned_tables = begin(wiring, Kafka(), hive.gate())
     assert codes(owned_tables) == {"air.early": "hive.not_compared", "air.late": "hive.not_compared"}
     assert dumped(loop, wiring) == 0 and epochs(wiring, "air.early") == []
-    assert not any(question.create for question in hive.asked)
+    assert not any(question.conform for question in hive.asked)
     hive.otherwise = Agrees()
     assert dumped(loop, wiring) == 18 and codes(owned_tables) == {}
 
@@ -206,7 +206,7 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
     epoch = next_epoch(loop)
     owned = owned_tables.tables["air.early"].owned
     assert [c.table for c in owned.state.compared] == ["air.early"]
-    assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, create=False)], (
+    assert [q for q in hive.asked if q.table == LETTERS] == [Question(LETTERS, conform=False)], (
         "looked at once"
     )
     hive.answers[LETTERS] = AWAY  # and somebody makes it, in another form
@@ -219,7 +219,7 @@ def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_pa
     hive = Hive()
     hive.answers["air.early"] = Agrees(there=False)
     begin(make_wiring(tmp_path), Kafka(), hive.gate())
-    assert Question("air.early", create=True) in hive.asked
+    assert Question("air.early", conform=True) in hive.asked
 
 
 def test_what_hive_said_before_a_refusal_is_forgotten(tmp_path: Path) -> None:

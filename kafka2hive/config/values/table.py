@@ -163,6 +163,13 @@ class TableOptions(SharedOptions):
         bool | None,
         Key("Create the table in Hive when it is missing. Default: true when the columns are known."),
     ] = None
+    schema_evolution: Annotated[
+        Literal["ignore", "add"],
+        Key(
+            "add: columns of the map that Hive's table lacks are added, and narrower ones widened, before the first file "
+            "that has them. ignore: such a table is set aside until somebody has altered it."
+        ),
+    ] = "ignore"
     location: Annotated[
         str | None,
         Key(
@@ -210,5 +217,6 @@ class TableRule(SharedOptions):
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     create: bool
+    schema_evolution: Literal["ignore", "add"]
     location: str
     line: int = 0

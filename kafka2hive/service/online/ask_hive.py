@@ -1,13 +1,12 @@
-"""Are Hive's tables the ones of the map, and what would Hive be sent where one is missing? Only looks."""
+"""Are Hive's tables the ones of the map, and what would Hive be sent where one is not? Only looks."""
 
 from collections.abc import Collection
 
 from kafka2hive.hive.port import Hive
-from kafka2hive.hive.tables import create_statement
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
-from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Table
 
 
@@ -28,12 +27,10 @@ def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None
     try:
         if table is not None:
             catalogue.resolve(table)
-        found = catalogue.compare(metastore.session, name, create=False)
-        if found is not None:
-            return Passed(f"is the table of the map, at {found.location}")
-        return Passed(
-            f"is not there yet and would be made: {create_statement(catalogue.expected(name), '-')}"
-        )
+        found = catalogue.compare(metastore.session, name)
+        if isinstance(found, ToSend):
+            return Passed(f"is not the table of the map yet and would be: {'; '.join(found.statements)}")
+        return Passed(f"is the table of the map, at {found.location}")
     except MetastoreUnavailable as error:
         return Failed(
             ServiceUnavailable("hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url")

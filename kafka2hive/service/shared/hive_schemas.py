@@ -1,12 +1,13 @@
 """What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
 
 import logging
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.values import Column, ServiceMap, SharedOptions, TableRule
 from kafka2hive.config.values.columns import METADATA_TYPES
+from kafka2hive.hive.alterations import alter_statements, alterations
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.outage import Outage
@@ -14,9 +15,8 @@ from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.tables import (
     TableSpec,
     compared_table,
-    create_table,
+    create_statements,
     describe,
-    ensure_database,
     partition_columns,
 )
 from kafka2hive.model.errors import ServiceUnavailable, TableError
@@ -44,14 +44,32 @@ class Schemas(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ToSend:
+    """Hive's table is not the map's yet, and would be after these statements."""
+
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the map says of a table in Hive. `create`: a missing one may be made; `alter`: columns may be added."""
+
+    spec: TableSpec
+    create: bool
+    alter: bool
+
+
 class Catalogue:
     """`metastore` None: the map names no Hive; then every table needs columns in the map."""
 
     def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
         self._map = service_map
         self._metastore = metastore
-        self._expected: dict[str, tuple[TableSpec, bool]] = {
-            service_map.dead_letters.table: (_dead_letter_spec(service_map), True)
+        self._expected = {
+            service_map.dead_letters.table: _Expected(
+                _dead_letter_spec(service_map), create=True, alter=False
+            )
         }
         self._ledgers: dict[str, str] = {}
         self._ensured: set[str] = set()
@@ -65,7 +83,7 @@ class Catalogue:
         path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
         partitions = partition_columns(path)
         spec = TableSpec(table.name, columns + metadata, partitions, table.location, comment, path)
-        self._expected[table.name] = (spec, rule.create)
+        self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return settings_of(rule, columns)
 
     def ensure(self, name: str) -> None:
@@ -75,7 +93,7 @@ class Catalogue:
         """
         if name in self._ensured or self._metastore is None or name not in self._expected:
             return
-        self.compare(self._metastore.session, name, create=True)
+        self.conform(self._metastore.session, name)
 
     def doubt(self, name: str) -> None:
         self._ensured.discard(name)
@@ -84,41 +102,53 @@ class Catalogue:
         """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
         return compared_table(self.expected(name))
 
-    def compare(self, session: Session, name: str, *, create: bool) -> TableDescription | None:
-        """Hive's table, after a comparison with the map's. A missing one is made with `create`, else it is None.
+    def compare(self, session: Session, name: str) -> TableDescription | ToSend:
+        """Hive's table where it is the map's, else what a run would send. Nothing is sent.
 
-        Raises MetastoreUnavailable, TableError (another table; missing, and not to be made; a statement refused).
+        Raises MetastoreUnavailable, TableError (another table; missing, and not to be made; a question refused).
         """
+        expected = self._expected[name]
+        spec = expected.spec
         try:
-            return self._compare(session, name, create=create)
+            found = describe(session, name)
         except MetastoreRefused as error:
-            raise TableError("hive.refused", f"{name}: {error}", "as Hive says") from error
-
-    def _compare(self, session: Session, name: str, *, create: bool) -> TableDescription | None:
-        spec, may_create = self._expected[name]
-        found = describe(session, name)
+            raise _refused(name, error) from error
         if found is None:
-            if not may_create:
+            if not expected.create:
                 raise TableError(
                     "hive.no_table",
                     f"{name} is not in Hive, and the map does not let kafka2hive create it",
                     "create it, or set create: true",
                 )
-            if not create:
-                return None
-            ensure_database(session, name.partition(".")[0], spec.location)
-            create_table(session, spec, self._ledgers.get(name, "-"))
-            log.info("created Hive table %s at %s", name, spec.location)
-            found = describe(session, name)
-        if found is None:
-            raise MetastoreUnavailable(f"{name} is not in Hive, though it was created a moment ago")
+            return ToSend(create_statements(spec, self._ledgers.get(name, "-")))
+        if expected.alter and (statements := alter_statements(spec, alterations(spec, found))):
+            return ToSend(statements)
         check_table(spec, found)
         self._ensured.add(name)
         return found
 
+    def conform(self, session: Session, name: str) -> TableDescription:
+        """Hive's table, which is the map's afterwards: made or altered where it must be, and where the map allows it.
+
+        What was sent twice, or half of it, is mended by the next comparison. Raises as `compare`; a statement refused, too.
+        """
+        compared = self.compare(session, name)
+        if isinstance(compared, TableDescription):
+            return compared
+        try:
+            for statement in compared.statements:
+                session.run(statement)
+                log.info("Hive table %s: %s", name, statement)
+        except MetastoreRefused as error:
+            raise _refused(name, error) from error
+        compared = self.compare(session, name)
+        if isinstance(compared, ToSend):
+            raise MetastoreUnavailable(f"{name} in Hive is not as it was made a moment ago")
+        return compared
+
     def expected(self, name: str) -> TableSpec:
         """What the table must be in Hive. The table is resolved, or that of the dead letters."""
-        return self._expected[name][0]
+        return self._expected[name].spec
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         self._ledgers[name] = ledger_id
@@ -145,6 +175,10 @@ class Catalogue:
             )
         taken = {name.lower() for _, name in table.rule.metadata}
         return tuple(column for column in found.columns if column.name.lower() not in taken)
+
+
+def _refused(name: str, error: MetastoreRefused) -> TableError:
+    return TableError("hive.refused", f"{name}: {error}", "as Hive says")
 
 
 def settings_of(rule: TableRule, columns: tuple[Column, ...]) -> TableSettings:

@@ -55,6 +55,7 @@ def _rule(table: str, topics: tuple[str, ...]) -> TableRule:
         flush=Flush(0.0, 1),
         dead_letter_share=1.0,
         create=True,
+        schema_evolution="ignore",
         location=location_of(table),
     )
 

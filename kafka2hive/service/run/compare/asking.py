@@ -13,7 +13,7 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """Hive's table is the one of the map; not `there`: Hive has none, and one may be made."""
+    """Hive's table is the one of the map; not `there`: it may be made, or altered to it."""
 
     there: bool = True
 
@@ -37,10 +37,10 @@ Answer = Agrees | Differs | NoAnswer
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`create`: a missing table is made where the map lets us; else it is only looked for."""
+    """`conform`: a missing table is made, columns are added, where the map lets us; else Hive is only asked."""
 
     table: str
-    create: bool
+    conform: bool
 
 
 Ask = Callable[[Question], Answer]

@@ -16,7 +16,7 @@ from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
-from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Owned, Table
 from kafka2hive.service.shared.wiring import Wiring, hive_session
 
@@ -64,18 +64,18 @@ class HiveGate(Gate):
 
     def admit(self, table: Table) -> None:
         """Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
-        self._require(table, table.name, create=isinstance(table.ownership, Owned))
+        self._require(table, table.name, conform=isinstance(table.ownership, Owned))
         if table.name in self._with_letters:
-            self._require(table, self._dead_letters, create=True)
+            self._require(table, self._dead_letters, conform=True)
         elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
             self._look_at_dead_letters()
 
     def check(self, table: Table, change: Change) -> None:
-        self._require(table, table.name, create=True)
+        self._require(table, table.name, conform=True)
         files = change.files if isinstance(change, DataEpoch) else ()
         if any(f.hive_partition.table == self._dead_letters for f in files):
             self._with_letters.add(table.name)
-            self._require(table, self._dead_letters, create=True)
+            self._require(table, self._dead_letters, conform=True)
 
     def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
         return tuple(self._agreed[name] for name in (table.name, self._dead_letters) if name in self._agreed)
@@ -85,11 +85,11 @@ class HiveGate(Gate):
         self._refused[hive_table] = error
         self._forget(hive_table)
 
-    def _require(self, table: Table, name: str, *, create: bool) -> None:
+    def _require(self, table: Table, name: str, *, conform: bool) -> None:
         spec = self._spec(name)
         if self._agreed.get(name) == spec:
             return
-        answer = self._answer(Question(name, create))
+        answer = self._answer(Question(name, conform))
         match answer:
             case Agrees(there):
                 self._refused.pop(name, None)
@@ -112,7 +112,7 @@ class HiveGate(Gate):
         A missing one is not compared: somebody may make it in another form before the first dead letter.
         """
         name = self._dead_letters
-        answer = self._answer(Question(name, create=False))
+        answer = self._answer(Question(name, conform=False))
         if isinstance(answer, Agrees):
             self._looked = True
             if answer.there:
@@ -168,9 +168,10 @@ def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
 def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
     """One table of the map, compared with Hive's."""
     try:
-        there = catalogue.compare(session, question.table, create=question.create)
+        ask = catalogue.conform if question.conform else catalogue.compare
+        answered = ask(session, question.table)
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
     except TableError as error:
         return Differs(error)
-    return Agrees(there is not None)
+    return Agrees(there=not isinstance(answered, ToSend))

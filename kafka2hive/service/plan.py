@@ -1,0 +1,80 @@
+"""`kafka2hive plan`: what the next run would send to Hive before it dumps. Only looks."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafka2hive.hive.port import Hive
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.model.errors import (
+    ConfigError,
+    ExitCode,
+    Kafka2HiveError,
+    ServiceUnavailable,
+    TableError,
+    worst,
+)
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTable:
+    """Without `statements` Hive's table is the map's. With an `error` nothing would be sent, and nothing dumped."""
+
+    table: str
+    statements: tuple[str, ...] = ()
+    error: Kafka2HiveError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    tables: tuple[PlannedTable, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return worst([table.error.exit_code for table in self.tables if table.error is not None])
+
+
+def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
+    """The tables that the map's topics flow into now, and that of the dead letters; `wanted`: by name, none for all.
+
+    Raises ServiceUnavailable (Kafka or Hive does not answer), ConfigError (no such table, no Hive in the map).
+    """
+    metastore = wiring.hive()
+    if metastore is None:
+        raise ConfigError(
+            "usage.no_hive", "the map names no Hive, so a run sends nothing", "add a hive section to the map"
+        )
+    tables: dict[str, Table | None] = {
+        table.name: table for table in routed_tables(wiring, kafka.cluster().topics)
+    }
+    tables[wiring.map.dead_letters.table] = None
+    for name in wanted:
+        if name not in tables:
+            raise ConfigError(
+                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
+            )
+    catalogue = Catalogue(wiring.map, metastore)
+    chosen = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
+    try:
+        return PlanResult(tuple(_planned(metastore, catalogue, name, table) for name, table in chosen))
+    except MetastoreUnavailable as error:
+        raise ServiceUnavailable(
+            "hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url"
+        ) from error
+    finally:
+        metastore.close()
+
+
+def _planned(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> PlannedTable:
+    try:
+        if table is not None:
+            catalogue.resolve(table)
+        compared = catalogue.compare(metastore.session, name)
+    except (TableError, ConfigError) as error:
+        return PlannedTable(name, error=error)
+    return PlannedTable(name, compared.statements if isinstance(compared, ToSend) else ())
