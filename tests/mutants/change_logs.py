@@ -47,3 +47,30 @@ MUTANTS = (
         CHANGE_LOGS,
     ),
 )
+CANAL = "kafka2hive.pipeline.decode.canal"
+CANAL_TESTS = "tests/contract/test_canal.py"
+CANAL_MUTANTS = (
+    TextMutant(
+        "of several rows in a message the first is taken",
+        CANAL,
+        (("(truncates | (counts == 1))", "(truncates | (counts >= 1))"),),
+        CANAL_TESTS,
+    ),
+    TextMutant(
+        "the row beside a truncation is its row",
+        CANAL,
+        (("pc.not_equal(operations, _WITHOUT_ROW))\n", 'pc.not_equal(operations, "none"))\n'),),
+        CANAL_TESTS,
+    ),
+    TextMutant(
+        "a value that does not fill its column is null",
+        CANAL,
+        (
+            (
+                "                refused.setdefault(int(places[at]), reason)\n                good[at] = False\n",
+                "                pass\n",
+            ),
+        ),
+        CANAL_TESTS,
+    ),
+)

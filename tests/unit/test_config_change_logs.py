@@ -11,13 +11,15 @@ COLUMNS = "    columns: {id: bigint, name: string}\n"
 ADDED = [("__op", "string"), ("__ts_ms", "bigint"), ("__source_position", "string")]
 
 
-@pytest.mark.parametrize("source", ["debezium", "maxwell", "{debezium: {}}", "{maxwell: {}}"])
+@pytest.mark.parametrize(
+    "source", ["debezium", "maxwell", "canal", "{debezium: {}}", "{maxwell: {}}", "{canal: {}}"]
+)
 def test_an_unpacked_change_log_has_columns_of_the_change_and_begins_at_the_earliest_offset(
     source: str,
 ) -> None:
     table = only_table(f"    source: {source}\n{COLUMNS}    bucket: {{field: __ts_ms, unit: ms}}\n")
     assert [(c.name, c.type) for c in table.columns] == [("id", "bigint"), ("name", "string"), *ADDED]
-    assert change_log_of(table.source) is (ChangeLog.DEBEZIUM if "debezium" in source else ChangeLog.MAXWELL)
+    assert change_log_of(table.source) is ChangeLog(source.strip("{}").partition(":")[0])
     assert (table.start.kind, table.bucketing.field) == (StartKind.EARLIEST, "__ts_ms")
 
 
@@ -35,8 +37,13 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("    source: {}\n" + COLUMNS, "exactly one of debezium and maxwell"),
-        ("    source: {debezium: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium and maxwell"),
+        ("    source: {}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        ("    source: {debezium: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        ("    source: {canal: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),
+        ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as a text"),
+        ("    source: canal\n    columns: {id: binary}\n", "take it as string"),
+        ("    source: canal\n    columns: {id: {type: int, from: $.a.b}}\n", "a row of canal is flat"),
         ("    source: debezium\n    format: raw\n", "for raw write source: binlog"),
         ("    source: debezim\n" + COLUMNS, "debezium"),
         ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),

@@ -1,16 +1,17 @@
 """What the topics of a table hold, against the table's other options."""
 
-from kafka2hive.config.checks.table_options import CheckedTable, declared_columns
-from kafka2hive.config.values.change_log import BEFORE, ChangeLogKeys, change_log_of, keeps_before
+from kafka2hive.config.checks.record_parts import has_parts
+from kafka2hive.config.checks.table_options import CheckedTable, DeclaredColumn, declared_columns
+from kafka2hive.config.values.change_log import BEFORE, ChangeLog, ChangeLogKeys, change_log_of, keeps_before
 from kafka2hive.config.values.columns import RecordPart
 
 
 def check_source(checked: CheckedTable) -> None:
     table, path = checked.table, checked.path("source")
-    if isinstance(table.source, ChangeLogKeys) and (table.source.debezium is None) == (
-        table.source.maxwell is None
-    ):
-        checked.add(path, "needs exactly one of debezium and maxwell")
+    if isinstance(table.source, ChangeLogKeys):
+        keys = (table.source.debezium, table.source.maxwell, table.source.canal)
+        if sum(key is not None for key in keys) != 1:
+            checked.add(path, "needs exactly one of debezium, maxwell and canal")
     log = change_log_of(table.source)
     if log is None:
         return
@@ -23,3 +24,28 @@ def check_source(checked: CheckedTable) -> None:
         if column.part is RecordPart.VALUE
     ):
         checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from or unit")
+    if log is ChangeLog.CANAL:
+        _check_canal(checked)
+
+
+def _check_canal(checked: CheckedTable) -> None:
+    """Its rows are flat, their values texts."""
+    table = checked.table
+    if table.format in ("json_schema", "avro", "protobuf"):
+        checked.add(checked.path("source"), "flat messages of canal are plain JSON: write format: json")
+    for column in declared_columns(table) if table.columns else ():
+        path = checked.path("columns", column.place)
+        if column.part is not RecordPart.VALUE:
+            continue
+        if has_parts(column.type) or column.type.strip().lower() == "binary":
+            message = f"canal writes every value as a text, {column.name} is {column.type}: take it as string"
+            checked.add(path, message)
+        if _steps(column) > 1:
+            checked.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
+
+
+def _steps(column: DeclaredColumn) -> int:
+    try:
+        return len(column.keys)
+    except ValueError:
+        return 0  # told where columns are checked

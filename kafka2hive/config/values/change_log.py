@@ -20,6 +20,7 @@ class ChangeLog(Enum):
 
     DEBEZIUM = "debezium"
     MAXWELL = "maxwell"
+    CANAL = "canal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class MaxwellKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class CanalKeys:
+    """Canal's flat messages are unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeLogKeys:
     """A change log whose envelope is unpacked: exactly one of the keys."""
 
@@ -42,9 +48,10 @@ class ChangeLogKeys:
         None
     )
     maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
+    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (canal.mq.flatMessage).")] = None
 
 
-SourceKind = Literal["events", "binlog", "debezium", "maxwell"] | ChangeLogKeys
+SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | ChangeLogKeys
 
 
 def change_log_of(source: SourceKind) -> ChangeLog | None:
@@ -54,6 +61,8 @@ def change_log_of(source: SourceKind) -> ChangeLog | None:
             return ChangeLog.DEBEZIUM
         case ChangeLogKeys(maxwell=MaxwellKeys()) | "maxwell":
             return ChangeLog.MAXWELL
+        case ChangeLogKeys(canal=CanalKeys()) | "canal":
+            return ChangeLog.CANAL
         case _:
             return None
 

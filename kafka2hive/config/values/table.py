@@ -119,8 +119,9 @@ class SharedOptions:
     source: Annotated[
         SourceKind,
         Key(
-            "What the topics hold. binlog: change records that become rows as they are; debezium, maxwell: their envelope is "
-            "unpacked to the row and columns __op, __ts_ms, __source_position. Change logs start at the earliest offset."
+            "What the topics hold. binlog: change records that become rows as they are; debezium, maxwell, canal: their "
+            "envelope is unpacked to the row and columns __op, __ts_ms, __source_position. Change logs start at the "
+            "earliest offset."
         ),
     ] = "events"
     zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"

@@ -33,10 +33,15 @@ def make_decoder(
     in any format with names. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
-        from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
 
         def of_format(columns: "pa.Schema", of: Sequence[Source]) -> Decoder:
             return make_decoder(format, columns, zone, of, any_case, writers)
+
+        if change_log is ChangeLog.CANAL:
+            from kafka2hive.pipeline.decode.canal import CanalDecoder
+
+            return CanalDecoder(schema, sources or own_names(schema.names), zone, of_format)
+        from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
 
         return ChangeLogDecoder(change_log, schema, sources or own_names(schema.names), of_format)
     if format == "json":

@@ -30,6 +30,14 @@ _IS_THERE = pa.struct([("_a_row", pa.bool_())])
 """Not null wherever an object stands; nobody's row has the member."""
 
 
+def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
+    """Raises ValueError without a column of the operation, or where one of a change's has another type."""
+    for name, kind in CHANGE_COLUMNS.items():
+        found = schema.field(name).type if name in schema.names else None
+        if found != parse_hive_type(kind) and (found is not None or name == OPERATION):
+            raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows, their messages' positions, and what was refused."""
@@ -54,10 +62,7 @@ class ChangeLogDecoder:
 
         Raises ValueError where it has not, or one of them has another type than CHANGE_COLUMNS says.
         """
-        for name, kind in CHANGE_COLUMNS.items():
-            found = schema.field(name).type if name in schema.names else None
-            if found != parse_hive_type(kind) and (found is not None or name == OPERATION):
-                raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
+        check_change_columns(log, schema)
         self.schema = schema
         self._envelope = ENVELOPES[log]
         own = [

@@ -1,0 +1,170 @@
+"""Canal's flat messages, written by hand as its documentation shows them: rows of one change, and dead letters with reasons."""
+
+import datetime
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.values import ChangeLog
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.canal import CanalDecoder
+from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.sources import Source
+from tests.contract.decode_ways import WAYS
+
+TYPES = {
+    "id": "bigint",
+    "title": "string",
+    "total": "decimal(10,2)",
+    "day": "date",
+    "at": "timestamp",
+    "seen": "timestamp",
+    "__op": "string",
+    "__ts_ms": "bigint",
+    "__source_position": "string",
+}
+SCHEMA = pa.schema([(name, parse_hive_type(kind)) for name, kind in TYPES.items()])
+SOURCES = [
+    Source(("name",) if name == "title" else (name,), "s" if name == "seen" else None) for name in TYPES
+]
+ROW = {
+    "id": "1004",
+    "name": "Anne",
+    "total": "12.50",
+    "day": "2013-01-01",
+    "at": "2013-01-01 05:00:00",
+    "seen": "60",
+    "more": "x",
+}
+SAME = (
+    1004,
+    "Anne",
+    Decimal("12.50"),
+    datetime.date(2013, 1, 1),
+    datetime.datetime(2013, 1, 1, 5),
+    datetime.datetime(1970, 1, 1, 0, 1),
+)
+TS = 1_589_373_560_798
+
+
+def flat(kind: str | None, data: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "data": data,
+        "database": "shop",
+        "es": 1_589_373_560_000,
+        "gtid": "",
+        "id": 9,
+        "isDdl": data is None,
+        "mysqlType": {"id": "bigint(20)", "name": "varchar(40)", "total": "decimal(10,2)"},
+        "old": [{"name": "Ann"}] if kind == "UPDATE" else None,
+        "pkNames": ["id"],
+        "sql": "",
+        "sqlType": {"id": -5, "name": 12, "total": 3},
+        "table": "customers",
+        "ts": TS,
+        "type": kind,
+        **more,
+    }
+
+
+CASES: list[tuple[str, dict[str, Any], Any]] = [
+    ("insert", flat("INSERT", [ROW]), (*SAME, "c", TS, None)),
+    ("update", flat("UPDATE", [ROW]), (*SAME, "u", TS, None)),
+    ("delete", flat("DELETE", [ROW]), (*SAME, "d", TS, None)),
+    ("nulls", flat("INSERT", [{"id": "1", "name": None}]), (1, None, None, None, None, None, "c", TS, None)),
+    ("truncate", flat("TRUNCATE", None), (*[None] * 6, "t", TS, None)),
+    ("truncate with data", flat("TRUNCATE", [ROW, ROW]), (*[None] * 6, "t", TS, None)),
+    ("no time", flat("DELETE", [ROW], ts=None), (*SAME, "d", None, None)),
+    ("alter", flat("ALTER", None, sql="alter table customers add x int"), "change_log.op"),
+    ("query", flat("QUERY", None), "change_log.op"),
+    ("no operation", flat(None, [ROW]), "change_log.op"),
+    ("a row without envelope", ROW, "change_log.op"),
+    ("two rows", flat("INSERT", [ROW, ROW]), "change_log.rows"),
+    ("no row", flat("INSERT", []), "change_log.row"),
+    ("no data", flat("UPDATE", None), "change_log.row"),
+    ("a row that is null", flat("UPDATE", [None]), "change_log.row"),
+    ("no number", flat("INSERT", [{"id": "x"}]), "canal.type"),
+    ("an empty number", flat("INSERT", [{"id": ""}]), "canal.type"),
+    ("too large", flat("INSERT", [{"total": "123456789.00"}]), "canal.range"),
+    ("MySQL's zero date", flat("INSERT", [{"day": "0000-00-00"}]), "canal.date"),
+    ("MySQL's zero time", flat("INSERT", [{"at": "0000-00-00 00:00:00"}]), "canal.timestamp"),
+    ("a value that is no text", flat("INSERT", [{"id": 1}]), "json.type"),
+    ("data that is no list", flat("INSERT", ROW), "json.type"),
+]
+
+
+def decoder(way: str) -> CanalDecoder:
+    return CanalDecoder(SCHEMA, SOURCES, "UTC", lambda columns, of: WAYS[way](columns, "UTC", of))
+
+
+def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
+    """Of each record its row, or the reason's code."""
+    decoded = made.decode(pa.array([json.dumps(r).encode() for r in records], pa.binary()))
+    decoded.rows.validate(full=True)
+    assert decoded.rows.schema == made.schema and len(decoded.rows) == len(decoded.accepted)
+    assert decoded.accepted.to_pylist() == sorted(decoded.accepted.to_pylist())
+    found = dict(
+        zip(decoded.accepted.to_pylist(), map(tuple, map(dict.values, decoded.rows.to_pylist())), strict=True)
+    )
+    reasons = [reason.partition(": ")[0] for reason in decoded.reasons.to_pylist()]
+    found |= dict(zip(decoded.rejected.to_pylist(), reasons, strict=True))
+    return [found[place] for place in range(len(records))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("record", "outcome"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_flat_message_is_a_row_or_a_dead_letter(way: str, record: dict[str, Any], outcome: Any) -> None:
+    assert outcomes(decoder(way), [record]) == [outcome]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_messages_together_are_what_each_is_alone(way: str) -> None:
+    draw, made = random.Random(9), decoder(way)
+    for _ in range(40):
+        some = [draw.choice(CASES) for _ in range(draw.randrange(30))]
+        assert outcomes(made, [record for _, record, _ in some]) == [outcome for _, _, outcome in some]
+
+
+def test_a_message_of_several_rows_says_what_to_do() -> None:
+    values = pa.array([json.dumps(flat("INSERT", [ROW] * 3)).encode()])
+    (reason,) = decoder("parsed").decode(values).reasons.to_pylist()
+    assert reason.startswith("change_log.rows: 3 rows of one statement in one message")
+    assert "source binlog" in reason
+
+
+def test_keys_of_a_table_whose_columns_come_from_hive_match_in_any_case() -> None:
+    schema = pa.schema([("userid", pa.int64()), ("__op", pa.string())])
+    made = make_decoder("json", schema, any_case=True, change_log=ChangeLog.CANAL)
+    assert outcomes(made, [flat("INSERT", [{"UserId": "7"}])]) == [(7, "c")]
+
+
+def test_the_envelope_of_several_rows_can_be_kept() -> None:
+    kind = "array<struct<id:string,name:string>>"
+    schema = pa.schema([("type", pa.string()), ("data", parse_hive_type(kind))])
+    (row,) = outcomes(make_decoder("json", schema), [flat("INSERT", [ROW, {"id": "2"}])])
+    assert row == ("INSERT", [{"id": "1004", "name": "Anne"}, {"id": "2", "name": None}])
+
+
+def test_documents_of_mongodb_are_texts_of_kept_envelopes() -> None:
+    after = json.dumps({"_id": {"$oid": "596e275826f08b2730779e1f"}, "name": "Anne"})
+    envelope = {"op": "c", "ts_ms": 1, "after": after, "source": {"collection": "customers"}}
+    schema = pa.schema([("op", pa.string()), ("after", pa.string())])
+    made = make_decoder("json", schema, sources=[Source(("payload", "op")), Source(("payload", "after"))])
+    assert outcomes(made, [{"schema": {}, "payload": envelope}]) == [("c", after)]
+    assert outcomes(make_decoder("json", schema), [envelope]) == [("c", after)]
+
+
+def test_a_table_without_the_operation_is_refused() -> None:
+    with pytest.raises(ValueError, match="has a column __op string"):
+        make_decoder("json", pa.schema([("a", pa.int64())]), change_log=ChangeLog.CANAL)
+
+
+def test_a_path_into_a_value_is_refused() -> None:
+    deep = [Source(("a", "b")), *SOURCES[1:]]
+    with pytest.raises(ValueError, match="flat"):
+        make_decoder("json", SCHEMA, sources=deep, change_log=ChangeLog.CANAL)
