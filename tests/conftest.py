@@ -1,8 +1,8 @@
 """Fixtures of every test: the real services, names of one's own; and how long each folder of tests took.
 
-Services are started at their first use and are shared by the tests of one process (with `pytest -n`: of one worker); a
-test that stops or kills one starts its own (`tests/services`). Nothing is skipped when Java or a jar is missing: the
-test fails and names the command.
+Services are started at their first use and are shared by the tests of one process; with `pytest -n` all workers share one
+Kafka and one HDFS. A test that stops or kills one starts its own (`tests/services`). Nothing is skipped when Java or a jar
+is missing: the test fails and names the command.
 """
 
 import collections
@@ -11,14 +11,18 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.services.for_all import ServicesForAll, ask
 from tests.side_by_side import Groups, place
 
 if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
+    from xdist.workermanage import WorkerController
+
     from tests.services.hdfs import Hdfs
     from tests.services.hdfs_ha import HdfsHa
     from tests.services.hive_server import HiveServer
@@ -35,15 +39,21 @@ SAID = "said"
 """The name of the property (`record_property`) whose value the run prints at its end."""
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
 _said: list[str] = []
+_FOR_ALL = pytest.StashKey[ServicesForAll]()
+_ADDRESS = "services for all"
+"""Under this name a worker is told where to ask for them."""
 
 
 @pytest.fixture(scope="session")
-def shared_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SharedServices"]:
+def shared_services(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["SharedServices"]:
     """Starts nothing by itself; ends at the end what was started."""
     from tests.services.shared import SharedServices
 
     tmp_path_factory.getbasetemp()  # now: the services' threads would race for making it
-    services = SharedServices(tmp_path_factory.mktemp)
+    worker = getattr(request.config, "workerinput", None)
+    services = SharedServices(tmp_path_factory.mktemp, worker and partial(ask, worker[_ADDRESS]))
     yield services
     if "confluent_kafka" in sys.modules:
         from tests.harness.consumers import close_kept_consumers
@@ -116,6 +126,20 @@ def hive_database(hive: "HiveServer", unique: str) -> Iterator[str]:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Under `pytest -n`: which tests stay with one worker."""
     return Groups(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "WorkerController") -> None:
+    """Under `pytest -n` this process, which runs no test, has the Kafka and the HDFS of all workers."""
+    stash = node.config.stash
+    stash[_FOR_ALL] = stash.get(_FOR_ALL, None) or ServicesForAll()
+    node.workerinput[_ADDRESS] = stash[_FOR_ALL].address
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """All workers have ended."""
+    if (services := config.stash.get(_FOR_ALL, None)) is not None:
+        services.stop()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

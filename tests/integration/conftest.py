@@ -22,11 +22,11 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SchemaRegist
 
 
 @pytest.fixture(scope="session")
-def flights_topic(kafka: "KafkaBroker") -> "FlightsTopic":
+def flights_topic(kafka: "KafkaBroker", worker_id: str) -> "FlightsTopic":
     """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
     from tests.harness.flights_topic import make_flights_topic
 
-    return make_flights_topic(kafka, "all-flights")
+    return make_flights_topic(kafka, f"all-flights-{worker_id}")
 
 
 @pytest.fixture

@@ -9,9 +9,14 @@ import psutil
 
 # Below the range from which Linux takes ports for outgoing connections (32768 and up): a port picked from that
 # range may be gone when a service that was killed wants it back.
-# Workers of `pytest -n` take turns in it: none picks a port that another's service wants back.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_RANGE = range(15000, 32000)[_WORKER :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
+# Workers of `pytest -n` take turns in it, and whoever is none has a part of its own: nobody picks a port that another's
+# service wants back.
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+_RANGE = (
+    range(13000, 15000)
+    if _WORKER is None
+    else range(15000, 32000)[int(_WORKER.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
+)
 _CHANCE = random.Random()  # its own: a test with a fixed seed may draw from the shared one meanwhile
 _handed_out: set[int] = set()
 

@@ -11,6 +11,8 @@ from tests.services.ports import free_ports
 from tests.services.service_process import PortTaken, ServiceFailed, ServiceProcess
 
 _ATTEMPTS = 4
+Place = tuple[Path, tuple[int, ...]]
+"""Folder and ports."""
 
 
 class Service(ABC):
@@ -42,6 +44,16 @@ class Service(ABC):
                 self._ports = ()
                 if not isinstance(error, PortTaken) or attempt == _ATTEMPTS:
                     raise
+
+    @property
+    def place(self) -> Place:
+        """Where it is; only after its first start."""
+        return self.folder, self._ports
+
+    def attach(self, ports: tuple[int, ...]) -> Self:
+        """Stand for one that another process has started in this folder and will end: neither is for this one to do."""
+        self._ports = ports
+        return self
 
     def stop(self) -> None:
         """End it in order."""

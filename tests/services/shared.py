@@ -1,4 +1,7 @@
-"""The services that the tests of one process share, started side by side and only those that are needed."""
+"""The services that the tests of one process share, started side by side and only those that are needed.
+
+Kafka and HDFS may be `elsewhere`: started by another process, for several (for_all.py).
+"""
 
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,6 +11,7 @@ from typing import Any
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.service import Place
 
 
 class SharedServices:
@@ -16,8 +20,11 @@ class SharedServices:
     A start that failed raises its reason at every use, so that each test that wanted the service says why.
     """
 
-    def __init__(self, folder: Callable[[str], Path]) -> None:
+    def __init__(
+        self, folder: Callable[[str], Path], elsewhere: Callable[[str], Place] | None = None
+    ) -> None:
         self._folder = folder
+        self._elsewhere = elsewhere
         self._pool = ThreadPoolExecutor(3, thread_name_prefix="service")  # hive's thread waits for hdfs
         self._starts = {"hdfs": self._start_hdfs, "kafka": self._start_kafka, "hive": self._start_hive}
         self._started: dict[str, Future[Any]] = {}
@@ -45,7 +52,7 @@ class SharedServices:
         return server
 
     def stop(self) -> None:
-        """End all that was started, the last one first."""
+        """End all that was started here, the last one first."""
         self._pool.shutdown()
         for started in reversed(self._started.values()):
             if started.exception() is None:
@@ -57,12 +64,18 @@ class SharedServices:
         return self._started[name]
 
     def _start_kafka(self, folder: Path) -> KafkaBroker:
+        if self._elsewhere is not None:
+            there, ports = self._elsewhere("kafka")
+            return KafkaBroker(there).attach(ports)
         broker = KafkaBroker(folder)
         broker.start()
         broker.wait_for_group_coordinator()
         return broker
 
     def _start_hdfs(self, folder: Path) -> Hdfs:
+        if self._elsewhere is not None:
+            there, ports = self._elsewhere("hdfs")
+            return Hdfs(there).attach(ports)
         hdfs = Hdfs(folder)
         hdfs.start()
         return hdfs
