@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
 from kafka2hive.config.checks.record_parts import check_record_parts
-from kafka2hive.config.checks.registry import check_avro, check_registry, check_registry_is_used
+from kafka2hive.config.checks.registry import check_registry, check_registry_is_used, check_schemas
 from kafka2hive.config.checks.service import check_service, fault_of_table
 from kafka2hive.config.checks.table import check_table
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, with_defaults
@@ -74,7 +74,7 @@ def _check_tables(sound: Sound, problems: Problems) -> None:
     ]
     for checked in tables:
         check_table(checked, sound.storage, sound.has_hive)
-        check_avro(checked, sound.has_registry)
+        check_schemas(checked, sound.has_registry)
         check_record_parts(checked, sound.has_registry)
     if sound.whole is not None:
         check_registry_is_used(sound, tables, problems)

@@ -33,5 +33,6 @@ def too_many_unknown(urls: str, count: int) -> TableError:
     return TableError(
         "registry.unknown_ids",
         f"{count} different schema ids within a minute are unknown to the schema registry {urls}",
-        "are these records in Confluent's wire format, and is this their registry? Correct format, avro_schema or registry.url",
+        "are these records in Confluent's wire format, and is this their registry? Correct format, the schema in the map or "
+        "registry.url",
     )

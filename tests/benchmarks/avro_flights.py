@@ -37,11 +37,18 @@ def _body(record: dict[str, Any], parsed: Any) -> bytes:
     return to.getvalue()
 
 
-class OneSchema:
-    """A registry that has the flights' schema."""
+class OneWriter:
+    """A registry that has one schema."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._writer = writer(schema)
+    def __init__(self, writer: WriterSchema) -> None:
+        self._writer = writer
 
     def get(self, schema_id: int) -> WriterSchema | None:
         return self._writer if schema_id == ID else None
+
+
+class OneSchema(OneWriter):
+    """The flights'."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(writer(schema))

@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -21,8 +22,10 @@ from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
+from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
-from tests.benchmarks.avro_flights import OneSchema, encoded
+from tests.benchmarks.avro_flights import ID, OneSchema, OneWriter, encoded
+from tests.harness.protobuf_flights import first, schema
 from tests.services.flights import flights
 
 TEXT = {
@@ -63,10 +66,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="?", default=20)
     parser.add_argument("--compiled", choices=["yes", "no"], default="yes" if INSTALLED else "no")
-    parser.add_argument("--format", choices=["json", "avro", "csv"], default="json")
+    parser.add_argument("--format", choices=["json", "avro", "protobuf", "csv"], default="json")
     options = parser.parse_args()
     if options.format == "avro":
         avro(options.runs, options.compiled == "yes")
+    elif options.format == "protobuf":
+        protobuf(options.runs, options.compiled == "yes")
     elif options.format == "csv":
         csv_(options.runs)
     else:
@@ -75,7 +80,17 @@ def main() -> None:
 
 def avro(runs: int, compiled: bool) -> None:
     decoder = AvroDecoder(SCHEMA, "UTC", writers=OneSchema(SCHEMA), compiled=compiled)
-    good = encoded(messages(spaces=False), SCHEMA)
+    _binary(decoder, encoded(messages(spaces=False), SCHEMA), runs)
+
+
+def protobuf(runs: int, compiled: bool) -> None:
+    writer = first(ID)
+    plain = replace(schema(writer.text), message=writer.message)
+    decoder = ProtobufDecoder(SCHEMA, "UTC", writers=OneWriter(plain), compiled=compiled)
+    _binary(decoder, list(writer.messages(messages(spaces=False))), runs)
+
+
+def _binary(decoder: Decoder, good: list[bytes], runs: int) -> None:
     size = sum(map(len, good)) / len(good)
     print(f"{size:.0f} bytes a message, none bad: {megabytes_per_second(decoder, good, runs):.0f} MB/s")  # noqa: T201
     for bad in (1, 100, RECORDS):

@@ -16,6 +16,7 @@ storage: {uri: "hdfs://namenode:8020"}
 hive: {url: "hive://127.0.0.1:10000"}
 """
 TABLE = "tables:\n  - {table: air.flights, topics: [flights], columns: {carrier: string}, format: avro}\n"
+PROTO = TABLE.replace("format: avro", "format: protobuf, protobuf_schema: '%s'")
 PLAIN = TABLE.replace("format: avro", "format: avro, avro_schema: '%s'")
 SCHEMA = '{"type": "record", "name": "F", "fields": []}'
 URL = "url: http://registry:8081"
@@ -110,6 +111,11 @@ def test_a_wrong_registry_is_told_at_its_line(keys: str, problem: str) -> None:
          "m:5: defaults.avro_schema: is used with format avro, the table's is json"),
         (f"registry: {{{URL}}}\n{TABLE.replace('avro', 'json')}", "m:5: registry: no table uses it: no table has format"),
         (f"registry: {{{URL}}}\n{PLAIN % SCHEMA}", "m:5: registry: no table uses it: all tables with format avro have"),
+        (PROTO % "syntax", "m:6: tables[0].protobuf_schema: expected a Protobuf schema as text, or file:/path of one"),
+        (TABLE.replace("avro", "protobuf"), "m:6: tables[0].format: format protobuf needs a registry section"),
+        (f"registry: {{{URL}}}\n{PROTO % 'message M {}'}", "m:5: registry: no table uses it: all tables with format protobuf"),
+        (PROTO.replace("format: protobuf", "format: raw") % "message", "m:6: tables[0].protobuf_schema: is used with format"),
+        (TABLE.replace("avro", "json, protobuf_message: a.M"), "m:6: tables[0].protobuf_message: is used with protobuf_schema"),
         (f"registry: {{{URL}}}\n{TABLE.replace('{carrier: string}', '{carrier: {type: string, from: x}}')}",
          "m:7: tables[0].columns.carrier.from: a path is $"),
     ],

@@ -68,7 +68,9 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
     if column.path is not None and checked.table.format == "csv":
         checked.add((*path, "from"), "a csv column takes the field at its place in the map")
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
-        checked.add(path, "from and unit are for format json and avro: a raw column is the whole value")
+        checked.add(
+            path, "from and unit are for format json, avro and protobuf: a raw column is the whole value"
+        )
         return
     try:
         column.keys  # noqa: B018  for what it raises

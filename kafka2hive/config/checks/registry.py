@@ -66,29 +66,41 @@ def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
         problems.add(("registry", "token"), "a token is one word of ASCII characters")
 
 
-def check_avro(checked: CheckedTable, has_registry: bool) -> None:
-    """Whether a table with format avro knows where its records' schemas are."""
+def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
+    """Whether a table with format avro or protobuf knows where its records' schemas are."""
     table = checked.table
-    if table.format != "avro":
-        if table.avro_schema is not None and _contradicts(checked):
-            checked.add(
-                checked.path("avro_schema"), f"is used with format avro, the table's is {table.format}"
+    for format, fault_of in (("avro", fault_of_schema), ("protobuf", fault_of_proto)):
+        key = f"{format}_schema"
+        text = getattr(table, key)
+        if table.format != format:
+            if text is not None and _contradicts(checked, key):
+                checked.add(checked.path(key), f"is used with format {format}, the table's is {table.format}")
+        elif text is not None:
+            if fault := fault_of(text):
+                checked.add(checked.path(key), fault)
+        elif not has_registry:
+            message = (
+                f"format {format} needs a registry section (records that name their schema by id) or {key} "
+                f"(plain {format.capitalize()} records)"
             )
-        return
-    if table.avro_schema is not None:
-        if fault := fault_of_schema(table.avro_schema):
-            checked.add(checked.path("avro_schema"), fault)
-    elif not has_registry:
+            checked.add(checked.path("format"), message)
+    if table.protobuf_message is not None and table.protobuf_schema is None:
         message = (
-            "format avro needs a registry section (records that name their schema by id) or avro_schema "
-            "(plain Avro records)"
+            "is used with protobuf_schema: where records name their schema by id, they name the message, too"
         )
-        checked.add(checked.path("format"), message)
+        checked.add(checked.path("protobuf_message"), message)
 
 
-def _contradicts(checked: CheckedTable) -> bool:
+def _contradicts(checked: CheckedTable, key: str) -> bool:
     """Whether schema and format were written for each other: a table may well turn off what `defaults` say."""
-    return "avro_schema" in checked.own.given or "format" not in checked.own.given
+    return key in checked.own.given or "format" not in checked.own.given
+
+
+def fault_of_proto(text: str) -> str:
+    """As fault_of_schema: the compiler of schemas is not asked for a map."""
+    if "message" not in text:
+        return "expected a Protobuf schema as text, or file:/path of one: it declares no message"
+    return ""
 
 
 def fault_of_schema(text: str) -> str:
@@ -106,14 +118,15 @@ def fault_of_schema(text: str) -> str:
 
 def check_registry_is_used(sound: Sound, tables: list[CheckedTable], problems: Problems) -> None:
     """`tables` are all of the map."""
-    uses = [
-        c
-        for c in tables
-        if (c.table.format == "avro" and c.table.avro_schema is None) or uses_registry_for_keys(c)
-    ]
-    if sound.has_registry and tables and not uses:
-        schemas = any(checked.table.format == "avro" for checked in tables)
-        message = "no table uses it: " + (
-            "all tables with format avro have an avro_schema" if schemas else "no table has format avro"
-        )
+    own = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
+    uses = [c for c in own if getattr(c.table, f"{c.table.format}_schema") is None]
+    if sound.has_registry and tables and not uses and not any(map(uses_registry_for_keys, tables)):
+        message = "no table uses it: "
+        if own:
+            found = own[0].table.format
+            message += (
+                f"all tables with format {found} have {'an' if found == 'avro' else 'a'} {found}_schema"
+            )
+        else:
+            message += "no table has format avro or protobuf"
         problems.add(("registry",), message)

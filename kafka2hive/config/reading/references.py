@@ -2,7 +2,7 @@
 
 `${NAME}` may stand in any value (not in keys) and means the environment variable; `$${` is a plain `${`. `file:/path` is
 understood where a secret belongs, in Kafka properties, Hive's password and the registry's secrets, and for a table's Avro
-schema; it means the file's text without its last line break.
+or Protobuf schema; it means the file's text without its last line break.
 """
 
 import re
@@ -38,11 +38,11 @@ _SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry
 
 def may_be_file(path: Path) -> bool:
     """Where `file:` is understood."""
-    return (path[:1] == ("kafka",) and len(path) == 2) or path in _SECRETS or is_avro_schema(path)
+    return (path[:1] == ("kafka",) and len(path) == 2) or path in _SECRETS or is_schema(path)
 
 
-def is_avro_schema(path: Path) -> bool:
-    return path[-1:] == ("avro_schema",) and path[0] in ("tables", "defaults")
+def is_schema(path: Path) -> bool:
+    return path[-1:] in (("avro_schema",), ("protobuf_schema",)) and path[0] in ("tables", "defaults")
 
 
 def read_text(path: str) -> str:
@@ -85,7 +85,7 @@ def resolve(
                 problems.add(path, "no file has such a name")
         if result != value:
             references.resolved[path] = value
-            if len(result) >= _SHORTEST_HIDDEN and not is_avro_schema(path):
+            if len(result) >= _SHORTEST_HIDDEN and not is_schema(path):
                 references.hidden[result] = value
         return result
 

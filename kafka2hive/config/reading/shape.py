@@ -18,7 +18,7 @@ from kafka2hive.config.values.table import Table, TableOptions
 FAULTY: Final[Any] = object()
 """Instead of a value that is malformed, and told."""
 
-_DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", "create"})
+_DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", "protobuf_schema", "create"})
 """Keys of a table whose absence would make other checks see mistakes that are none."""
 
 _EXPECTED: dict[object, str] = {

@@ -8,7 +8,7 @@ from kafka2hive.config.values.key import Duration, Key
 
 @dataclass(frozen=True, slots=True)
 class RegistryOptions:
-    """The schema registry of the tables with format avro.
+    """The schema registry of the tables with format avro or protobuf.
 
     Its secrets have their references resolved and are never printed.
     """

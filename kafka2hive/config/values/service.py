@@ -165,7 +165,8 @@ class ServiceKeys:
     kafka: Annotated[KafkaOptions, Key("Kafka client: any librdkafka property.")]
     storage: Annotated[StorageOptions, Key()]
     registry: Annotated[
-        RegistryOptions | None, Key("Schema registry of the tables with format avro and without avro_schema.")
+        RegistryOptions | None,
+        Key("Schema registry of tables with format avro or protobuf and without a schema of their own."),
     ] = None
     spark: Annotated[SparkOptions, Key("The Spark session.")] = SparkOptions()
     trigger_seconds: Annotated[

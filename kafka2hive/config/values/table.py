@@ -96,10 +96,11 @@ class SharedOptions:
     """What `defaults`, a table and its rule say in the same words."""
 
     format: Annotated[
-        Literal["json", "json_schema", "avro", "csv", "raw"],
+        Literal["json", "json_schema", "avro", "protobuf", "csv", "raw"],
         Key(
             "json: one object per record; json_schema: the same behind the head of a registry's serializer; "
             "avro: one Avro record, its schema by id from the registry or by avro_schema; "
+            "protobuf: one Protobuf message, its schema by id from the registry or by protobuf_schema; "
             "csv: fields in the order of the columns; "
             "raw: the record's value as one column."
         ),
@@ -113,6 +114,20 @@ class SharedOptions:
         Key(
             "With format avro: the schema that plain Avro records are written with, as JSON text or file:/path. "
             "Default: each record names its schema in the registry (Confluent's wire format)."
+        ),
+    ] = None
+    protobuf_schema: Annotated[
+        str | None,
+        Key(
+            "With format protobuf: the .proto text, or file:/path of it, of plain Protobuf messages. "
+            "Default: each record names its schema and message in the registry (Confluent's wire format)."
+        ),
+    ] = None
+    protobuf_message: Annotated[
+        str | None,
+        Key(
+            "With protobuf_schema: the full name of the records' message, with its package. "
+            "Default: the only one that is declared at the top of the schema."
         ),
     ] = None
     csv: Annotated[CsvOptions, Key("With format csv: how fields are written.")] = CsvOptions()  # noqa: RUF009  it is frozen

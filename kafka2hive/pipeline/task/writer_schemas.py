@@ -3,7 +3,7 @@
 import os
 
 from kafka2hive.config.values import RecordPart, RegistryOptions
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.values import TableSettings, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
@@ -14,10 +14,12 @@ def writers_of(
     table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
 ) -> WriterSchemas | WriterSchema | None:
     """`keeps`: schemas from the registry may be written to the storage."""
-    if table.format != "avro":
+    if table.format not in ("avro", "protobuf"):
         return None
-    if table.avro_schema is not None:
+    if table.format == "avro" and table.avro_schema is not None:
         return WriterSchema(AVRO, table.avro_schema)
+    if table.format == "protobuf" and table.protobuf_schema is not None:
+        return WriterSchema(PROTOBUF, table.protobuf_schema, message=table.protobuf_message)
     if settings.registry is None:  # the map's checks refuse it
         return None
     return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
