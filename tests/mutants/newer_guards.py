@@ -138,6 +138,12 @@ MUTANTS = (
         LOCATION,
     ),
     TextMutant(
+        "the staging directory of the new location is left as it is",
+        "kafka2hive.ledger.repair.location",
+        (("    delete_orphans(ports, owned, staging_directory(location))\n", ""),),
+        LOCATION,
+    ),
+    TextMutant(
         "a table that was never compared with Hive commits",
         "kafka2hive.service.run.compare.gate",
         (("                if spec not in _recorded(table):\n", "                if False:\n"),),

@@ -237,6 +237,22 @@ MUTANTS = (
         REBUILD,
     ),
     TextMutant(
+        "visible files are listed before the staged ones",
+        "kafka2hive.service.recover.rebuild",
+        (
+            (
+                "    staging = children(files, staging_directory(location))\n    pending =",
+                "    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))\n"
+                "    staging = children(files, staging_directory(location))\n    pending =",
+            ),
+            (
+                "    below = files_below(files, wiring.ports.concurrency, (location, letters))\n    there =",
+                "    there =",
+            ),
+        ),
+        REBUILD.rpartition(" ")[2],
+    ),
+    TextMutant(
         "a rebuilt ledger passes over holes",
         "kafka2hive.ledger.repair.rebuild",
         (("            if taken.start > at:\n", "            if False:\n"),),
@@ -264,5 +280,28 @@ MUTANTS = (
             ),
         ),
         REBUILD,
+    ),
+    TextMutant(
+        "a partition that this epoch brought counts as not in Hive yet",
+        "kafka2hive.service.run.watch.metrics",
+        ((" & r.unregistered_before) if hive", ") if hive"),),
+        "tests/unit/test_observe.py",
+    ),
+    TextMutant(
+        "a run does not warn of topics that it may not read",
+        "kafka2hive.service.online.before_start",
+        (('            log.warning("%s", warned.error)\n', "            pass\n"),),
+        "tests/unit/test_before_start.py",
+    ),
+    TextMutant(
+        "the time of the next try moves with the wall clock",
+        "kafka2hive.service.run.watch.liveness",
+        (
+            (
+                "        if known is not None and known[0] == (aside.times, aside.until):\n",
+                "        if known is not None and False:\n",
+            ),
+        ),
+        "tests/unit/test_conditions.py",
     ),
 )

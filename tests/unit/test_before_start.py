@@ -1,20 +1,27 @@
 """What a run asks before it starts Spark: a NameNode that is not there, a Java that is too old; and Hive at its end, once."""
 
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.model.errors import ExitCode, ServiceUnavailable
+from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.pipeline.java import require_java
-from kafka2hive.service.online.before_start import refuse_silent_storage
+from kafka2hive.service.online.before_start import refuse_silent_storage, warn_beside
 from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.wiring import wire
 from kafka2hive.storage.concurrency import DaemonThreads
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.harness.cli_ledger import write_map
+from tests.harness.fake_kafka import FakeKafka
 
 
 class Answers:
@@ -80,6 +87,51 @@ def test_a_java_home_without_a_java_is_told(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     with pytest.raises(ServiceUnavailable, match="there is no Java in JAVA_HOME="):
         require_java()
+
+
+class Tells(FakeKafka):
+    """A Kafka that tells the settings of its topics, or that they are not known."""
+
+    def __init__(self, settings: TopicSettings | Kafka2HiveError) -> None:
+        self._settings = settings
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
+        if isinstance(self._settings, Kafka2HiveError):
+            raise self._settings
+        return dict.fromkeys(topics, self._settings)
+
+
+class AtOnce:
+    """Work in the background that is done before the caller goes on."""
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        work()
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (TopicSettings(599_999, "delete", may_read=True), ["kafka.retention"]),
+        (TopicSettings(599_999, "delete", may_read=False), ["kafka.denied", "kafka.retention"]),
+        (TopicSettings(600_000, "delete"), []),
+        (ServiceUnavailable("kafka.unavailable", "no answer"), []),
+    ],
+)
+def test_a_run_warns_of_topics_whose_records_it_may_not_read_or_not_in_time(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    settings: TopicSettings | Kafka2HiveError,
+    told: list[str],
+) -> None:
+    at_once: Any = AtOnce()
+    wiring = replace(wire(load_map(str(write_map(tmp_path)), {})), background=at_once)
+    rule = wiring.map.tables[0]
+    table = Table(rule, wiring.paths(rule.table), ("flights",), rule.location)
+    cluster = ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
+    warn_beside(wiring, Tells(settings), [table], cluster)
+    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert [text.partition("]")[0] for text in warnings] == [f"[{code}" for code in told]
+    assert all("topic flights" in text for text in warnings)
 
 
 class Away:

@@ -159,8 +159,17 @@ def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wirin
     assert delete_dead_boards(wiring.ports, root, "nobody", wiring.processes) == 0
 
 
+class SetBack(SkippedTime):
+    """Its wall clock may be set back."""
+
+    by_ms = 0
+
+    def epoch_ms(self) -> int:
+        return super().epoch_ms() - self.by_ms
+
+
 def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still(wiring: Wiring) -> None:
-    clock, table = SkippedTime(), make_table(wiring)
+    clock, table = SetBack(), make_table(wiring)
     teller = ConditionTeller(make_board(wiring), clock)
 
     def told() -> TableCondition:
@@ -173,8 +182,9 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     retrying = told()
     assert retrying.state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:05Z")
     files = files_of(wiring)
-    clock.seconds = 3.7
+    clock.seconds, clock.by_ms = 3.7, 1_500
     assert told() == retrying and files_of(wiring) == files, "written again, though nothing changed"
+    clock.by_ms = 0
     table.set_aside(REFUSED, clock.monotonic())
     assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z")
     stop = ManualActionRequired("kafka.offsets_lost", "gone", "kafka2hive recover")

@@ -18,7 +18,7 @@ from kafka2hive.ledger.repair.location import accept_location, refuse_changed_lo
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.layout import owner_marker, staging_directory
+from kafka2hive.model.layout import base_name, join, owner_marker, staging_directory
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import change_before_reading
@@ -84,9 +84,12 @@ def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean
     service: Service, tmp_path: Path
 ) -> None:
     old = service.wiring.map.tables[0].location
-    stage(service.wiring, take(service.wiring), "2013-01-02")  # an orphan
+    orphan = stage(service.wiring, take(service.wiring), "2013-01-02")
     wiring = moved_wiring(service)
     new = wiring.map.tables[0].location
+    wiring.ports.files.mkdirs(staging_directory(new))  # the table was there before, and left an orphan
+    write_file(wiring.ports.files, join(staging_directory(new), base_name(orphan.staged)), b"?")
+    assert len(staged_in(old)) == len(staged_in(new)) == 1
     before = tree(tmp_path)
     planned = invoke("recover", "--plan", "--accept-location", TABLE, "-c", str(service.map))
     assert planned.exit_code == 0, planned.output

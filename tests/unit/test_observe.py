@@ -88,16 +88,26 @@ def test_a_quiet_epoch_says_only_what_there_is() -> None:
 
 
 @pytest.mark.parametrize(("hive", "overdue"), [(True, 1), (False, 0)])
-def test_a_partition_is_overdue_only_where_the_map_names_a_hive(hive: bool, overdue: int) -> None:
-    owed = frozenset({HivePartition("d.t", "dt=1", "file:///t/dt=1")})
+def test_a_partition_is_overdue_when_it_was_open_before_the_epoch_and_the_map_names_a_hive(
+    hive: bool, overdue: int
+) -> None:
+    """Of three: one that was registered meanwhile, one still open, and one that only this epoch brought."""
+    registered, owed, new = (HivePartition("d.t", f"dt={n}", f"file:///t/dt={n}") for n in range(3))
     table = cast(
         "Table",
-        SimpleNamespace(name="d.t", open_registrations=owed, lag_records=0, aside=None, last_state=None),
+        SimpleNamespace(
+            name="d.t",
+            open_registrations=frozenset({owed, new}),
+            lag_records=0,
+            aside=None,
+            last_state=None,
+        ),
     )
     outcome = cast("Outcome", SimpleNamespace(total=OffsetAccounting()))
-    report = TableReport("d.t", outcome, FileMoves(), cast("Snapshot", SimpleNamespace(epoch=2)), owed)
+    before = frozenset({registered, owed})
+    report = TableReport("d.t", outcome, FileMoves(), cast("Snapshot", SimpleNamespace(epoch=2)), before)
     numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), 0.0, hive)
-    assert [t.overdue for t in numbers.tables] == [overdue]
+    assert [(t.unregistered, t.overdue) for t in numbers.tables] == [(2, overdue)]
 
 
 def test_files_that_nobody_can_explain_are_shouted_about() -> None:

@@ -1,6 +1,7 @@
 """`validate --online` against what can be had without a cluster: local disk, a mock broker, nobody at Hive's port."""
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.port import TopicSettings
+from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
 from kafka2hive.model.layout import parent
-from kafka2hive.service.online.ask_kafka import kept_too_short, settings_warnings
+from kafka2hive.service.online.ask_kafka import check_kafka, kept_too_short, settings_warnings
 from kafka2hive.service.online.ask_storage import check_storage, probe
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned, exit_code_of
 from kafka2hive.service.shared.table_state import Table
@@ -27,6 +28,7 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.test_cli_kafka import Broker, _plain_map, broker
 
 __all__ = ["broker"]
@@ -239,6 +241,21 @@ def test_a_topic_that_may_not_be_read_is_warned_about_before_a_run(wiring: Wirin
     settings = {"flights": TopicSettings(may_read=False), "planes": TopicSettings(may_read=True)}
     (warned,) = settings_warnings(settings, {"flights": [table], "planes": [table]})
     assert warned.error.code == "kafka.denied" and "flights" in warned.error.message
+
+
+class Denies(FakeKafka):
+    """A Kafka that says whether the topic may be read, and is asked for nothing else."""
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
+        return dict.fromkeys(topics, TopicSettings(may_read=False))
+
+
+def test_a_topic_that_may_not_be_read_is_an_error_and_no_record_is_asked_for(wiring: Wiring) -> None:
+    cluster = ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
+    found = {check.subject: check.result for check in check_kafka(Denies(), [make_table(wiring)], cluster)}
+    refused = found["topic flights"]
+    assert isinstance(refused, Failed) and refused.error.code == "kafka.denied"
+    assert isinstance(found[TABLE], Passed)
 
 
 AWAY, MAP, RIGHT = (
