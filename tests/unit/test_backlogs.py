@@ -135,6 +135,7 @@ def test_a_start_changed_after_the_first_positions_is_warned_about_once(
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "the map's start is earliest now, the table began with latest" in warning
     assert "`kafka2hive reset --table d.t`" in warning
+    assert table.warnings["positions"] == (warning.removeprefix("d.t: "),), "status does not show it"
 
 
 def test_the_start_of_a_rebuilt_ledger_is_not_known_and_not_guessed(
