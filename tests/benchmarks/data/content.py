@@ -8,11 +8,11 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -132,14 +132,20 @@ def _hashes(column: pa.Array) -> Hashes:
 def _of_numbers(column: pa.Array) -> Hashes:
     if pa.types.is_timestamp(column.type):  # Flink writes INT96, which is read as nanoseconds
         column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-    found: Hashes = pd.util.hash_array(column.fill_null(0).to_numpy(zero_copy_only=False))
-    return found
+    return _hashed(column.fill_null(0).to_numpy(zero_copy_only=False))
 
 
 def _of_text(values: list[str] | list[bytes]) -> Hashes:
     if not values:
         return np.array([], np.uint64)
-    found: Hashes = pd.util.hash_array(np.array(values, dtype=object), categorize=False)
+    return _hashed(np.array(values, dtype=object))
+
+
+def _hashed(values: npt.NDArray[Any]) -> Hashes:
+    """Each value's hash. Pandas is imported here: that takes a second, of every process that collects the tests."""
+    from pandas.util import hash_array
+
+    found: Hashes = hash_array(values, categorize=False)
     return found
 
 
