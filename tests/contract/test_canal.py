@@ -12,7 +12,7 @@ import pytest
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.decode.canal import CanalDecoder
+from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract.decode_ways import WAYS

@@ -15,8 +15,8 @@ import pytest
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
-from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
-from kafka2hive.pipeline.decode.envelopes import ENVELOPES
+from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
+from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema

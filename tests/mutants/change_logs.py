@@ -3,7 +3,7 @@
 from tests.mutants.text_mutant import TextMutant
 
 CHANGE_LOGS = "tests/contract/test_change_logs.py"
-MODULE = "kafka2hive.pipeline.decode.change_log"
+MODULE = "kafka2hive.pipeline.decode.change_logs.decoder"
 
 MUTANTS = (
     TextMutant(
@@ -42,12 +42,12 @@ MUTANTS = (
     ),
     TextMutant(
         "positions sort as texts of numbers",
-        "kafka2hive.pipeline.decode.envelopes",
+        "kafka2hive.pipeline.decode.change_logs.envelopes",
         ((', digits, "0")\n', ', 1, "0")\n'),),
         CHANGE_LOGS,
     ),
 )
-CANAL = "kafka2hive.pipeline.decode.canal"
+CANAL = "kafka2hive.pipeline.decode.change_logs.canal"
 CANAL_TESTS = "tests/contract/test_canal.py"
 CANAL_MUTANTS = (
     TextMutant(
@@ -72,5 +72,27 @@ CANAL_MUTANTS = (
             ),
         ),
         CANAL_TESTS,
+    ),
+)
+DECIMALS = "kafka2hive.pipeline.decode.change_logs.decimals"
+DECIMAL_TESTS = "tests/contract/test_debezium_decimals.py"
+DECIMAL_MUTANTS = (
+    TextMutant(
+        "decimals in bytes have no sign",
+        DECIMALS,
+        (("np.where(negative, np.uint8(0xFF), np.uint8(0))", "np.zeros(len(values), np.uint8)"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "more digits than the column has are kept",
+        DECIMALS,
+        (("    bad |= _beyond(digits, 10**dtype.precision)\n", ""),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "the scale in the record's schema is not looked at",
+        DECIMALS,
+        (("same = pc.and_(is_decimal, pc.equal(scale, str(wanted)))", "same = is_decimal"),),
+        DECIMAL_TESTS,
     ),
 )

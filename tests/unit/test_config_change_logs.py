@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.config.values import StartKind
-from kafka2hive.config.values.change_log import ChangeLog, change_log_of
+from kafka2hive.config.values.change_log import ChangeLog, change_log_of, has_base64_decimals
 from tests.unit.test_config_columns import only_table
 from tests.unit.test_config_load import problems_of
 
@@ -28,6 +28,13 @@ def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
     assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
 
 
+def test_decimals_are_texts_unless_the_map_says_base64() -> None:
+    lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
+    assert has_base64_decimals(only_table(lines).source)
+    assert not has_base64_decimals(only_table(f"    source: debezium\n{COLUMNS}").source)
+    assert not has_base64_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source)
+
+
 def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None:
     table = only_table(f"    source: binlog\n{COLUMNS}")
     assert [c.name for c in table.columns] == ["id", "name"]
@@ -40,6 +47,15 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ("    source: {}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
         ("    source: {debezium: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
         ("    source: {canal: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        (
+            "    source: {debezium: {decimals: base64}}\n    columns: {id: 'array<decimal(5,2)>'}\n",
+            "a decimal is a column of its own, id is array<decimal(5,2)>",
+        ),
+        (
+            "    source: {debezium: {decimals: base64}}\n    format: avro\n" + COLUMNS,
+            "decimals base64 is for JSON",
+        ),
+        ("    source: {debezium: {decimals: precise}}\n" + COLUMNS, "base64"),
         ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),
         ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as a text"),
         ("    source: canal\n    columns: {id: binary}\n", "take it as string"),

@@ -2,7 +2,14 @@
 
 from kafka2hive.config.checks.record_parts import has_parts
 from kafka2hive.config.checks.table_options import CheckedTable, DeclaredColumn, declared_columns
-from kafka2hive.config.values.change_log import BEFORE, ChangeLog, ChangeLogKeys, change_log_of, keeps_before
+from kafka2hive.config.values.change_log import (
+    BEFORE,
+    ChangeLog,
+    ChangeLogKeys,
+    change_log_of,
+    has_base64_decimals,
+    keeps_before,
+)
 from kafka2hive.config.values.columns import RecordPart
 
 
@@ -26,6 +33,24 @@ def check_source(checked: CheckedTable) -> None:
         checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from or unit")
     if log is ChangeLog.CANAL:
         _check_canal(checked)
+    if has_base64_decimals(table.source):
+        _check_decimals(checked)
+
+
+def _check_decimals(checked: CheckedTable) -> None:
+    """Bytes stand for decimals in JSON only, and are known as such where a column is one."""
+    table = checked.table
+    if table.format in ("avro", "protobuf"):
+        checked.add(
+            checked.path("source"), f"decimals base64 is for JSON: {table.format} has decimals of its own"
+        )
+    for column in declared_columns(table) if table.columns else ():
+        if column.part is RecordPart.VALUE and column.name != BEFORE and has_parts(column.type):
+            if "decimal" in column.type.lower():
+                message = (
+                    f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
+                )
+                checked.add(checked.path("columns", column.place), message)
 
 
 def _check_canal(checked: CheckedTable) -> None:

@@ -28,6 +28,13 @@ class DebeziumKeys:
     """Debezium's envelope is unpacked."""
 
     before: Annotated[bool, Key("Keep the row before the change, as the struct column __before.")] = False
+    decimals: Annotated[
+        Literal["text", "base64"],
+        Key(
+            "How decimals stand in JSON. text: as text or number (decimal.handling.mode string, double); "
+            "base64: as bytes (precise), the scale is the column's."
+        ),
+    ] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +76,9 @@ def change_log_of(source: SourceKind) -> ChangeLog | None:
 
 def keeps_before(source: SourceKind) -> bool:
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
+
+
+def has_base64_decimals(source: SourceKind) -> bool:
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None:
+        return False
+    return source.debezium.decimals == "base64"

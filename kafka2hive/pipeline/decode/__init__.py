@@ -22,6 +22,7 @@ def make_decoder(
     any_case: bool = False,
     writers: WriterSchemas | WriterSchema | None = None,
     change_log: ChangeLog | None = None,
+    base64_decimals: bool = False,
     csv: CsvOptions = CsvOptions(),  # noqa: B008  it is frozen
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
@@ -30,7 +31,8 @@ def make_decoder(
     and `any_case` are not for `raw`, and of `csv` only the units are: where each column's value stands (none given: at
     its name), and whether the case of keys does not matter. `writers` is for `avro` and `protobuf`: where messages name
     their schema by an id, the schemas; else the one that all were written with. `change_log`: whose envelope is unpacked,
-    in any format with names. Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
+    in any format with names; `base64_decimals` of Debezium's in JSON. `csv`: how its fields are written. Raises ValueError
+    for another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
 
@@ -38,12 +40,14 @@ def make_decoder(
             return make_decoder(format, columns, zone, of, any_case, writers)
 
         if change_log is ChangeLog.CANAL:
-            from kafka2hive.pipeline.decode.canal import CanalDecoder
+            from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
 
             return CanalDecoder(schema, sources or own_names(schema.names), zone, of_format)
-        from kafka2hive.pipeline.decode.change_log import ChangeLogDecoder
+        from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
 
-        return ChangeLogDecoder(change_log, schema, sources or own_names(schema.names), of_format)
+        return ChangeLogDecoder(
+            change_log, schema, sources or own_names(schema.names), of_format, base64_decimals
+        )
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn, Tombstones
-from kafka2hive.config.values.change_log import change_log_of
+from kafka2hive.config.values.change_log import change_log_of, has_base64_decimals
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
@@ -55,6 +55,7 @@ def _made(
             table.any_case,
             writers,
             change_log_of(table.source),
+            has_base64_decimals(table.source),
             table.csv,
         )
         return decoder, RecordParts(table, key_writers)

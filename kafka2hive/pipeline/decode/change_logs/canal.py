@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
-from kafka2hive.pipeline.decode.change_log import check_change_columns
+from kafka2hive.pipeline.decode.change_logs.decoder import check_change_columns
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.texts.column import TextColumn

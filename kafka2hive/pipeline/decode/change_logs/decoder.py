@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
-from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.pipeline.decode.envelopes import ENVELOPES, PREFIXES
+from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+from kafka2hive.pipeline.decode.change_logs.decimals import SCHEMA, contradicted, converted, wire_type
+from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES, PREFIXES
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.sources import Source
 
@@ -26,6 +27,8 @@ Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
 Numbers = npt.NDArray[np.int64]
 
 _ROW = "row"
+_SCHEMA = "schema"
+"""Of the record itself, beside its envelope."""
 _IS_THERE = pa.struct([("_a_row", pa.bool_())])
 """Not null wherever an object stands; nobody's row has the member."""
 
@@ -56,9 +59,15 @@ class ChangeLogDecoder:
     """See Decoder. Rejects with the format's own reasons and `change_log.op`, `change_log.row`."""
 
     def __init__(
-        self, log: ChangeLog, schema: pa.Schema, sources: Sequence[Source], open_decoder: Open
+        self,
+        log: ChangeLog,
+        schema: pa.Schema,
+        sources: Sequence[Source],
+        open_decoder: Open,
+        base64_decimals: bool = False,
     ) -> None:
-        """`schema` has the column of the operation; `sources` are relative to the row's image.
+        """`schema` has the column of the operation; `sources` are relative to the row's image. `base64_decimals`: decimals of
+        the row are Kafka Connect's bytes.
 
         Raises ValueError where it has not, or one of them has another type than CHANGE_COLUMNS says.
         """
@@ -69,6 +78,14 @@ class ChangeLogDecoder:
             (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
         ]
         self._own = [field.name for field, _ in own]
+        self._wire: Callable[[pa.DataType], pa.DataType] = (
+            wire_type if base64_decimals else lambda dtype: dtype
+        )
+        self._scales = {
+            source.keys[0]: field.type.scale
+            for field, source in own
+            if base64_decimals and pa.types.is_decimal(field.type)
+        }
         self._open = cache(lambda place, image: open_decoder(*self._plan(own, PREFIXES[place], image)))
         self._first = 0
 
@@ -84,11 +101,14 @@ class ChangeLogDecoder:
             for number, (keys, kind) in enumerate(envelope.position):
                 fields.append((f"{POSITION}.{number}", parse_hive_type(kind), Source((*prefix, *keys))))
         if BEFORE in self.schema.names:
-            fields.append((BEFORE, self.schema.field(BEFORE).type, Source((*prefix, "before"))))
+            before = self._wire(self.schema.field(BEFORE).type)
+            fields.append((BEFORE, before, Source((*prefix, "before"))))
+        if self._scales and prefix:
+            fields.append((_SCHEMA, SCHEMA, Source(("schema", "fields"))))
         fields.append((_ROW, _IS_THERE, Source((*prefix, image))))
         for field, source in own:
             keys = (*prefix, image, *source.keys)
-            fields.append((f"{_ROW}.{field.name}", field.type, Source(keys, source.unit)))
+            fields.append((f"{_ROW}.{field.name}", self._wire(field.type), Source(keys, source.unit)))
         return pa.schema([(name, kind) for name, kind, _ in fields]), [source for _, _, source in fields]
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -146,12 +166,33 @@ class ChangeLogDecoder:
         beyond = ~bad & self._beyond(rows)
         for at in np.flatnonzero(beyond).tolist():
             refused[int(part.places[at])] = f"change_log.time: {TIME} does not fit a bigint"
-        good = _Rows(rows, part.places, refused).only(~(bad | beyond))
+        bad |= beyond
+        if _SCHEMA in rows.schema.names:
+            for at, why in contradicted(rows.column(_SCHEMA), self._scales).items():
+                refused.setdefault(int(part.places[at]), f"change_log.scale: {why}")
+                bad[at] = True
+        good = _Rows(rows, part.places, refused).only(~bad)
         columns = {name: good.rows.column(f"{_ROW}.{name}") for name in self._own} | self._of_change(
             good.rows
         )
+        unfit = self._take_decimals(columns, good, refused)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return _Rows(batch, good.places, refused)
+        return _Rows(batch, good.places, refused).only(~unfit)
+
+    def _take_decimals(
+        self, columns: dict[str, pa.Array], part: _Rows, refused: dict[int, str]
+    ) -> npt.NDArray[np.bool_]:
+        """Bytes to decimals in `columns`, in place. Which rows have one that does not fit: they go to `refused`."""
+        unfit = np.zeros(len(part.rows), np.bool_)
+        for name in columns if self._scales else ():
+            columns[name], bad = converted(columns[name], self.schema.field(name).type)
+            for at in np.flatnonzero(bad).tolist():
+                kind = hive_type_of(self.schema.field(name).type)
+                refused.setdefault(
+                    int(part.places[at]), f"change_log.decimal: column {name}: no bytes of {kind}"
+                )
+            unfit |= bad
+        return unfit
 
     def _reason(self, operation: str | None) -> str:
         envelope = self._envelope
