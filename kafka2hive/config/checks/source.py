@@ -45,12 +45,10 @@ def _check_decimals(checked: CheckedTable) -> None:
             checked.path("source"), f"decimals base64 is for JSON: {table.format} has decimals of its own"
         )
     for column in declared_columns(table) if table.columns else ():
-        if column.part is RecordPart.VALUE and column.name != BEFORE and has_parts(column.type):
-            if "decimal" in column.type.lower():
-                message = (
-                    f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
-                )
-                checked.add(checked.path("columns", column.place), message)
+        of_row = column.part is RecordPart.VALUE and column.name != BEFORE
+        if of_row and has_parts(column.type) and "decimal" in column.type.lower():
+            message = f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
+            checked.add(checked.path("columns", column.place), message)
 
 
 def _check_canal(checked: CheckedTable) -> None:
