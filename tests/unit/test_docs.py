@@ -102,6 +102,13 @@ def test_the_table_for_operators_names_no_code_that_is_gone() -> None:
     assert sorted(codes_in_the_table() - codes_in_the_code()) == []
 
 
+def test_no_message_names_a_rule_of_the_protocol_by_its_number() -> None:
+    """R0, C2, I5 stand in docstrings and comments, for people who change the code."""
+    remarks = {id(node.value) for node in nodes() if isinstance(node, ast.Expr)}
+    texts = (n.value for n in nodes() if isinstance(n, ast.Constant) and id(n) not in remarks)
+    assert [text for text in texts if isinstance(text, str) and re.search(r"\b[RCIW][0-9]\b", text)] == []
+
+
 def test_every_reason_of_a_decoder_stands_in_its_contract() -> None:
     text = (ROOT / "docs/decoding.md").read_text()
     calls = [node for node in nodes() if isinstance(node, ast.Call) and node.args]

@@ -1,10 +1,11 @@
 """The report of the drills, their form, their chance."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.drills.form import VARIABLE, Chance, Form, form_asked_for
+from tests.drills.form import SEED, SEED_VARIABLE, VARIABLE, Chance, Form, form_asked_for
 from tests.drills.report import DrillReport
 
 
@@ -33,6 +34,18 @@ def test_a_wrong_form_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         form_asked_for()
     monkeypatch.setenv(VARIABLE, "long:0.1")
     assert form_asked_for() == Form(True, 0.1)
+
+
+def test_a_short_form_has_one_seed_and_a_long_one_draws_its_own_and_prints_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(SEED_VARIABLE, raising=False)
+    assert {Form(False).seed() for _ in range(3)} == {SEED} and capsys.readouterr().out == ""
+    drawn = [Form(True).seed() for _ in range(3)]
+    assert len(set(drawn)) > 1
+    assert re.findall(rf"{SEED_VARIABLE}=(\d+)", capsys.readouterr().out) == [str(seed) for seed in drawn]
+    monkeypatch.setenv(SEED_VARIABLE, "2905501377")
+    assert Form(False).seed() == Form(True).seed() == 2905501377
 
 
 def test_a_choice_does_not_depend_on_how_many_there_were_to_choose_from_before() -> None:
