@@ -304,4 +304,15 @@ MUTANTS = (
         ),
         "tests/unit/test_conditions.py",
     ),
+    TextMutant(
+        "a plan does not see that a log was written anew",
+        "kafka2hive.service.conditions.derive",
+        (
+            (
+                "            return with_last_read(self._kafka, view.state, logs)\n",
+                "            return logs\n",
+            ),
+        ),
+        "tests/unit/test_status.py::test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead",
+    ),
 )

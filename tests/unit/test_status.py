@@ -4,13 +4,18 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.board import Board
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.condition import (
     Retrying,
     Serving,
@@ -19,8 +24,11 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
+from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
+from kafka2hive.service.shared.tables import routed_by_ledgers
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
+from tests.harness.fake_kafka import FakeKafka
 from tests.unit.test_cli_kafka import Broker, _plain_map
 
 
@@ -155,6 +163,36 @@ def test_without_a_live_run_positions_that_kafka_does_not_have_are_found_also_by
     accepted = invoke("recover", "--plan", "--accept-gap", "flights:0", "-c", str(service.map))
     assert accepted.exit_code == 0, accepted.output
     assert tree(tmp_path) == before
+
+
+class Rewritten(FakeKafka):
+    """The log reaches beyond the ledger's position, in a newer leader epoch; so is the record read last, if `anew`."""
+
+    def __init__(self, position: Position, anew: bool) -> None:
+        self._position, self._epoch = position, position.leader_epoch + anew
+
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        return ClusterView("id", {"flights": TopicView("flights", self._position.topic_id, (0,))})
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(0) for tp in topic_partitions}
+
+    def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(20, self._position.leader_epoch + 1) for tp in topic_partitions}
+
+    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return dict.fromkeys(asked, self._epoch)
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead(service: Service, anew: bool) -> None:
+    wiring = service.wiring
+    view = look(wiring.ports.files, wiring.paths(TABLE))
+    (position,) = (replace(p, leader_epoch=3) for p in view.state.positions)
+    view = replace(view, state=replace(view.state, positions=(position,)))
+    kafka, routed = Rewritten(position, anew), routed_by_ledgers(wiring, [view.state])
+    ahead = StartPreview(wiring, kafka, look_at_kafka(kafka, [view], routed), routed).of(view)
+    assert (ahead.stop and ahead.stop.code) == ("kafka.log_rewritten" if anew else None)
 
 
 def test_a_plan_without_kafka_says_what_it_does_not_know(tmp_path: Path) -> None:
