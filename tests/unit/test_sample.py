@@ -20,6 +20,10 @@ from kafka2hive.service.sample.records import Sampled
 from kafka2hive.service.sample.sample import drafted_map
 from tests.contract.avro_ways import Registry, framed
 from tests.contract.change_log_records import RECORDS, debezium, with_schema
+from tests.contract.protobuf_cases import varint as _varint
+from tests.contract.protobuf_ways import Registry as ProtobufRegistry
+from tests.contract.protobuf_ways import head
+from tests.contract.protobuf_ways import written as protobuf_schema
 
 KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
 NOON = 1_795_000_000_000  # milliseconds, in 2026
@@ -212,6 +216,35 @@ def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
     assert "either is a union of several types: left out" in text
     assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
     assert "give the registry with --registry" in _map(_sampled(values))
+
+
+def test_protobuf_records_have_the_columns_of_their_message() -> None:
+    schema = protobuf_schema(
+        """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto";
+        message Other { int32 x = 1; }
+        message Order { int64 id = 1; uint64 big = 2; State state = 3; repeated Line lines = 4; map<string, double> more = 5;
+          google.protobuf.Timestamp at = 6; google.protobuf.StringValue note = 7; Order parent = 8; bytes raw = 9; }
+        message Line { sint32 n = 1; bool last = 2; }
+        enum State { NEW = 0; }"""
+    )
+    order = b"\x08\x07" + b"\x32\x06\x08" + _varint(NOON // 1000)
+    values = [head(4, 1) + order] * 9 + [head(4, 0), b"\0\0\0\0\t\0"]
+    registry = ProtobufRegistry(id4=schema)
+    text = _map(_sampled(values), writers=registry)
+    service = load_text(text, "draft.yaml", {})
+    assert {name: kind for name, (kind, _, _) in _columns(service).items()} == {
+        "id": "bigint",
+        "big": "decimal(20,0)",
+        "state": "string",
+        "lines": "array<struct<n:int,last:boolean>>",
+        "more": "map<string,double>",
+        "at": "timestamp",
+        "note": "string",
+        "raw": "binary",
+    }
+    assert service.tables[0].format == "protobuf" and service.tables[0].bucketing.field == "at"
+    assert "10 decode" in text and "parent is shop.Order within itself: left out" in text
+    assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
 
 
 def _encoded(schema: dict[str, Any], record: dict[str, Any]) -> bytes:

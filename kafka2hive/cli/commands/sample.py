@@ -29,7 +29,9 @@ def sample(
     ] = None,
     registry: Annotated[
         str | None,
-        typer.Option("--registry", metavar="URL", help="The schema registry of topics with Avro records."),
+        typer.Option(
+            "--registry", metavar="URL", help="The schema registry of topics with Avro or Protobuf records."
+        ),
     ] = None,
     records: Annotated[
         int, typer.Option("--records", "-n", min=1, max=10_000, help="So many of the newest records.")

@@ -1,4 +1,4 @@
-"""The schema registry that Avro records in Confluent's wire format name their schemas by."""
+"""The schema registry that Avro and Protobuf records in Confluent's wire format name their schemas by."""
 
 from dataclasses import dataclass, field
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the sampled values are: JSON, JSON behind a registry's head, Avro, a change log, or bytes of which nothing is known."""
+"""What the sampled values are: JSON, JSON behind a registry's head, Avro, Protobuf, a change log, or bytes that nobody knows."""
 
 import json
 from collections import Counter
@@ -14,11 +14,13 @@ from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.schema import Record
+from kafka2hive.pipeline.decode.protobuf.heads import groups, type_at
 from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchemas
+from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
 from kafka2hive.service.sample.avro_columns import AvroColumns, envelope_row
 from kafka2hive.service.sample.columns import Columns
 from kafka2hive.service.sample.draft import DraftColumn
+from kafka2hive.service.sample.protobuf_columns import ProtobufColumns
 from kafka2hive.service.sample.shape import Shape
 
 Documents = Sequence[dict[str, Any] | None]
@@ -52,9 +54,9 @@ def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         hint = "give the registry with --registry"
         if writers is not None:
             for number in sorted(frequent, reverse=True):
-                if (found := _of_schema(number, writers)) is not None:
+                if (found := _of_schema(number, writers, values)) is not None:
                     return found
-            hint = "the registry has none of them for Avro records"
+            hint = "the registry has none of them for Avro or Protobuf records"
         named = ", ".join(map(str, sorted(frequent)))
         notes.append(f"most begin as a schema registry's records do (schema ids {named}): {hint}")
     return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
@@ -106,9 +108,11 @@ def _maxwell_row(document: dict[str, Any]) -> dict[str, Any] | None:
     return row if known and isinstance(row, dict) else None
 
 
-def _of_schema(schema_id: int, writers: WriterSchemas) -> Recognised | None:
-    """None: it is no record's schema in Avro."""
+def _of_schema(schema_id: int, writers: WriterSchemas, values: Sequence[bytes]) -> Recognised | None:
+    """None: it is no record's schema in Avro, and none of the values' message in Protobuf."""
     written = writers.get(schema_id)
+    if written is not None and written.kind == PROTOBUF:
+        return _of_messages(schema_id, written, values)
     if written is None or written.kind != AVRO:
         return None
     try:
@@ -122,3 +126,24 @@ def _of_schema(schema_id: int, writers: WriterSchemas) -> Recognised | None:
     found = AvroColumns(schema, root)
     notes = (f"columns of schema {schema_id}, the newest of the records", *found.notes)
     return Recognised("avro", "events" if row is None else "debezium", found.columns, notes)
+
+
+def _of_messages(schema_id: int, written: WriterSchema, values: Sequence[bytes]) -> Recognised | None:
+    """By the message type that most of the schema's values have."""
+    from kafka2hive.pipeline.decode.protobuf.parse import parse as parse_protobuf
+
+    try:
+        schema = parse_protobuf(written)
+    except ValueError:
+        return None
+    found = (
+        (len(places), indexes)
+        for number, indexes, _, places in groups(pa.array(values, pa.binary()))
+        if number == schema_id
+    )
+    name = type_at(schema.declared, max(found, default=(0, ()))[1])
+    if name is None:
+        return None
+    columns = ProtobufColumns(schema, schema.messages[name])
+    notes = (f"columns of {name} of schema {schema_id}, the newest of the records", *columns.notes)
+    return Recognised("protobuf", "events", columns.columns, notes)

@@ -52,7 +52,7 @@ def drafted_map(
     if not sampled.values:
         return replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",)).text()
     found = recognised(sampled.values, writers)
-    used = draft.registry if found.format == "avro" else None
+    used = draft.registry if found.format in ("avro", "protobuf") else None
     draft = replace(draft, format=found.format, source=found.source, columns=found.columns, registry=used)
     decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
