@@ -11,7 +11,11 @@ from kafka2hive.config.values import Bucketing, Column, MetadataColumn, RecordPa
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.audit.rows.compare import as_multisets
+from kafka2hive.service.audit.rows.replay import Replay
+from kafka2hive.service.audit.rows.rows import Paths, Span
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import offsets, read_rows, table_settings
 from tests.unit.test_task_chunk import UnreadableHeaders, chunk_of
@@ -196,3 +200,29 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
     assert [len(rows) for rows, _ in decoded.batches] == [1]
     ((places, reasons),) = decoded.refused
     assert places.tolist() == [0] and reasons[0].startswith("headers.utf8: ")
+
+
+def replayed(log: FakeLog) -> Replay:
+    """As `verify --deep` reads records again."""
+    settings, ranges = table(), (offsets("t", 0, 0, log.end),)
+    replay = Replay(Span(ranges), {n: n for n in written_schema(settings).names}, None, Paths())
+    run_task_of({("t", 0): log}, settings, ranges, replay.open_sink)
+    return replay
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "differences"),
+    [
+        ({}, 0),
+        ({"keys": {0: b'{"id": 7}', 1: b'{"id": 9}'}}, 1),
+        ({"headers": {0: [("tenant-id", b"b")], 1: [("sent", b"1")]}}, 1),
+        ({"headers": {0: [("tenant-id", b"a")], 1: [("sent", b"2")]}}, 1),
+        ({"headers": {0: [("tenant-id", b"a"), ("tenant-id", b"a")], 1: [("sent", b"1"), ("x", b"")]}}, 0),
+    ],
+)
+def test_verify_deep_judges_the_columns_of_key_and_headers(spoilt: dict[str, Any], differences: int) -> None:
+    keys = {0: b'{"id": 7}', 1: b'{"id": 8}'}
+    headers: dict[int, list[tuple[str, bytes | None]]] = {0: [("tenant-id", b"a")], 1: [("sent", b"1")]}
+    log = FakeLog(dict.fromkeys(keys, b"{}"), 2, keys=keys, headers=headers)
+    other = replayed(replace(log, **spoilt))
+    assert len(as_multisets(replayed(log).data.whole(), other.data.whole())) == differences
