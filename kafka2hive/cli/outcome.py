@@ -55,4 +55,6 @@ def secrets(service_map: ServiceMap) -> list[str]:
     values = [value for key, value in service_map.properties if key in service_map.secret_keys]
     if service_map.hive and service_map.hive.password:
         values.append(service_map.hive.password)
+    if service_map.registry:
+        values += [value for value in (service_map.registry.password, service_map.registry.token) if value]
     return values

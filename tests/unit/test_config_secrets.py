@@ -1,15 +1,27 @@
 """No secret of the map is ever shown: not in a repr, not in a mistake, not in what `validate` prints."""
 
 import json
+import logging
+from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.outcome import with_map
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
 from kafka2hive.config.problems import MapInvalid
 from kafka2hive.config.shown import REDACTED, shown
+from kafka2hive.config.values import ServiceMap
+from kafka2hive.observe.log import LogFormat
+from tests.harness.cli_ledger import logging_kept
 
-SECRETS = {"USER_NAME": "alice-4711", "PASSWORD": "hunter2-4711", "HIVE": "hive-4711", "TOKEN": "token-4711"}
+SECRETS = {
+    "USER_NAME": "alice-4711",
+    "PASSWORD": "hunter2-4711",
+    "HIVE": "hive-4711",
+    "TOKEN": "token-4711",
+    "REGISTRY": "registry-4711",
+}
 MAP = """\
 service: flights
 kafka:
@@ -28,6 +40,29 @@ tables:
 
 def test_the_repr_of_a_map_holds_no_secret() -> None:
     assert "4711" not in repr(load_text(MAP, "m", SECRETS))
+
+
+@pytest.mark.parametrize("login", ['username: me, password: "${REGISTRY}"', 'token: "${REGISTRY}"'])
+def test_no_log_line_of_a_command_holds_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], login: str
+) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    registry = f'registry: {{url: "http://127.0.0.1:8081", {login}}}\n'
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        MAP.replace("tables:\n", f"{registry}tables:\n").replace("columns:", "format: avro, columns:")
+    )
+
+    def command(_service_map: ServiceMap) -> int:
+        for value in (*SECRETS.values(), "literal-4711"):
+            logging.getLogger("kafka2hive.x").info("refused: %s", value)
+        return 0
+
+    with logging_kept():
+        assert with_map(str(path), LogFormat.JSON, logging.INFO, command) == 0
+    told = capsys.readouterr().err
+    assert told.count("refused: ***") == len(SECRETS) + 1 and "4711" not in told
 
 
 def test_what_is_shown_holds_every_value_but_the_secrets() -> None:
