@@ -315,4 +315,16 @@ MUTANTS = (
         ),
         "tests/unit/test_status.py::test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead",
     ),
+    TextMutant(
+        "reasons of dead letters come by name, however frequent",
+        "kafka2hive.service.dead_letters",
+        (("key=lambda g: (-g.count, g.table", "key=lambda g: (g.table"),),
+        "tests/unit/test_dead_letters_command.py",
+    ),
+    TextMutant(
+        "the registry's password and token stand in the log",
+        "kafka2hive.cli.outcome",
+        (("    if service_map.registry:\n", "    if False:\n"),),
+        "tests/unit/test_config_secrets.py",
+    ),
 )

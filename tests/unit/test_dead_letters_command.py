@@ -32,6 +32,7 @@ RECORDS: dict[int, bytes | None] = {
     3: TYPE,
     4: b"\xff\x00bytes",
     7: TYPE,
+    8: b"{late",
     9: None,
     14: TYPE,
 }
@@ -90,21 +91,23 @@ def asked(dumped: Dumped, *arguments: str) -> dict[str, Any]:
 
 def test_dead_letters_are_counted_by_reason_each_with_a_place_to_look_at(dumped: Dumped) -> None:
     found = asked(dumped, "list")
-    assert (found["dead_letters"], found["files"], found["more_groups"], found["not_read"]) == (4, 2, 0, [])
+    assert (found["dead_letters"], found["files"], found["more_groups"], found["not_read"]) == (5, 2, 0, [])
     counts = {(g["table"], g["topic"], g["reason"]): g["count"] for g in found["groups"]}
-    assert counts == {(TABLE, "flights", "json.type"): 3, (TABLE, "flights", "json.utf8"): 1}
+    reasons = {"json.type": 3, "json.syntax": 1, "json.utf8": 1}
+    assert counts == {(TABLE, "flights", reason): count for reason, count in reasons.items()}
+    assert [g["reason"] for g in found["groups"]] == list(reasons), "the most frequent is not the first"
     assert found["groups"][0]["example"] == {
         "place": "flights-0@14",
         "detail": "column flight expects bigint, got string",
     }
     text = invoke("dead-letters", "list", "-c", str(dumped.map)).stdout
-    assert "json.type" in text and "4 dead letters in 2 files" in text
+    assert "json.type" in text and "5 dead letters in 2 files" in text
 
 
 def test_the_lines_left_out_are_counted(dumped: Dumped) -> None:
     found = asked(dumped, "list", "--limit", "1")
-    assert ([g["reason"] for g in found["groups"]], found["more_groups"]) == (["json.type"], 1)
-    assert found["dead_letters"] == 4
+    assert ([g["reason"] for g in found["groups"]], found["more_groups"]) == (["json.type"], 2)
+    assert found["dead_letters"] == 5
 
 
 def test_a_dead_letter_is_shown_with_every_byte(dumped: Dumped) -> None:
@@ -121,7 +124,7 @@ def test_without_a_place_the_newest_of_a_table_is_shown(dumped: Dumped) -> None:
     found = asked(dumped, "show", "--table", TABLE)
     assert ([x["place"] for x in found["dead_letters"]], found["more"]) == (["flights-0@14"], True)
     found = asked(dumped, "show", "--table", TABLE, "--limit", "9")
-    assert {x["place"] for x in found["dead_letters"]} == {f"flights-0@{n}" for n in (3, 4, 7, 14)}
+    assert {x["place"] for x in found["dead_letters"]} == {f"flights-0@{n}" for n in (3, 4, 7, 8, 14)}
     assert not found["more"]
 
 
