@@ -1,10 +1,15 @@
 """The encoding that a table's options ask for."""
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.orc.encoding import OrcEncoding
 from kafka2hive.formats.parquet.encoding import ParquetEncoding
 from kafka2hive.formats.port import Encoding
 
 
 def encoding_of(options: WriterOptions) -> Encoding:
     """A new one: it is for one table in one task."""
-    return ParquetEncoding(options)
+    match options.format:
+        case "parquet":
+            return ParquetEncoding(options)
+        case "orc":
+            return OrcEncoding(options)

@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from kafka2hive.formats.orc.encoding import OrcEncoding
+from kafka2hive.formats.orc.reader import OrcReader, orc_end
+from kafka2hive.formats.orc.tail import MAGIC
 from kafka2hive.formats.parquet.encoding import ParquetEncoding
 from kafka2hive.formats.parquet.reader import ParquetReader, parquet_end
 from kafka2hive.formats.port import FileEnd, FileReader
@@ -14,7 +17,7 @@ UNREADABLE = (pa.ArrowException, OSError)
 
 def opened(data: bytes) -> FileReader:
     """A whole file. Raises UNREADABLE."""
-    return ParquetReader(data)
+    return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
 
 
 def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
@@ -22,4 +25,10 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
 
     Raises UNREADABLE, and what `tail` raises.
     """
-    return parquet_end(length, tail) if extension == ParquetEncoding.extension else None
+    match extension:
+        case ParquetEncoding.extension:
+            return parquet_end(length, tail)
+        case OrcEncoding.extension:
+            return orc_end(length, tail)
+        case _:
+            return None

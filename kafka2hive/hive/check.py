@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Mapping
 
+from kafka2hive.config.values import FileFormat
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
@@ -20,7 +21,7 @@ def check_table(spec: TableSpec, found: TableDescription) -> None:
     """
     differences = _kind(found)
     if found.kind not in _NO_TABLES:
-        differences += [*_location(spec, found), *_format(found)]
+        differences += [*_location(spec, found), *_format(spec, found)]
         differences += [*_partition_columns(spec, found), *_columns(spec, found)]
     if differences:
         code = differences[0][0]
@@ -30,16 +31,19 @@ def check_table(spec: TableSpec, found: TableDescription) -> None:
 
 _REMEDIES = {
     "hive.not_a_table": "give the map another table name",
-    "hive.transactional": "recreate it as an external Parquet table, or give the map another table name",
+    "hive.transactional": "recreate it as an external table, or give the map another table name",
     "hive.managed": "recreate it with CREATE EXTERNAL TABLE (Hive 4 without moving it: ALTER TABLE .. SET TBLPROPERTIES"
     " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
-    "hive.format": "recreate it with STORED AS PARQUET, or give the map another table name",
+    "hive.format": "set the map's writer.format to the table's, recreate the table with STORED AS the map's format,"
+    " or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
     " or recreate the table with partition columns of type string",
     "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns; with"
     " schema_evolution: add a run adds columns and widens them itself",
 }
+
+_FORMAT_NAMES: dict[FileFormat, str] = {"parquet": "Parquet", "orc": "ORC"}
 
 Difference = tuple[str, str]
 
@@ -62,10 +66,11 @@ def _location(spec: TableSpec, found: TableDescription) -> list[Difference]:
     return [("hive.location", f"Hive has it at {found.location}, the map at {spec.location}")]
 
 
-def _format(found: TableDescription) -> list[Difference]:
-    if not found.input_format or "parquet" in found.input_format.lower():
+def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
+    if not found.input_format or spec.format in found.input_format.rpartition(".")[2].lower():
         return []
-    return [("hive.format", f"it does not hold Parquet files but is read by {found.input_format}")]
+    wanted = _FORMAT_NAMES[spec.format]
+    return [("hive.format", f"it does not hold {wanted} files but is read by {found.input_format}")]
 
 
 def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:

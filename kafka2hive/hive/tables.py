@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.bucket_path import read_bucket_path
-from kafka2hive.config.values import Column
+from kafka2hive.config.values import Column, FileFormat
 from kafka2hive.hive import text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
 from kafka2hive.hive.port import Session
@@ -28,6 +28,7 @@ class TableSpec:
     location: str
     comment: str = ""
     bucket_path: str = ""
+    format: FileFormat = "parquet"
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
@@ -39,7 +40,7 @@ def compared_table(spec: TableSpec) -> ComparedTable:
     return ComparedTable(
         table=spec.table,
         location=spec.location,
-        format="parquet",
+        format=spec.format,
         columns=text_of(spec.columns),
         partition_columns=text_of(spec.partition_columns),
     )
@@ -52,7 +53,7 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
 
 
 def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
-    """The database and an external Parquet table exist afterwards; those of these names are left as they are.
+    """The database and an external table exist afterwards; those of these names are left as they are.
 
     Dropping the table leaves the files. Where the table lies in a directory `<database>.db`, that is the database's
     location: tasks may have created it already, and Hive 4 does not create a database whose default directory exists
@@ -70,7 +71,7 @@ def create_statement(spec: TableSpec, ledger_id: str) -> str:
         parts.append(f"COMMENT {text.literal(spec.comment)}")
     if spec.partition_columns:
         parts.append(f"PARTITIONED BY ({declared(spec.partition_columns)})")
-    parts.append(f"STORED AS PARQUET LOCATION {text.literal(spec.location)}")
+    parts.append(f"STORED AS {spec.format.upper()} LOCATION {text.literal(spec.location)}")
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
     pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")

@@ -16,8 +16,9 @@ from kafka2hive.config.values import (
     RegistryOptions,
     SharedOptions,
     StorageOptions,
+    WriterOptions,
 )
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import Delivered
@@ -136,6 +137,10 @@ class TableSettings(SharedOptions):
     bucketing: Bucketing
     location: str
     any_case: bool = False
+
+    def writer_of(self, kind: FileKind) -> WriterOptions:
+        """Dead letters are of one table for all, which is Parquet."""
+        return self.writer if kind is FileKind.DATA else replace(self.writer, format="parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

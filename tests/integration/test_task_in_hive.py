@@ -1,6 +1,7 @@
 """What a task writes to HDFS is what HiveServer2 reads back: every type, timestamps to the microsecond, dead letters."""
 
 import datetime
+import itertools
 from decimal import Decimal
 from typing import Literal
 
@@ -10,6 +11,7 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PART
 from kafka2hive.config.values import (
     Bucketing,
     Column,
+    FileFormat,
     MetadataColumn,
     StorageOptions,
     Tombstones,
@@ -38,14 +40,31 @@ COLUMNS = (
     Column("tags", "array<string>"),
     Column("attrs", "map<string,int>"),
     Column("place", "struct<x:int,label:string>"),
+    Column("tiny", "tinyint"),
+    Column("small", "smallint"),
+    Column("whole", "int"),
+    Column("single", "float"),
+    Column("code", "char(4)"),
+    Column("short", "varchar(3)"),
+    Column("Mixed", "bigint"),
+    Column("deep", "array<struct<At:timestamp,amount:decimal(38,10),m:map<string,array<date>>>>"),
 )
 TIMES = [
     "2013-01-01T05:00:00.123456",
     "1969-12-31T23:59:59.000001",
     "1900-01-01T00:00:00",
     "2999-12-31T23:59:59.999999",
+    "9999-12-31T23:59:59.999999",
+    "1582-10-04T01:02:03",
+    "1582-10-15T00:00:00",
+    "0001-01-01T00:00:00",
 ]
+NOT_IN_ORC = 1
+"""The time that Hive could not read from an ORC file: a dead letter."""
+JULIAN = "1582-10-15"
+"""Of earlier days in Parquet files Hive makes others."""
 CODECS: list[Literal["zstd", "snappy", "gzip", "lz4", "none"]] = ["zstd", "snappy", "gzip", "lz4", "none"]
+FORMATS: tuple[FileFormat, ...] = ("parquet", "orc")
 
 
 def record(number: int, time: str) -> dict[str, object]:
@@ -60,6 +79,17 @@ def record(number: int, time: str) -> dict[str, object]:
         "tags": ["a", None, "ä"],
         "attrs": {"k": number},
         "place": {"x": number, "label": None},
+        "tiny": -128,
+        "small": 32767,
+        "whole": -(2**31),
+        "single": 0.5,
+        "code": "ab",
+        "short": "xyz",
+        "Mixed": 2**63 - 1,
+        "deep": [
+            None,
+            {"At": time, "amount": "1234567890123456789012345678.0123456789", "m": {"d": [time[:10], None]}},
+        ],
     }
 
 
@@ -74,12 +104,17 @@ def promote(files: FileSystem, manifest: TableManifest) -> None:
 
 
 def create(
-    hive: HiveServer, table: str, columns: tuple[Column, ...], levels: tuple[str, ...], where: str
+    hive: HiveServer,
+    table: str,
+    columns: tuple[Column, ...],
+    levels: tuple[str, ...],
+    where: str,
+    format: FileFormat = "parquet",
 ) -> None:
     names = ", ".join(f"`{column.name}` {column.type}" for column in columns)
     by = ", ".join(f"`{level}` string" for level in levels)
     hive.query(
-        f"create external table {table} ({names}) partitioned by ({by}) stored as parquet location '{where}'"
+        f"create external table {table} ({names}) partitioned by ({by}) stored as {format} location '{where}'"
     )
     hive.query(f"msck repair table {table}")
 
@@ -90,10 +125,10 @@ def test_hive_reads_back_what_was_in_kafka(
     topic, base = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     kafka.create_topic(topic)
     values = [orjson.dumps(record(n, time)) for n, time in enumerate(TIMES)]
-    produce(kafka.bootstrap, topic, [*values, b'{"id": "poison"}', b"\x00\xff"], 1, [b"\xffkey"] * 6)
+    produce(kafka.bootstrap, topic, [*values, b'{"id": "poison"}', b"\x00\xff"], 1, [b"\xffkey"] * 10)
     tables = {
-        f"{hive_database}.as_{codec}": TableSettings(
-            table=f"{hive_database}.as_{codec}",
+        f"{hive_database}.{format}_{codec}": TableSettings(
+            table=f"{hive_database}.{format}_{codec}",
             format="json",
             columns=COLUMNS,
             metadata=(
@@ -104,10 +139,10 @@ def test_hive_reads_back_what_was_in_kafka(
             bucketing=Bucketing("dt=%Y-%m-%d", field="at"),
             zone="UTC",
             tombstones=Tombstones.SKIP,
-            writer=WriterOptions(compression=codec),
-            location=f"{base}/as_{codec}",
+            writer=WriterOptions(format=format, compression=codec),
+            location=f"{base}/{format}_{codec}",
         )
-        for codec in CODECS
+        for format, codec in itertools.product(FORMATS, CODECS)
     }
     settings = TaskSettings(
         kafka=(("bootstrap.servers", kafka.bootstrap),),
@@ -122,7 +157,7 @@ def test_hive_reads_back_what_was_in_kafka(
         memory_bytes=1 << 28,
         stall_seconds=60.0,
     )
-    plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, 6)) for table in tables))
+    plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, 10)) for table in tables))
     manifests = {manifest.table: manifest for manifest in run_task(plan, settings)}
     files = process_files(settings.storage)
     metadata = (
@@ -130,23 +165,33 @@ def test_hive_reads_back_what_was_in_kafka(
         Column("k_headers", DEAD_LETTER_COLUMNS[8].type),
         Column("k_offset", "bigint"),
     )
-    for codec in CODECS:
-        table = f"{hive_database}.as_{codec}"
-        assert len([f for f in manifests[table].files if f.kind is FileKind.DATA]) == 4
+    for format, codec in itertools.product(FORMATS, CODECS):
+        table = f"{hive_database}.{format}_{codec}"
+        held = range(len(TIMES)) if format == "parquet" else sorted({*range(len(TIMES))} - {NOT_IN_ORC})
+        in_files = [f for f in manifests[table].files if f.kind is FileKind.DATA]
+        assert len(in_files) == len({TIMES[number][:10] for number in held})
+        assert all(f.staged.endswith(f".{format}.pending") for f in in_files)
         promote(files, manifests[table])
-        create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/as_{codec}")
+        create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/{format}_{codec}", format)
         rows = hive.query(
             f"select id, cast(at as string), cast(day as string), price, ratio, flag, name, tags[0], tags[1], size(tags),"
-            f" attrs['k'], place.x, place.label, hex(k_key), k_headers, k_offset, dt from {table}"
+            f" attrs['k'], place.x, place.label, hex(k_key), k_headers, k_offset, dt,"
+            " tiny, small, whole, single, code, short, mixed, deep[0],"
+            f" cast(deep[1].at as string), deep[1].amount, cast(deep[1].m['d'][0] as string), size(deep[1].m['d']) from {table}"
         )
-        assert len(rows) == 4
+        assert sorted(row[0] for row in rows) == list(held)
         for row in rows:
             time = TIMES[row[0]]
             assert datetime.datetime.fromisoformat(row[1]) == datetime.datetime.fromisoformat(time)
-            assert row[2] == row[16] == time[:10]
+            assert row[16] == time[:10]
+            if format == "orc" or time >= JULIAN:
+                assert row[2] == row[27] == time[:10]
             assert row[3] == Decimal("12345678.25")
             assert row[4:10] == (0.1, row[0] % 2 == 0, "Grüße", "a", None, 3)
             assert row[10:16] == (row[0], row[0], None, "FF6B6579", None, row[0])
+            assert row[17:25] == (-128, 32767, -(2**31), 0.5, "ab  ", "xyz", 2**63 - 1, None)
+            assert row[25:27] == (row[1], Decimal("1234567890123456789012345678.0123456789"))
+            assert row[28] == 2
     create(
         hive,
         f"{hive_database}.dead",
@@ -158,8 +203,13 @@ def test_hive_reads_back_what_was_in_kafka(
         f"select source_table, `offset`, hex(value), hex(key), epoch, dt, reason, `timestamp` from {hive_database}.dead"
     )
     assert sorted(letter[:6] for letter in letters) == sorted(
-        (f"{hive_database}.as_{codec}", offset, value, "FF6B6579", 7, "2023-11-14")
-        for codec in CODECS
-        for offset, value in ((4, b'{"id": "poison"}'.hex().upper()), (5, "00FF"))
+        (table, offset, value, "FF6B6579", 7, "2023-11-14")
+        for table in tables
+        for offset, value in (
+            (NOT_IN_ORC, values[NOT_IN_ORC].hex().upper()),
+            (8, b'{"id": "poison"}'.hex().upper()),
+            (9, "00FF"),
+        )
+        if offset != NOT_IN_ORC or ".orc_" in table
     )
     assert all(letter[6] and letter[7] for letter in letters)

@@ -101,6 +101,9 @@ def _check_writer(checked: CheckedTable) -> None:
     writer = checked.table.writer
     if writer.level is None:
         return
+    if writer.format == "orc":
+        checked.add(checked.path("writer", "level"), "ORC files are written with the codec's own level")
+        return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
         checked.add(checked.path("writer", "level"), f"{writer.compression} has no levels")

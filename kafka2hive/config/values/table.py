@@ -13,6 +13,7 @@ from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
+from kafka2hive.config.values.writer import WriterOptions
 
 BIGINT_UNIT: Final = "ms"
 
@@ -71,16 +72,6 @@ class Tombstones(Enum):
 
     SKIP = "skip"
     WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
-
-
-@dataclass(frozen=True, slots=True)
-class WriterOptions:
-    """Parquet files."""
-
-    compression: Annotated[Literal["zstd", "snappy", "gzip", "lz4", "none"], Key("Parquet codec.")] = "zstd"
-    level: Annotated[int | None, Key("Level of zstd (1 to 22) or gzip (1 to 9).")] = None
-    row_group_rows: Annotated[int, Key("A row group is closed at this many rows,", above=0)] = 1_000_000
-    row_group_bytes: Annotated[Size, Key("or at this size in memory.")] = 64 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +134,7 @@ class SharedOptions:
     tombstones: Annotated[
         Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
     ] = Tombstones.SKIP
-    writer: Annotated[WriterOptions, Key()] = WriterOptions()
+    writer: Annotated[WriterOptions, Key()] = WriterOptions()  # noqa: RUF009  a frozen value of another module
     flush: Annotated[Flush, Key("When the table is due.")] = Flush()
     dead_letter_share: Annotated[
         float,

@@ -13,6 +13,7 @@ from kafka2hive.config.values.change_log import change_log_of, has_base64_decima
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.writable import HeldByOrc
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
@@ -61,6 +62,7 @@ def _made(
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
+    return HeldByOrc(decoder) if table.writer.format == "orc" else decoder
 
 
 @lru_cache(_MOST_KEPT)

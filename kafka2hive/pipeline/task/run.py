@@ -174,7 +174,7 @@ class Task:
             yield failed_manifest(self._plan.index, task, as_failure(error))
 
     def _writer(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        options = self._settings.tables[destination.table].writer
+        options = self._settings.tables[destination.table].writer_of(destination.kind)
         return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
 
     def _read(self, wave: list[RangeRequest], left: dict[str, int]) -> Iterator[TableManifest]:

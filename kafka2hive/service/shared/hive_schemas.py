@@ -82,7 +82,9 @@ class Catalogue:
         metadata = tuple(Column(name, METADATA_TYPES[kind]) for kind, name in rule.metadata)
         path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
         partitions = partition_columns(path)
-        spec = TableSpec(table.name, columns + metadata, partitions, table.location, comment, path)
+        spec = TableSpec(
+            table.name, columns + metadata, partitions, table.location, comment, path, rule.writer.format
+        )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return settings_of(rule, columns)
 

@@ -1,0 +1,84 @@
+"""ORC files: one stripe per row group.
+
+pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and knows no way to end one.
+So each row group becomes a whole ORC file in memory; its stripe goes into the file, and its tail is joined with the
+others' when the file ends. Nothing is held between row groups, however many files are open.
+"""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, joined, parse_tail, tail_bytes, tail_length
+
+_CODECS = {"none": "uncompressed", "gzip": "zlib"}
+_BLOCK = 256 * 1024  # as Java's ORC
+_BATCH_ROWS = 16 * 1024
+_ONE_STRIPE = 1 << 40  # bytes
+_DICTIONARY = 0.8  # of the values may be distinct, as in Java's ORC
+_TIGHT = ("snappy", "lz4", "none")
+"""Codecs that find little in numbers: they gain by numbers packed to the bit, which zstd and zlib do better without."""
+
+
+class OrcEncoder:
+    """One ORC file."""
+
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, codec: str) -> None:
+        self._stream = stream
+        self._schema = schema
+        self._codec = codec
+        self._tails: list[Tail] = []
+        self._stripes: list[Stripe] = []
+        self._length = stream.write(MAGIC)
+
+    def write(self, rows: pa.Table) -> None:
+        data = self._whole_file(rows)
+        tail = parse_tail(_end(data))
+        for stripe in tail.stripes:
+            self._stream.write(data.slice(stripe.offset, stripe.length))
+            self._stripes.append(stripe.at(self._length))
+            self._length += stripe.length
+        self._tails.append(tail)
+
+    def _whole_file(self, rows: pa.Table) -> pa.Buffer:
+        sink = pa.BufferOutputStream()
+        with orc.ORCWriter(
+            sink,
+            batch_size=_BATCH_ROWS,
+            stripe_size=_ONE_STRIPE,
+            compression=_CODECS.get(self._codec, self._codec),
+            compression_block_size=_BLOCK,
+            compression_strategy="compression" if self._codec in _TIGHT else "speed",
+            dictionary_key_size_threshold=_DICTIONARY,
+        ) as writer:
+            writer.write(rows)
+        return sink.getvalue()
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        if not self._tails:
+            self.write(self._schema.empty_table())
+        tail = joined(self._tails, self._stripes)
+        self._stream.write(tail_bytes(tail, metadata))
+        return tail.rows
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+def _end(data: pa.Buffer) -> bytes:
+    last = data.slice(max(0, data.size - 1024)).to_pybytes()  # a PostScript has at most 255 bytes
+    return bytes(data.slice(max(0, data.size - tail_length(last))))
+
+
+class OrcEncoding:
+    """ORC files of one table."""
+
+    extension = "orc"
+
+    def __init__(self, options: WriterOptions) -> None:
+        self._codec = options.compression
+
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> OrcEncoder:
+        return OrcEncoder(stream, first.schema, self._codec)
