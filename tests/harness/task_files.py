@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from kafka2hive.config.values import (
@@ -226,7 +227,8 @@ def read_file(files: FileSystem, file: DataFile) -> pa.Table:
     content = files.read(file.staged)
     assert len(content) == file.length
     assert f"crc32:{zlib.crc32(content):08x}" == file.checksum
-    rows = pq.ParquetFile(io.BytesIO(content)).read()
+    is_orc = file.staged.endswith(".orc.pending")
+    rows = orc.ORCFile(io.BytesIO(content)).read() if is_orc else pq.ParquetFile(io.BytesIO(content)).read()
     assert len(rows) == file.rows
     return rows
 

@@ -12,7 +12,7 @@ from kafka2hive.hive import errors, text
 from kafka2hive.hive.add import batches
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
-from kafka2hive.hive.tables import TableSpec, create_statement, partition_columns
+from kafka2hive.hive.tables import TableSpec, compared_table, create_statement, partition_columns
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
@@ -242,6 +242,18 @@ def test_struct_fields_that_are_words_of_hiveql_are_quoted() -> None:
 
 def test_a_table_as_the_map_wants_it_passes() -> None:
     check_table(WISH, FOUND)
+
+
+def test_a_table_of_the_maps_format_is_made_and_taken() -> None:
+    wish = replace(WISH, format="orc")
+    assert " STORED AS ORC LOCATION " in create_statement(wish, "led")
+    assert compared_table(wish).format == "orc"
+    check_table(wish, replace(FOUND, input_format="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"))
+    with pytest.raises(
+        TableError, match=r"does not hold ORC files but is read by .*MapredParquet"
+    ) as refused:
+        check_table(wish, replace(FOUND, input_format=PARQUET))
+    assert refused.value.code == "hive.format"
 
 
 def test_more_columns_in_hive_than_in_the_map_are_fine() -> None:

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
@@ -47,9 +49,11 @@ def go_on(service: Service, epochs: int) -> None:
         owned = publish(wiring.ports, owned, RegistrationUpdate()).owned
 
 
-def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
-    """A Parquet file that says what it holds: all records of a range, by a task of the epoch that its name tells."""
-    (file,) = service.files
+def write_file_of(service: Service, path: str, taken: OffsetRange, rows: int = READ) -> None:
+    """A file, Parquet or ORC by its name, that says what it holds: records of a range, all of which a task of the epoch
+    that its name tells has written.
+    """
+    file = service.files[0]
     parsed = DataFileName.parse(base_name(path))
     assert parsed is not None
     name = parsed[0]
@@ -66,12 +70,19 @@ def write_file_of(service: Service, path: str, taken: OffsetRange) -> None:
         attempt=f"attempt-{name.epoch}",
         planned_at_ms=0,
         ranges=(taken,),
-        rows=READ,
+        rows=rows,
         partition=file.hive_partition,
         accounts=accounts,
     )
     schema = pa.schema([("n", pa.int64())], metadata=footer.metadata())
-    pq.write_table(pa.table({"n": range(READ)}, schema=schema), local(path))
+    table = pa.table({"n": range(rows)}, schema=schema)
+    if name.extension == "parquet":
+        pq.write_table(table, local(path))
+        return
+    with pa.OSFile(str(local(path)), "wb") as stream:
+        orc_file = encoding_of(WriterOptions(format="orc")).open(stream, table)
+        orc_file.write(table)
+        orc_file.end(footer.metadata())
 
 
 @pytest.fixture
@@ -107,6 +118,28 @@ def test_epochs_go_on_above_those_of_the_archive(lost_ledger: Service) -> None:
     go_on(lost_ledger, epochs=0)
     history = list(final_snapshots(files, paths, look(files, paths).directory))
     assert [s.epoch for s in history] == list(range(ledger.final.epoch + 12, ledger.final.epoch - 1, -1))
+
+
+def test_half_visible_orc_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: Path) -> None:
+    service = pending_service(tmp_path, file_count=2)
+    ours, theirs = (replace(f, final=as_orc(f.final), staged=as_orc(f.staged)) for f in service.files)
+    for file in service.files:
+        local(file.staged).unlink()
+    local(parent(ours.final)).mkdir(parents=True, exist_ok=True)
+    write_file_of(service, ours.final, ours.ranges[0], ours.rows)
+    write_file_of(service, theirs.staged, theirs.ranges[0], theirs.rows)
+    shutil.rmtree(local(service.wiring.paths(TABLE).table_directory))
+
+    found = rebuilt(service.wiring)
+
+    pending = found.ledger.pending
+    assert found.files == 2 and pending is not None
+    assert {f.final for f in pending.files} == {ours.final, theirs.final}
+    assert found.ledger.newest.positions[0].end == ours.ranges[0].end
+
+
+def as_orc(path: str) -> str:
+    return path.replace(".parquet.", ".orc.")
 
 
 def test_epochs_go_on_above_those_of_files_that_nobody_finished(lost_ledger: Service) -> None:

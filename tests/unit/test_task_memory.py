@@ -5,7 +5,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kafka2hive.config.values import WriterOptions
+import pytest
+
+from kafka2hive.config.values import FileFormat, WriterOptions
 from kafka2hive.config.values.units import MIB
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
@@ -34,23 +36,24 @@ class MadeUp(Mapping[int, bytes]):
         return (b"%063d\n" % offset) * (BYTES // 64)
 
 
-def test_a_task_holds_a_few_times_its_limit_whatever_it_reads() -> None:
-    held = peak_of_a_task(MANY) - peak_of_a_task(FEW)
-    # not buffered: a chunk's messages, their values as a column, what Parquet encodes, what allocators keep for later
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat) -> None:
+    held = peak_of_a_task(format, MANY) - peak_of_a_task(format, FEW)
+    # not buffered: a chunk's messages, their values as a column, what the format encodes, what allocators keep for later
     assert LIMIT < held < 10 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
 
 
-def peak_of_a_task(count: int) -> int:
+def peak_of_a_task(format: FileFormat, count: int) -> int:
     """Most memory that a process of its own held: Arrow's pool, the compiled library's and Python's together."""
-    code = f"from tests.unit.test_task_memory import run_task; run_task({count})"
+    code = f"from tests.unit.test_task_memory import run_task; run_task({format!r}, {count})"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=300)
     return int(done.stdout)
 
 
-def run_task(count: int) -> None:
+def run_task(format: FileFormat, count: int) -> None:
     consumer = FakeConsumer({("t", number): FakeLog(MadeUp(count), count) for number in range(4)}, at_once=50)
     plan = TaskPlan(0, (table_task("db.t", *(offsets("t", n, 0, count) for n in range(4))),))
-    nothing_else = WriterOptions(row_group_bytes=1024 * LIMIT, row_group_rows=1 << 30)
+    nothing_else = WriterOptions(format=format, row_group_bytes=1024 * LIMIT, row_group_rows=1 << 30)
     settings = task_settings("", table_settings(writer=nothing_else), memory_bytes=LIMIT)
     with Watchdog(60.0) as watchdog:
         (manifest,) = Task(plan, settings, MemoryFiles(), consumer, watchdog).run()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.values import FileFormat, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import DataFileName, base_name
@@ -86,14 +86,20 @@ def written(files: MemoryFiles, result: list[DataFile]) -> dict[str, list[int]]:
     st.sampled_from([1, 3, 64]),
     st.sampled_from([1, 2_000, 1 << 28]),
     st.sampled_from([7, 1_000_000]),
+    st.sampled_from(["parquet", "parquet", "orc"]),
 )
 @settings(max_examples=150, deadline=None)
 def test_every_row_is_in_a_file_of_its_bucket_whatever_the_bounds(
-    stream: list[list[int]], memory: int, open_files: int, file_bytes: int, row_group_rows: int
+    stream: list[list[int]],
+    memory: int,
+    open_files: int,
+    file_bytes: int,
+    row_group_rows: int,
+    format: FileFormat,
 ) -> None:
     files = MemoryFiles()
     shared = limits(memory, open_files, file_bytes)
-    table = writer(files, shared, WriterOptions(row_group_rows=row_group_rows))
+    table = writer(files, shared, WriterOptions(format=format, row_group_rows=row_group_rows))
     paths = [f"dt={n}" for n in range(10)]
     expected: dict[str, list[int]] = {}
     number = 0

@@ -7,6 +7,7 @@ others' when the file ends. Nothing is held between row groups, however many fil
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 
@@ -53,7 +54,7 @@ class OrcEncoder:
             compression_strategy="compression" if self._codec in _TIGHT else "speed",
             dictionary_key_size_threshold=_DICTIONARY,
         ) as writer:
-            writer.write(rows)
+            writer.write(_without_offsets(rows))
         return sink.getvalue()
 
     def end(self, metadata: Mapping[str, str]) -> int:
@@ -65,6 +66,16 @@ class OrcEncoder:
 
     def abandon(self) -> None:
         """Nothing is held."""
+
+
+def _without_offsets(rows: pa.Table) -> pa.Table:
+    """pyarrow 26 writes the nulls of other rows for a struct within an array that begins in the middle of its memory."""
+    every = None
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            every = pa.array(np.arange(len(rows))) if every is None else every
+            rows = rows.set_column(number, field, rows.column(number).combine_chunks().take(every))
+    return rows
 
 
 def _end(data: pa.Buffer) -> bytes:

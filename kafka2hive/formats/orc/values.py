@@ -35,7 +35,7 @@ def unwritable_rows(column: pa.Array) -> Bad | None:
 
 
 def _may_hold_times(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) or pa.types.is_nested(kind)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_nested(kind))
 
 
 def _any_of(parts: list[Bad | None]) -> Bad | None:
@@ -48,5 +48,5 @@ def _of_times(column: pa.Array) -> Bad | None:
     if smallest is None or smallest >= 0:
         return None
     micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
-    bad: Bad = (micros < 0) & (micros % _SECOND != 0)
+    bad: Bad = np.logical_and(micros < 0, micros % _SECOND != 0)
     return bad if bad.any() else None
