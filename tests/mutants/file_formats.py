@@ -53,7 +53,7 @@ MUTANTS = (
     TextMutant(
         "times that Hive cannot read are written",
         "kafka2hive.pipeline.task.chunk_decoder",
-        (('return HeldByOrc(decoder) if table.writer.format == "orc" else decoder', "return decoder"),),
+        (("            rows, chosen, bad = held_by_orc(rows, chosen)\n", "            bad = None\n"),),
         FORMATS_OF_TASKS,
     ),
     TextMutant(

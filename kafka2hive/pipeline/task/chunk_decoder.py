@@ -13,7 +13,7 @@ from kafka2hive.config.values.change_log import change_log_of, has_base64_decima
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
-from kafka2hive.pipeline.decode.writable import HeldByOrc
+from kafka2hive.pipeline.decode.writable import held_by_orc
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
@@ -62,7 +62,6 @@ def _made(
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
-    return HeldByOrc(decoder) if table.writer.format == "orc" else decoder
 
 
 @lru_cache(_MOST_KEPT)
@@ -148,8 +147,14 @@ class ChunkDecoder:
     def _whole(
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Refused]
     ) -> tuple[pa.RecordBatch, Positions | None]:
-        """With the columns of key, headers and metadata; whose key or headers are bad goes to `refused`."""
+        """With the columns of key, headers and metadata; whose key or headers are bad, or which the table's file format
+        cannot hold, goes to `refused`."""
         rows, chosen, bad = self._parts.beside(rows, chunk, chosen)
         if bad is not None:
             refused.append(bad)
-        return with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen), chosen
+        rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
+        if self._table.writer.format == "orc":
+            rows, chosen, bad = held_by_orc(rows, chosen)
+            if bad is not None:
+                refused.append(bad)
+        return rows, chosen
