@@ -16,6 +16,7 @@ import pytest
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.formats.orc.chunks import Codec, in_chunks, out_of_chunks
 from kafka2hive.formats.orc.tail import parse_tail, tail_length
 from kafka2hive.formats.orc.values import unwritable_rows
 from kafka2hive.model.files import FileKind
@@ -23,6 +24,8 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.service.audit.rows.file_rows import read_rows as file_rows
+from kafka2hive.service.audit.rows.rows import Span
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.task_files import (
     MemoryFiles,
@@ -33,8 +36,8 @@ from tests.harness.task_files import (
     task_settings,
 )
 
-Codec = Literal["zstd", "snappy", "gzip", "lz4", "none"]
-CODECS: list[Codec] = ["zstd", "snappy", "gzip", "lz4", "none"]
+CodecName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
+CODECS: list[CodecName] = ["zstd", "snappy", "gzip", "lz4", "none"]
 KIND = pa.struct([("At", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.list_(pa.int8())))])
 SCHEMA = pa.schema(
     [
@@ -79,7 +82,7 @@ def table(count: int) -> pa.Table:
     return pa.Table.from_pylist([row(number) for number in range(count)], schema=SCHEMA)
 
 
-def written(groups: Sequence[pa.Table], codec: Codec = "zstd", **metadata: str) -> bytes:
+def written(groups: Sequence[pa.Table], codec: CodecName = "zstd", **metadata: str) -> bytes:
     sink = pa.BufferOutputStream()
     file = encoding_of(WriterOptions(format="orc", compression=codec)).open(sink, groups[0])
     for group in groups:
@@ -93,7 +96,7 @@ def tail_of(data: bytes) -> Callable[[int], bytes]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: Codec) -> None:
+def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: CodecName) -> None:
     rows = table(5_000)
     groups = [rows.slice(0, 3_000), rows.slice(3_000, 1), rows.slice(3_001)]
     data = written(groups, codec, kind="data", long="é" * 200_000)
@@ -126,6 +129,30 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
     assert end is not None and end.rows == 30
     assert end.metadata == {b"long": b"x" * 100_000}
     assert end_of("json", len(data), tail_of(data)) is None
+
+
+def test_no_chunk_of_a_tail_is_longer_than_the_blocks_that_readers_have_room_for() -> None:
+    stream = in_chunks(b"x" * 600_000, Codec.ZSTD, 262_144)
+    at, lengths = 0, []
+    while at < len(stream):
+        lengths.append(int.from_bytes(stream[at : at + 3], "little") >> 1)
+        at += 3 + lengths[-1]
+    assert lengths == [262_144, 262_144, 75_712]
+    assert out_of_chunks(stream, Codec.ZSTD) == b"x" * 600_000
+
+
+def test_rows_compare_with_those_of_a_parquet_file() -> None:
+    rows, columns = table(500), {name: name for name in SCHEMA.names}
+    sink = pa.BufferOutputStream()
+    parquet = encoding_of(WriterOptions()).open(sink, rows)
+    parquet.write(rows)
+    parquet.end({})
+    span = Span([offsets("t", 0, 0, 1)])
+    hashes = [
+        file_rows(data, columns, None, span, 0, 0).whole().hashes.tolist()
+        for data in (written([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
+    ]
+    assert len(hashes[0]) == 500 and hashes[0] == hashes[1]
 
 
 def test_days_are_marked_as_those_of_the_calendar_that_python_and_hive_4_have() -> None:
