@@ -69,3 +69,17 @@ MUTANTS = (
         TEXTS,
     ),
 )
+WIRING = (
+    TextMutant(
+        "the characters of the map do not reach the decoder",
+        "kafka2hive.pipeline.task.chunk_decoder",
+        (("            table.csv,\n", ""),),
+        "tests/unit/test_task_formats.py",
+    ),
+    TextMutant(
+        "decimals are texts whatever the map says",
+        "kafka2hive.pipeline.task.chunk_decoder",
+        (("            has_base64_decimals(table.source),\n", "            False,\n"),),
+        "tests/unit/test_task_formats.py",
+    ),
+)
