@@ -61,7 +61,7 @@ CLIENT_PROPERTIES = {
 
 def hadoop_command(folder: Path, *options: str) -> list[str]:
     """A JVM of Hadoop that reads `folder/conf`; the main class is to follow."""
-    return java_command("hdfs", 256, f"-Dhadoop.home.dir={folder}", *options)
+    return java_command("hdfs", 384, f"-Dhadoop.home.dir={folder}", *options)
 
 
 def write_configuration(
