@@ -48,10 +48,15 @@ def test_no_secret_of_the_registry_stands_in_what_is_said_of_the_settings() -> N
     assert "hunter2" not in repr(options) + repr(settings_with(avro_table(), options))
 
 
-def task_of(table: TableSettings, registry: RegistryOptions | None) -> tuple[TableManifest, MemoryFiles]:
-    files = MemoryFiles()
+def task_of(
+    table: TableSettings,
+    registry: RegistryOptions | None,
+    files: MemoryFiles | None = None,
+    message: bytes = b"\0\0\0\0\7\2",
+) -> tuple[TableManifest, MemoryFiles]:
+    files = files or MemoryFiles()
     plan = TaskPlan(0, (table_task("db.t", RANGE),))
-    log = FakeLog(dict.fromkeys(range(3), b"\0\0\0\0\7\2"), 3)
+    log = FakeLog(dict.fromkeys(range(3), message), 3)
     consumer = FakeConsumer({("t", 0): log})
     with Watchdog(30.0) as watchdog:
         (manifest,) = Task(plan, settings_with(table, registry), files, consumer, watchdog).run()
@@ -90,3 +95,38 @@ def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
     assert manifest.accounts[0].account.written == 3
     (path,) = [path for path in files.content if path.endswith("/7.schema")]
     assert path.startswith("file:///ledger/schemas/")
+
+
+PROTO = 'syntax = "proto3"; import "parts/value.proto"; message Other {} message F { parts.Value value = 1; }'
+PART = 'syntax = "proto3"; package parts; message Value { int64 number = 1; }'
+
+
+def test_protobuf_is_read_with_what_its_schema_imports_and_again_without_the_registry() -> None:
+    table = table_settings("db.t", columns=[("value", "struct<number:bigint>")])
+    table = replace(table, format="protobuf")
+    imports = [{"name": "parts/value.proto", "subject": "value", "version": 1}]
+    said = {
+        "/schemas/ids/7": {"schemaType": "PROTOBUF", "schema": PROTO, "references": imports},
+        "/subjects/value/versions/1": {"schemaType": "PROTOBUF", "schema": PART},
+    }
+    message = b"\0\0\0\0\7" + b"\2\2" + b"\x0a\x02\x08\x05"
+    with odd_server(lambda request: reply(200, said[request.path])) as server:
+        registry = RegistryOptions(url=server.url)
+        manifest, files = task_of(table, registry, message=message)
+        assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
+        assert len(server.requests) == 2
+    (path,) = [path for path in files.content if path.endswith("/7.schema")]
+    kept = MemoryFiles()
+    kept.content[path] = files.content[path]
+    again, _ = task_of(table, registry, kept, message)  # another storage, so another look-up; nobody answers
+    assert (again.failure, again.accounts[0].account.written) == (None, 3)
+
+
+def test_protobuf_of_the_map_has_its_message_named() -> None:
+    table = table_settings("db.t", columns=[("number", "bigint")])
+    table = replace(table, format="protobuf", protobuf_schema=PART, protobuf_message="parts.Value")
+    assert writers(table) == WriterSchema("PROTOBUF", PART, message="parts.Value")
+    manifest, _ = task_of(table, None, message=b"\x08\x05")
+    assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
+    manifest, _ = task_of(replace(table, protobuf_message="parts.No"), None, message=b"")
+    assert manifest.failure is not None and manifest.failure.code == "decode.schema"
