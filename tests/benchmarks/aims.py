@@ -33,6 +33,7 @@ def at_least(limit: float, unit: str = "") -> Aim:
 SPARK_MARGINAL, SPARK_WALL = at_least(6), at_least(4)
 FLINK_MARGINAL, FLINK_WALL = at_least(3), {16: at_least(2), 64: at_least(2.5)}
 SHAPE_MARGINAL = at_least(1.5)  # against Flink on the same records
+ENCODED_MARGINAL = at_least(2)  # the same, where the records are Avro or change logs
 LIMIT_MARGINAL = at_least(0.85)
 HDFS_WALL = Aim(1.1)
 FILE_SIZE, SPARK_MEMORY, MEMORY = Aim(1.05), Aim(1.0), Aim(1_000, " MB")

@@ -47,11 +47,17 @@ def write_map(place: Place, options: dict[str, object] | None = None, **sections
         "table": TABLE,
         "topics": [place.topic],
         "start": "earliest",
-        "columns": place.shape.columns,
+        "columns": {name: _column(kind, place.shape) for name, kind in place.shape.columns.items()},
         "bucket": {"field": place.shape.time, "path": f"dt={place.shape.strftime}"},
         "writer": {"level": ZSTD_LEVEL},
         **(options or {}),
     }
+    match place.shape.encoding:
+        case "avro":
+            table |= {"format": "avro"}
+            sections |= {"registry": {"url": place.shape.registry}}
+        case "debezium":
+            table |= {"source": "debezium"}
     document = {
         # a name of its own: another run's consumer group would be taken for a witness of a lost ledger
         "service": f"bench-{place.folder.name}",
@@ -65,6 +71,12 @@ def write_map(place: Place, options: dict[str, object] | None = None, **sections
     path = place.folder / "map.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
+
+
+def _column(kind: str, shape: Shape) -> object:
+    """Debezium writes times as numbers."""
+    in_numbers = shape.encoding == "debezium" and kind == "timestamp"
+    return {"type": kind, "unit": "ms"} if in_numbers else kind
 
 
 PROGRAM = (sys.executable, "-m", "kafka2hive.cli.main", "run", "-c")

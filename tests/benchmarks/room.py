@@ -8,6 +8,7 @@ from types import TracebackType
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.schema_registry import SchemaRegistry
 from tests.services.shared import SharedServices
 
 
@@ -18,6 +19,7 @@ class Room:
         self.folder = Path(tempfile.mkdtemp(prefix="kafka2hive-bench-"))
         self._services = SharedServices(self._new_folder)
         self._count = 0
+        self._registry: SchemaRegistry | None = None
 
     def kafka(self) -> KafkaBroker:
         """The broker."""
@@ -30,6 +32,14 @@ class Room:
     def hive(self) -> HiveServer:
         """HiveServer2 over that HDFS."""
         return self._services.hive()
+
+    def registry(self) -> SchemaRegistry:
+        """A schema registry."""
+        if self._registry is None:
+            registry = SchemaRegistry(self._new_folder("registry"))
+            registry.start()
+            self._registry = registry
+        return self._registry
 
     def new_folder(self) -> Path:
         """An empty local directory."""
@@ -47,5 +57,7 @@ class Room:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._registry is not None:
+            self._registry.stop()
         self._services.stop()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -153,6 +153,9 @@ class Race:
 
     def run(self, data: DataSet, sizes: Sequence[int], compression: str = "none") -> Comparison:
         """All contestants in turns. Raises WrongOutput and ProgramFailed."""
+        if data.schema is not None:
+            registry = self._room.registry()
+            data = data.registered(registry.url, registry.register(f"{data.name}-value", data.schema))
         result = Comparison(data, compression)
         rows, checksum = expected(decoded(data), data.shape)
         try:
@@ -209,7 +212,7 @@ def decoded(data: DataSet) -> Iterator[pa.RecordBatch]:
     """The records as rows, by Python's own means: no contestant's decoder judges itself."""
     schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in data.shape.columns.items()])
     converts = [(name, convert) for name, kind in data.shape.columns.items() if (convert := _convert(kind))]
-    records = data.records()
+    records = data.rows_as_json()
     for start in range(0, len(records), 50_000):
         rows = [orjson.loads(record) for record in records[start : start + 50_000]]
         for row in rows:

@@ -6,6 +6,7 @@ from typing import Any
 from tests.benchmarks import aims
 from tests.benchmarks.aims import Aim, Rows
 from tests.benchmarks.contestants import CONTESTANTS, OURS, OURS_HDFS
+from tests.benchmarks.data.data_sets import DATA_SETS
 
 _SPARK = ("spark_foreach_batch", "spark_file_sink")
 _MAIN = "flights"  # the data set that the aims of wall clock are stated for
@@ -36,6 +37,8 @@ def add_rows(rows: Rows, data: str, figures: dict[str, Any], compression: str) -
 
 
 def _marginal_aim(data: str, peer: str) -> Aim | None:
+    if peer == "flink" and DATA_SETS[data].shape.encoding != "json":
+        return aims.ENCODED_MARGINAL
     if peer == "flink":
         return aims.FLINK_MARGINAL if data == _MAIN else aims.SHAPE_MARGINAL
     if data != _MAIN:

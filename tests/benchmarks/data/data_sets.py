@@ -13,16 +13,19 @@ decimals      four decimal(18,4)
 maps          a map<string,string> of eight entries
 binary        200 bytes as base64
 log           a log line of 300 bytes
+avro          flights as Avro, each behind the id of its schema in a registry
+debezium      flights as Debezium's envelopes of created rows, without a schema (600 bytes)
 """
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 
 import orjson
 
-from tests.benchmarks.data import shapes
+from tests.benchmarks.data import encoded, shapes
 from tests.benchmarks.peers.shape import Shape
 from tests.services.flights import flights
 
@@ -49,11 +52,33 @@ _HOURS = 48
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """`each` makes the distinct records in the order in which they are produced; a topic holds copies of them."""
+    """`each` makes the distinct records in the order in which they are produced; a topic holds copies of them.
+
+    `rows` makes the rows they hold as JSON, where the records are otherwise encoded. `schema` is to be registered; the
+    head that names it is still missing from the records.
+    """
 
     name: str
     shape: Shape
     each: Callable[[], Iterable[bytes]]
+    rows: Callable[[], Iterable[bytes]] | None = None
+    schema: str | None = None
+
+    def registered(self, url: str, schema_id: int) -> "DataSet":
+        """The records as a serializer writes them that has registered the schema."""
+        head = b"\0" + schema_id.to_bytes(4, "big")
+        shape, each = replace(self.shape, registry=url), lambda: (head + record for record in self.each())
+        return replace(self, shape=shape, each=each, schema=None)
+
+    def first(self, count: int) -> "DataSet":
+        """The first records alone."""
+        made, rows = self.each, self.rows
+        few = None if rows is None else lambda: islice(rows(), count)
+        return replace(self, each=lambda: islice(made(), count), rows=few)
+
+    def rows_as_json(self) -> tuple[bytes, ...]:
+        """One for each record, for a judge who knows no encoding."""
+        return self.records() if self.rows is None else _kept(self.rows)
 
     def records(self) -> tuple[bytes, ...]:
         """All of them, kept for the next call: some 100 MB."""
@@ -133,6 +158,19 @@ DATA_SETS = {
             "log",
             _timed(**dict.fromkeys(("level", "host", "logger", "thread", "message"), "string")),
             shapes.log,
+        ),
+        DataSet(
+            "avro",
+            Shape(_FLIGHT, "time_hour", "month", "avro"),
+            lambda: encoded.avro(flights(), encoded.avro_schema(_FLIGHT)),
+            _flights,
+            encoded.avro_schema(_FLIGHT),
+        ),
+        DataSet(
+            "debezium",
+            Shape(_FLIGHT, "time_hour", "month", "debezium"),
+            lambda: encoded.debezium(flights()),
+            _flights,
         ),
     )
 }

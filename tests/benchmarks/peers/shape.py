@@ -6,16 +6,23 @@ from pathlib import Path
 from typing import Literal
 
 Every = Literal["month", "hour"]
+Encoding = Literal["json", "avro", "debezium"]
 ZSTD_LEVEL = 3  # what Spark and Flink write when told nothing; everybody uses it
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`columns`: Hive types by name; rows go into `dt=<month or hour of the column `time`>`, in UTC."""
+    """`columns`: Hive types by name; rows go into `dt=<month or hour of the column `time`>`, in UTC.
+
+    `encoding` of the records: JSON objects; Avro behind the id of its schema in the registry at the URL `registry`;
+    Debezium's envelopes in JSON, whose newer row counts.
+    """
 
     columns: dict[str, str]
     time: str
     every: Every
+    encoding: Encoding = "json"
+    registry: str = ""
 
     @property
     def strftime(self) -> str:

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 from tests.benchmarks.peers.assignment import Assignment
-from tests.benchmarks.peers.shape import ZSTD_LEVEL
+from tests.benchmarks.peers.shape import ZSTD_LEVEL, Encoding, Shape
 
 _NAMES = {
     "bigint": "BIGINT",
@@ -43,6 +43,7 @@ def statements(assignment: Assignment) -> list[str]:
     """Source, sink, and the job that copies."""
     shape = assignment.shape
     columns = ", ".join(f"`{name}` {flink_type(kind)}" for name, kind in shape.columns.items())
+    record = source_columns(shape)
     source = {
         "connector": "kafka",
         "topic": assignment.topic,
@@ -50,8 +51,7 @@ def statements(assignment: Assignment) -> list[str]:
         "properties.group.id": "flink-peer",
         "scan.startup.mode": "earliest-offset",
         "properties.register.consumer.metrics": "false",
-        "format": "json",
-        "json.timestamp-format.standard": "ISO-8601",
+        **_format(shape),
     }
     if assignment.interval_seconds is None:
         source["scan.bounded.mode"] = "latest-offset"
@@ -63,10 +63,47 @@ def statements(assignment: Assignment) -> list[str]:
         "parquet.compression.codec.zstd.level": str(ZSTD_LEVEL),
     }
     return [
-        f"CREATE TABLE source ({columns}) WITH ({_options(source)})",
+        f"CREATE TABLE source ({record}) WITH ({_options(source)})",
         f"CREATE TABLE sink ({columns}, dt STRING) PARTITIONED BY (dt) WITH ({_options(sink)})",
-        f"INSERT INTO sink SELECT *, DATE_FORMAT(`{shape.time}`, '{shape.java_format}') FROM source",
+        f"INSERT INTO sink SELECT *, DATE_FORMAT(`{shape.time}`, '{shape.java_format}') FROM {_rows(shape)}",
     ]
+
+
+def source_columns(shape: Shape) -> str:
+    """The columns of the source: the record's fields as its encoding holds them."""
+    kinds = {name: _encoded_type(kind, shape.encoding) for name, kind in shape.columns.items()}
+    fields = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
+    return f"`after` ROW<{fields}>" if shape.encoding == "debezium" else fields
+
+
+def _encoded_type(hive: str, encoding: Encoding) -> str:
+    if hive == "timestamp" and encoding != "json":  # Avro's local type in Flink, and Debezium's number
+        return "TIMESTAMP(3)" if encoding == "avro" else "BIGINT"
+    return flink_type(hive)
+
+
+def _format(shape: Shape) -> dict[str, str]:
+    if shape.encoding == "avro":
+        return {"format": "avro-confluent", "avro-confluent.url": shape.registry}
+    return {"format": "json", "json.timestamp-format.standard": "ISO-8601"}
+
+
+def _rows(shape: Shape) -> str:
+    """Where the sink's rows come from. Flink's debezium-json makes a changelog, which no file sink takes."""
+    if shape.encoding == "json":
+        return "source"
+    field = "`after`." if shape.encoding == "debezium" else ""
+    taken = [
+        _taken(f"{field}`{name}`", kind, shape.encoding) + f" AS `{name}`"
+        for name, kind in shape.columns.items()
+    ]
+    return f"(SELECT {', '.join(taken)} FROM source)"
+
+
+def _taken(field: str, hive: str, encoding: Encoding) -> str:
+    if hive != "timestamp":
+        return field
+    return f"TO_TIMESTAMP_LTZ({field}, 3)" if encoding == "debezium" else f"CAST({field} AS TIMESTAMP_LTZ(3))"
 
 
 def _options(pairs: dict[str, str]) -> str:
