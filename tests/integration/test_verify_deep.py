@@ -48,7 +48,7 @@ class Dumped:
         tables = [
             flights_table(self.places, name, bucket=DAILY, metadata=headers | {"key": "k_key"}),
             flights_table(self.plain, name, metadata=None),
-            flights_table(self.copy, name, bucket=DAILY, metadata=headers),
+            flights_table(self.copy, name, bucket=DAILY, metadata=headers, writer={"format": "orc"}),
             raw_table(self.raw, name, bucket={"time": "processing", "path": "dt=%Y-%m-%d"}),
         ]
         self.config = write_map(folder, name, kafka.bootstrap, self.uri, tables)
@@ -98,7 +98,7 @@ def found(table: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.mark.timeout(1200)
 def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped, tmp_path: Path) -> None:
-    for table in (dumped.places, dumped.plain, dumped.raw):
+    for table in (dumped.places, dumped.plain, dumped.raw, dumped.copy):
         done, audited = dumped.verify(table)
         assert (done.code, audited["findings"]) == (0, []), audited
         processing = ["buckets: they are of the time of processing, which no record tells"]
