@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
 COUNT = 1_200
+FEW = 9  # too few for a service to judge by
 FIRST_MS = 1_356_998_400_000  # 2013-01-01T00:00:00Z
 HOUR_MS = 3_600_000
 COLUMNS: dict[str, Any] = {
@@ -82,7 +83,9 @@ class Films:
         headers = [[("agent", b"agent %d" % i)] for i in range(len(lines))]
         produce(kafka.bootstrap, f"{database}-csv", lines, 1, headers=headers)
         self.mapped, self.found, self.typo = (f"{database}.{name}" for name in ("mapped", "found", "typo"))
-        self.fields = f"{database}.fields"
+        self.fields, self.few = f"{database}.fields", f"{database}.few"
+        kafka.create_topic(f"{database}-few", 1)
+        produce(kafka.bootstrap, f"{database}-few", [orjson.dumps(film(i)) for i in range(FEW)], 1)
         hive.query(
             f"create external table {self.found} (id bigint, title string, props struct<`date`:string,`at`:timestamp>)"
             f" partitioned by (dt string) stored as parquet location '{location(self.uri, self.found)}'"
@@ -98,6 +101,12 @@ class Films:
             },
             {**every, "table": self.found, "create": False, "bucket": {"field": "props.at"}},
             {**every, "table": self.typo, "columns": {"id": "bigint", "title": "string"}},
+            {
+                **every,
+                "table": self.few,
+                "topics": [f"{database}-few"],
+                "columns": {"id": "bigint", "title": "string"},
+            },
             {
                 **every,
                 "table": self.fields,
@@ -122,7 +131,9 @@ def films(
 
 def test_what_hive_shows_is_what_the_records_hold(films: Films) -> None:
     assert films.run.code == 0, films.run.log[-3000:]
-    assert "title (did you mean Title?)" in films.run.log
+    assert f"{films.typo}: NULL in each of the first 1," in films.run.log
+    warned = f"{films.few}: NULL in each of the first {FEW} records: title (did you mean Title?)"
+    assert warned in films.run.log
     _hive_shows_mapped_columns(films)
     _hive_shows_columns_found_in_hive(films)
     _hive_shows_fields_of_csv(films)
@@ -178,6 +189,7 @@ def _verify_finds_nothing_and_notes_the_empty_column(films: Films) -> None:
     done = command("verify", films.config, "--deep", "--json")
     assert done.code == 0, done.log + done.out
     tables = {table["table"]: table for table in done.document["tables"]}
-    assert [table["findings"] for table in tables.values()] == [[], [], [], []]
-    assert tables[films.typo]["notes"] == ["column title is NULL in every row"]
+    assert [table["findings"] for table in tables.values()] == [[]] * 5
+    for table in (films.typo, films.few):
+        assert tables[table]["notes"] == ["column title is NULL in every row"]
     assert tables[films.mapped]["notes"] == tables[films.found]["notes"] == []
