@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.change_log_records import debezium, with_schema
+from tests.contract.test_canal import flat
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
 from tests.services.produce import produce
@@ -27,6 +28,7 @@ class Database:
         self.rows: dict[int, dict[str, Any]] = {}
         self.log: list[bytes | None] = []
         self.keys: list[bytes] = []
+        self.flat: list[bytes] = []
         draw = random.Random(seed)
         for number in range(CHANGES):
             key = draw.randrange(200)
@@ -48,6 +50,9 @@ class Database:
     def _append(self, number: int, op: str, before: Any, after: Any) -> None:
         record = debezium(op, before, after, {"lsn": 1_000 + number}, FIRST_MS + number * 60_000)
         self.log.append(json.dumps(with_schema(record) if number % 3 else record).encode())
+        row = {name: str(value) for name, value in (after or before).items()}
+        kind = {"c": "INSERT", "u": "UPDATE", "d": "DELETE"}[op]
+        self.flat.append(json.dumps(flat(kind, [row], ts=record["ts_ms"])).encode())
         self.keys.append(json.dumps({"id": (before or after)["id"]}).encode())
 
 
@@ -61,6 +66,16 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
     log = [*database.log, transaction]
     headers = [[("tenant", b"old"), ("tenant", b"shop"), ("sent", b"%d" % n)] for n in range(len(log))]
     produce(kafka.bootstrap, hive_database, log, 1, [*database.keys, b'{"id": "571:53195829"}'], headers)
+    kafka.create_topic(f"{hive_database}-canal", 1)
+    several = json.dumps(flat("UPDATE", [{"id": "1"}, {"id": "2"}])).encode()
+    produce(kafka.bootstrap, f"{hive_database}-canal", [*database.flat, several], 1)
+    canal = {
+        "table": f"{table}_canal",
+        "topics": [f"{hive_database}-canal"],
+        "source": "canal",
+        "columns": {"id": "bigint", "name": "string", "total": "decimal(10,2)"},
+        "bucket": {"field": "__ts_ms", "unit": "ms"},
+    }
     entry = {
         "table": table,
         "topics": [hive_database],
@@ -78,7 +93,7 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
         "bucket": {"field": "__ts_ms", "unit": "ms"},
     }
     hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
-    config = write_map(tmp_path, hive_database, kafka.bootstrap, uri, [entry], hive=hive_section)
+    config = write_map(tmp_path, hive_database, kafka.bootstrap, uri, [entry, canal], hive=hive_section)
     run = run_once(config)
     assert run.code == 0, run.log[-3000:]
 
@@ -95,8 +110,13 @@ def test_the_newest_changes_in_hive_are_the_state_of_the_database(
     of_parts = hive.query(f"select k_offset, tenant, cast(sent as string), pk - id from {table}")
     sent = [str(datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=row[0])) for row in of_parts]
     assert [row[1:] for row in of_parts] == [("shop", moment, 0) for moment in sent]
-    dead = hive.query(f"select reason from {hive_database}.{hive_database}_dead_letters")
-    assert dead == [("change_log.op",)]
+    columns = "`__ts_ms`, id, name, cast(total as string), `__op`, dt"
+    unpacked = [
+        hive.query(f"select {columns} from {name} order by `__ts_ms`") for name in (table, f"{table}_canal")
+    ]
+    assert unpacked[0] == unpacked[1] and len(unpacked[1]) == CHANGES
+    dead = hive.query(f"select reason from {hive_database}.{hive_database}_dead_letters order by reason")
+    assert dead == [("change_log.op",), ("change_log.rows",)]
     deep = command("verify", config, "--deep", "--json")
     assert deep.code == 0, deep.log
     shown = command("preview", config, "--json", "-n", "5").document["tables"][0]
