@@ -32,6 +32,7 @@ GROUPS = {
             "drills/test_driver_kills",
             "integration/test_commands_tell",
             "integration/test_dump_avro",
+            "integration/test_dump_protobuf",
             "integration/test_dump_columns",
             "integration/test_dump_records",
             "integration/test_task_in_hive",
