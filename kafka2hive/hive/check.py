@@ -107,7 +107,21 @@ def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
             differences.append(f"Hive has no column {column.name} {column.type}")
         elif not same_type(column.type, other.type):
             differences.append(f"column {column.name} is {column.type} in the map, {other.type} in Hive")
+    if spec.format == "orc" and not differences:
+        differences += _order(spec, found)
     return [("hive.columns", difference) for difference in differences]
+
+
+def _order(spec: TableSpec, found: TableDescription) -> list[str]:
+    """Hive takes the first column of an ORC file for the table's first one, whatever their names."""
+    wanted = [column.name.lower() for column in spec.columns]
+    there = [column.name.lower() for column in found.columns]
+    if there[: len(wanted)] == wanted:
+        return []
+    return [
+        "Hive reads ORC files by the order of their columns, metadata columns last:"
+        f" ({', '.join(wanted)}) in the map, ({', '.join(there)}) in Hive"
+    ]
 
 
 def same_type(a: str, b: str) -> bool:

@@ -45,21 +45,27 @@ def _row(generation: int, i: int) -> tuple[Any, ...]:
 
 
 class Evolving:
-    """One topic into a table with partitions by a field, and one without partitions."""
+    """One topic into a table with partitions by a field, the same in ORC, and a table without partitions."""
 
     def __init__(
         self, kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", database: str, folder: Path
     ) -> None:
         self.kafka, self.hive, self.topic, self.folder = kafka, hive, database, folder
         self.uri = f"{hdfs.namenode_url}/{database}"
-        self.daily, self.flat = f"{database}.daily", f"{database}.flat"
+        self.daily, self.flat, self.orc = (f"{database}.{name}" for name in ("daily", "flat", "orc"))
         kafka.create_topic(database, 2)
 
     def map_of(self, columns: dict[str, str], **more: Any) -> Path:
-        every = {"topics": [self.topic], "start": "earliest", "columns": columns | {"day": "string"}} | more
+        every = {"topics": [self.topic], "start": "earliest", "columns": {"day": "string"} | columns} | more
         tables = [
             {**every, "table": self.daily, "bucket": {"path": "dt={day}"}, "metadata": PLACE},
             {**every, "table": self.flat, "bucket": {"path": ""}, "metadata": PLACE},
+            {
+                **every,
+                "table": self.orc,
+                "bucket": {"path": "dt={day}"},
+                "writer": {"format": "orc"},
+            },
         ]
         section = {"url": f"hive://{self.hive.address}"}
         return write_map(self.folder, self.topic, self.kafka.bootstrap, self.uri, tables, hive=section)
@@ -89,14 +95,15 @@ def test_hive_reads_the_files_of_three_generations_side_by_side(evolving: Evolvi
         planned = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"]
         done = run_once(path)
         assert done.code == 0, done.log[-3000:]
-        for table in planned[:2]:
+        for table in planned[:3]:
             assert len(table["statements"]) == {1: 2, 2: 3, 3: 4}[generation], planned
             sent = [one for one in table["statements"] if one.startswith("ALTER")]
             assert all(f"Hive table {table['table']}: {statement}" in done.log for statement in sent)
         again = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"]
-        assert all(table["statements"] == [] for table in again[:2]), again
+        assert all(table["statements"] == [] for table in again[:3]), again
     wanted = sorted((_row(generation, i) for generation in (1, 2, 3) for i in range(EACH)), key=str)
     assert evolving.rows(evolving.daily, "dt") == wanted
+    assert evolving.rows(evolving.orc, "dt") == wanted
     assert evolving.rows(evolving.flat, "`day`") == wanted
     audited = command("verify", path, "--deep")
     assert audited.code == 0, audited.log[-3000:]

@@ -113,6 +113,22 @@ def test_a_table_that_is_the_maps_is_sent_nothing() -> None:
     )
 
 
+def test_the_order_of_columns_counts_for_orc_files_and_new_ones_come_last() -> None:
+    orc = replace(FOUND, input_format="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat")
+    first, second, third = Column("a", "int"), Column("b", "int"), Column("c", "int")
+
+    def added(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        spec = replace(SPEC, format="orc", columns=columns)
+        return alterations(spec, replace(orc, columns=(first, second))).added
+
+    assert (
+        added((first, second)) == () and added((first,)) == () and added((first, second, third)) == (third,)
+    )
+    for columns in ((second, first), (second,), (first, third, second)):
+        with pytest.raises(TableError, match="by the order of their columns"):
+            added(columns)
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
