@@ -7,7 +7,7 @@ from kafka2hive.hive import text
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import TableSpec, declared
-from kafka2hive.model.wider_types import is_wider
+from kafka2hive.hive.wider_types import is_wider
 
 
 @dataclass(frozen=True, slots=True)
