@@ -75,7 +75,8 @@ def _read(
     """Newest first, each epoch once."""
     for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
         snapshot = read_snapshot(files, file.path)
-        if given.setdefault(epoch, snapshot) is snapshot:
+        if epoch not in given:
+            given[epoch] = snapshot
             yield snapshot
         elif given[epoch] != snapshot:
             raise ManualActionRequired(
