@@ -77,11 +77,7 @@ PARTS = {
         _mode("memory", "a task with 1, 48 and 1,000 open buckets", memory.measure),
         _mode("plan", "planning 1,000 to 100,000 topic partitions", plan.measure),
         _mode("latency", "produced to queryable in Hive, trigger of 1 s", latency.measure),
-        *(
-            comparison(name, _OWN_SIZES.get(name), _OURS_AND_FLINK)
-            for name in DATA_SETS
-            if name != "flights"
-        ),
+        *(comparison(name, _OWN_SIZES.get(name), _OURS_AND_FLINK) for name in DATA_SETS if name != "flights"),
         *(comparison("flights", None, _OURS_AND_FLINK, way) for way in COMPRESSIONS if way != "none"),
         comparison("flights", _LARGE, _OURS_AND_FLINK, name="flights-x64"),
         _mode("latency-slow", "the same with triggers of 5 and 30 s", latency.measure_slower, in_all=False),

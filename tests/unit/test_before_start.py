@@ -1,6 +1,7 @@
 """What a run asks before it starts Spark: a NameNode that is not there, a Java that is too old; and Hive at its end, once."""
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -143,6 +144,46 @@ class Away:
     def ensure(self, name: str) -> None:
         self.calls += 1
         raise MetastoreUnavailable(f"{name}: Connection refused")
+
+
+class Slow(DaemonThreads):
+    """A Hive that is still registering when the run already waits for it at its end."""
+
+    def __init__(self) -> None:
+        self.under_way, self.waited_for = threading.Event(), threading.Event()
+
+    def condition(self) -> threading.Condition:
+        waited_for = self.waited_for
+
+        class Noticed(threading.Condition):
+            def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+                if threading.current_thread().name != "registrar":
+                    waited_for.set()
+                return super().wait_for(predicate, timeout)
+
+        return Noticed()
+
+    def ensure(self, name: str) -> None:
+        self.under_way.set()
+        self.waited_for.wait()
+
+    def add_partitions(self, partitions: Collection[HivePartition]) -> None:
+        """All are registered."""
+
+    def location(self, partition: HivePartition) -> str:
+        return partition.location
+
+
+def test_at_the_end_a_registration_under_way_is_waited_for_and_no_longer() -> None:
+    hive, owed = Slow(), HivePartition("a.b", "dt=1", "file:///w/dt=1")
+    metastore: Any = hive
+    registrar = Registrar(metastore, hive.ensure, hive)
+    registrar.start()
+    registrar.enqueue(frozenset({owed}))
+    hive.under_way.wait()
+    assert registrar.settle(3600), "an hour is longer than this test may take"
+    assert registrar.untold == frozenset()
+    registrar.end()
 
 
 def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:

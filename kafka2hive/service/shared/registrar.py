@@ -152,7 +152,10 @@ class Registrar:
         with self._condition:
             self._once_more = bool(self._unregistered - self._refused)
             self._condition.notify_all()
-            self._condition.wait_for(lambda: not self._busy and not self._once_more, seconds)
+            # the try under way may register it all: then there is no other
+            self._condition.wait_for(
+                lambda: not self._busy and not (self._once_more and self._unregistered), seconds
+            )
             return not self._unregistered
 
     @property
