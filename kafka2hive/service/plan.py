@@ -15,7 +15,7 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
-from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.ledgers import refuse_unknown
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
 from kafka2hive.service.shared.wiring import Wiring
@@ -53,11 +53,7 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
         table.name: table for table in routed_tables(wiring, kafka.cluster().topics)
     }
     tables[wiring.map.dead_letters.table] = None
-    for name in wanted:
-        if name not in tables:
-            raise ConfigError(
-                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
-            )
+    refuse_unknown(wanted, tables)
     catalogue = Catalogue(wiring.map, metastore)
     chosen = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
     try:

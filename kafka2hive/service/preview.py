@@ -21,7 +21,7 @@ from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
-from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.shared.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables, task_settings
 from kafka2hive.service.shared.wiring import Wiring
@@ -81,11 +81,7 @@ def preview(
     """
     cluster = kafka.cluster()
     tables = {table.name: table for table in routed_tables(wiring, cluster.topics)}
-    for name in wanted:
-        if name not in tables:
-            raise ConfigError(
-                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
-            )
+    refuse_unknown(wanted, tables)
     chosen = [table for name, table in tables.items() if name in wanted or not wanted]
     if place is not None:
         chosen = [table for table in chosen if place.topic_partition.topic in table.topics]

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kafka2hive.config.json_path import path_text
+
 Spelling = Callable[[str], str]
 """A key as it is compared with others: as it stands, or in small letters."""
 
@@ -21,6 +23,14 @@ class Source:
 def own_names(names: Sequence[str]) -> list[Source]:
     """Each column at its own name."""
     return [Source((name,)) for name in names]
+
+
+def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+    """The columns as reasons name them: with the path of a value that does not stand at the column's name."""
+    return [
+        f"column {name}" if source.keys == (name,) else f"column {name} (from {path_text(source.keys)})"
+        for name, source in zip(names, sources, strict=True)
+    ]
 
 
 @dataclass(slots=True)

@@ -141,6 +141,15 @@ def no_such_table(name: str, known: Collection[str]) -> ConfigError:
     )
 
 
+def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
+    """For commands that need no ledger. Raises ConfigError: one of `wanted` is not among the map's tables."""
+    for name in wanted:
+        if name not in tables:
+            raise ConfigError(
+                "usage.no_such_table", f"{name} is no table of the map", did_you_mean(name, tables)
+            )
+
+
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """What to do about a name that is not known: the nearest one, else all of them (the first ten)."""
     if near := get_close_matches(name, sorted(known), 1):

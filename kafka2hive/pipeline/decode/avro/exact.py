@@ -12,7 +12,7 @@ from kafka2hive.pipeline.decode.avro.cursor import Cursor
 from kafka2hive.pipeline.decode.avro.shapes import skips
 from kafka2hive.pipeline.decode.avro.values import Read, scalar
 from kafka2hive.pipeline.decode.registered.refused import Refused
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.sources import Source, labels
 
 _Fill = Callable[[Cursor, list[Any]], None]
 """Past a value on the way to the columns, which are filled on it. Raises Refused."""
@@ -25,10 +25,7 @@ class ExactDecoder:
         self._schema = schema
         self._zone = zone
         self._skips = skips(planned.shapes)
-        self._labels = [
-            f"column {name}" if source.keys == (name,) else f"column {name} (from {path_text(source.keys)})"
-            for name, source in zip(schema.names, sources, strict=True)
-        ]
+        self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | str:

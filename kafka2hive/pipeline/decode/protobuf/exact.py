@@ -16,7 +16,7 @@ from kafka2hive.pipeline.decode.protobuf.schema import WIRE_OF
 from kafka2hive.pipeline.decode.protobuf.shapes import Skip, skips
 from kafka2hive.pipeline.decode.protobuf.values import Read, default_value, key_text, scalar
 from kafka2hive.pipeline.decode.registered.refused import Refused
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.sources import Source, labels
 
 _Label = Callable[[plan.Slot], str]
 _Fill = Callable[[Cursor, Sequence[Range], list[Any]], None]
@@ -30,10 +30,7 @@ class ExactDecoder:
         self._schema = schema
         self._zone = zone
         self._skips = skips(planned.shapes)
-        self._labels = [
-            f"column {name}" if source.keys == (name,) else f"column {name} (from {path_text(source.keys)})"
-            for name, source in zip(schema.names, sources, strict=True)
-        ]
+        self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | str:
