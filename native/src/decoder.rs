@@ -4,7 +4,7 @@ use crate::columns::{Column, Context};
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::keys::Keys;
 use crate::nested::members;
-use crate::rows::Rows;
+use crate::rows::{Batches, Rows};
 
 /// One object on the way to the columns' values: the message's own, or one on a path.
 pub struct Node {
@@ -32,7 +32,7 @@ pub struct Decoder {
     root: Node,
     context: Context,
     /// Of the messages that were read last
-    pub rows: Rows,
+    rows: Rows,
 }
 
 impl Decoder {
@@ -40,45 +40,37 @@ impl Decoder {
     pub fn new(columns: Vec<Column>, root: Node, utc: bool) -> Self {
         Decoder { root, context: Context { scratch: vec![], utc }, rows: Rows::new(columns) }
     }
+}
 
-    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`: for each 1 where it became a row, 0 where it is in doubt.
-    ///
-    /// Rows of a batch before that were not taken out are forgotten. Offsets ascend and lie within the data.
-    pub fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
-        self.rows.clear();
+impl Batches for Decoder {
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
+        let Decoder { root, context, rows } = self;
         let (first, last) = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
         let whole = std::str::from_utf8(&data[first..last]).ok();
-        let mut accepted = Vec::with_capacity(offsets.len());
-        for pair in offsets.windows(2) {
-            let (start, end) = (pair[0] as usize, pair[1] as usize);
-            let message = &data[start..end];
+        rows.read(offsets, |place, rows| {
             // a part of UTF-8 text is UTF-8 where it begins and ends between two letters
             let sound = match whole {
-                Some(text) => text.is_char_boundary(start - first) && text.is_char_boundary(end - first),
-                None => std::str::from_utf8(message).is_ok(),
+                Some(text) => text.is_char_boundary(place.start - first) && text.is_char_boundary(place.end - first),
+                None => std::str::from_utf8(&data[place.clone()]).is_ok(),
             };
-            if sound && self.row(message).is_ok() {
-                self.rows.keep();
-                accepted.push(1);
-            } else {
-                self.rows.forget();
-                accepted.push(0);
-            }
-        }
-        accepted
+            sound && row(root, &data[place], rows, context).is_ok()
+        })
     }
+}
 
-    fn row(&mut self, message: &[u8]) -> Parsed<()> {
-        let mut cursor = Cursor::new(message);
-        cursor.blanks();
-        self.rows.begin();
-        fill(&mut self.root, &mut cursor, &mut self.rows, &mut self.context, 0)?;
-        cursor.blanks();
-        if cursor.at != message.len() {
-            return Err(Doubt);
-        }
-        Ok(())
+fn row(root: &mut Node, message: &[u8], rows: &mut Rows, context: &mut Context) -> Parsed<()> {
+    let mut cursor = Cursor::new(message);
+    cursor.blanks();
+    fill(root, &mut cursor, rows, context, 0)?;
+    cursor.blanks();
+    if cursor.at != message.len() {
+        return Err(Doubt);
     }
+    Ok(())
 }
 
 fn fill(node: &mut Node, cursor: &mut Cursor, rows: &mut Rows, context: &mut Context, depth: u32) -> Parsed<()> {
@@ -173,7 +165,7 @@ mod tests {
             }
             let accepted = read(&mut decoder, &messages);
             let rows: usize = accepted.iter().map(|row| usize::from(*row)).sum();
-            let array = decoder.rows.take(vec![]).unwrap();
+            let array = decoder.rows().take(vec![]).unwrap();
             assert_eq!(array.length, rows);
             assert!(array.children.iter().all(|column| column.length == rows));
             let whole = messages.iter().zip(&accepted).filter(|(message, _)| *message == SEED.as_bytes());

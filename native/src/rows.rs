@@ -2,6 +2,18 @@
 
 use crate::array::Array;
 use crate::columns::Column;
+use std::ops::Range;
+
+/// A decoder of batches, whatever format the messages have.
+pub trait Batches: Send + Sync {
+    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`: for each 1 where it became a row, 0 where it is in doubt.
+    ///
+    /// Rows of a batch before that were not taken out are forgotten. Offsets ascend and lie within the data.
+    fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8>;
+
+    /// Of the messages that were read last
+    fn rows(&mut self) -> &mut Rows;
+}
 
 /// See the module.
 pub struct Rows {
@@ -19,9 +31,27 @@ impl Rows {
         Rows { filled_by: vec![0; columns.len()], columns, message: 0, filled: 0, count: 0 }
     }
 
+    /// As `Batches::read`; `row` reads one message, by its place in the data, and says whether it is a row.
+    #[inline(always)]
+    pub fn read(&mut self, offsets: &[i32], mut row: impl FnMut(Range<usize>, &mut Rows) -> bool) -> Vec<u8> {
+        self.clear();
+        let mut accepted = Vec::with_capacity(offsets.len());
+        for pair in offsets.windows(2) {
+            self.begin();
+            let sound = row(pair[0] as usize..pair[1] as usize, self);
+            if sound {
+                self.keep();
+            } else {
+                self.forget();
+            }
+            accepted.push(u8::from(sound));
+        }
+        accepted
+    }
+
     /// A message begins.
     #[inline(always)]
-    pub fn begin(&mut self) {
+    fn begin(&mut self) {
         self.message += 1;
         self.filled = 0;
     }
@@ -35,7 +65,7 @@ impl Rows {
 
     /// The message at hand is a row; what it has not filled is NULL.
     #[inline(always)]
-    pub fn keep(&mut self) {
+    fn keep(&mut self) {
         if self.filled < self.columns.len() {
             for (column, by) in self.columns.iter_mut().zip(&self.filled_by) {
                 if *by != self.message {
@@ -47,13 +77,13 @@ impl Rows {
     }
 
     /// The message at hand is in doubt: whatever it has left in the columns is taken away.
-    pub fn forget(&mut self) {
+    fn forget(&mut self) {
         let count = self.count;
         self.columns.iter_mut().for_each(|column| column.truncate(count));
     }
 
     /// Forgets all rows.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         self.count = 0;
         self.forget();
     }

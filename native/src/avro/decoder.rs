@@ -5,7 +5,7 @@ use crate::avro::shapes::skip;
 use crate::avro::values::{Context, Value};
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
-use crate::rows::Rows;
+use crate::rows::{Batches, Rows};
 
 /// A record or a union on the way to the columns' values: the message's own, or one on a path.
 pub enum Way {
@@ -36,7 +36,7 @@ pub struct Decoder {
     /// Bytes of a message before its record
     head: usize,
     /// Of the messages that were read last
-    pub rows: Rows,
+    rows: Rows,
 }
 
 impl Decoder {
@@ -44,25 +44,19 @@ impl Decoder {
     pub fn new(columns: Vec<Column>, root: Way, context: Context, head: usize) -> Self {
         Decoder { root, context, head, rows: Rows::new(columns) }
     }
+}
 
-    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`: for each 1 where it became a row, 0 where it is in doubt.
-    ///
-    /// Rows of a batch before that were not taken out are forgotten. Offsets ascend and lie within the data.
-    pub fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
-        self.rows.clear();
-        let mut accepted = Vec::with_capacity(offsets.len());
-        for pair in offsets.windows(2) {
-            let mut bytes = Bytes::new(&data[pair[0] as usize..pair[1] as usize], self.head);
-            self.rows.begin();
-            let sound = follow(&self.root, &mut bytes, &mut self.rows, &self.context).is_ok() && bytes.at_end();
-            if sound {
-                self.rows.keep();
-            } else {
-                self.rows.forget();
-            }
-            accepted.push(u8::from(sound));
-        }
-        accepted
+impl Batches for Decoder {
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8> {
+        let Decoder { root, context, head, rows } = self;
+        rows.read(offsets, |place, rows| {
+            let mut bytes = Bytes::new(&data[place], *head);
+            follow(root, &mut bytes, rows, context).is_ok() && bytes.at_end()
+        })
     }
 }
 
@@ -155,7 +149,7 @@ mod tests {
                 let accepted = read(&mut decoder, &messages);
                 assert_eq!((accepted[0], accepted[3], accepted[4]), (1, 0, 1));
                 let rows: usize = accepted.iter().map(|row| usize::from(*row)).sum();
-                let array = decoder.rows.take(vec![]).unwrap();
+                let array = decoder.rows().take(vec![]).unwrap();
                 assert_eq!(array.length, rows);
                 assert!(array.children.iter().all(|column| column.length == rows));
                 assert_eq!(array.children[3].null_count, rows);
