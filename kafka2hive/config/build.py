@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from kafka2hive.config.checks.event_field import EventField, event_field
-from kafka2hive.config.checks.service import hive_auth, hive_url
+from kafka2hive.config.checks.hive import hive_auth, hive_url, url_options
+from kafka2hive.config.checks.service import filesystem_of
 from kafka2hive.config.checks.table_options import (
     GROUP,
     bucket_time,
@@ -19,6 +20,7 @@ from kafka2hive.config.checks.table_options import (
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.values.columns import Column
 from kafka2hive.config.values.declared import declared_keys
+from kafka2hive.config.values.kerberos import KerberosOptions
 from kafka2hive.config.values.key import LEFT_OUT
 from kafka2hive.config.values.service import (
     DeadLetters,
@@ -82,17 +84,32 @@ def _secret_keys(whole: Map, referenced: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in names if name in referenced - NOT_SECRET or is_sensitive(name))
 
 
-def _hive(hive: Hive | None, environ: Mapping[str, str]) -> HiveOptions | None:
+def with_kerberos(storage: StorageOptions, kerberos: KerberosOptions | None) -> StorageOptions:
+    """Who logs in to HDFS; HDFS then means Kerberos unless its own keys say `simple`."""
+    if filesystem_of(storage.uri) == "file://":
+        return replace(storage, kerberos=None)
+    return replace(storage, kerberos=storage.kerberos or kerberos)
+
+
+def _hive(
+    hive: Hive | None, kerberos: KerberosOptions | None, environ: Mapping[str, str]
+) -> HiveOptions | None:
     parts = hive_url(hive.url) if hive else None
     if hive is None or parts is None:
         return None
+    options, auth = url_options(parts), hive_auth(parts)
     return HiveOptions(
         host=parts.hostname or "",
         port=parts.port or 10000,
         user=parts.username or environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive",
         password=hive.password,
-        auth=hive_auth(parts),
+        auth=auth,
         timeout_seconds=hive.timeout_seconds,
+        service=options.get("service", "hive"),
+        qop=options.get("qop"),
+        ssl=options.get("ssl") == "true",
+        ca_file=hive.ca_file,
+        kerberos=(hive.kerberos or kerberos) if auth == "KERBEROS" else None,
     )
 
 
@@ -163,7 +180,7 @@ def build(
     fingerprint: str,
 ) -> ServiceMap:
     """The map's values. `referenced`: properties whose value was not in the text; `lines`: of each table."""
-    storage = storage_options(whole.storage)
+    storage = with_kerberos(storage_options(whole.storage), whole.kerberos)
     tables = [with_defaults(table, whole.defaults) for table in whole.tables]
     decided = {
         "kafka": replace(whole.kafka, group=whole.kafka.group or f"kafka2hive-{whole.service}"),
@@ -173,7 +190,7 @@ def build(
     }
     return ServiceMap(
         **_same(ServiceKeys, whole) | decided,
-        hive=_hive(whole.hive, environ),
+        hive=_hive(whole.hive, whole.kerberos, environ),
         tables=tuple(_rule(table, storage, line) for table, line in zip(tables, lines, strict=True)),
         path=path,
         fingerprint=fingerprint,

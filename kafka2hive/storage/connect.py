@@ -41,7 +41,7 @@ def _adapter(root: str, options: StorageOptions) -> FileSystem:
         return LocalFileSystem()
     from kafka2hive.storage.hdfs import HdfsFileSystem
 
-    return HdfsFileSystem(root, options.properties, options.config_dir)
+    return HdfsFileSystem(root, options.properties, options.config_dir, options.kerberos)
 
 
 class RoutedFileSystem:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kafka2hive.config.values import KerberosOptions
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
 from kafka2hive.storage.hdfs_session import Doubts, Session, connect
@@ -32,7 +33,8 @@ _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 class HdfsFileSystem:
     """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path given must begin with it.
 
-    `properties` are Hadoop client keys and win over those in `config_dir`.
+    `properties` are Hadoop client keys and win over those in `config_dir`. `kerberos` logs in, again before each new
+    connection; None: with this process's own tickets or delegation tokens, where HDFS wants any.
     A call to the NameNode that has not answered after `call_seconds`, or a transfer of data after `transfer_seconds`,
     raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection. After a lost
     response, questions are asked only of a NameNode that has acknowledged a change since (`_prove`).
@@ -43,12 +45,14 @@ class HdfsFileSystem:
         root: str,
         properties: tuple[tuple[str, str], ...] = (),
         config_dir: str | None = None,
+        kerberos: KerberosOptions | None = None,
         call_seconds: float = 60.0,
         transfer_seconds: float = 300.0,
     ) -> None:
         self.root = root.rstrip("/")
         self._properties = dict(properties)
         self._config_dir = config_dir
+        self._kerberos = kerberos
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
         # by pid; a parent's is kept: dropping it after a fork may hang
@@ -216,7 +220,7 @@ class HdfsFileSystem:
             self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts, hung.closings)
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
-        return connect(self.root, {**(more or {}), **self._properties}, self._config_dir)
+        return connect(self.root, {**(more or {}), **self._properties}, self._config_dir, self._kerberos)
 
     def _name(self, path: str) -> str:
         """The path as the NameNode knows it. Raises StorageError for a path of another file system."""

@@ -3,6 +3,8 @@
 import threading
 from typing import Any
 
+from kafka2hive.config.checks.kerberos import AUTHENTICATION
+from kafka2hive.config.values import KerberosOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard
 from kafka2hive.storage.hdfs_writer import Closings
@@ -60,12 +62,23 @@ class Session:
             self._settled = max(self._settled, doubts)
 
 
-def connect(root: str, properties: dict[str, str], config_dir: str | None) -> Any:
-    """A hdfs_native.Client: `properties` win over FAILOVER_DEFAULTS, which win over `config_dir`. Raises ConfigError."""
+def connect(
+    root: str, properties: dict[str, str], config_dir: str | None, kerberos: KerberosOptions | None = None
+) -> Any:
+    """A hdfs_native.Client: `properties` win over our defaults, which win over `config_dir`. Raises ConfigError.
+
+    With a keytab it logs in by itself before each connection that it opens, whatever tickets have expired meanwhile.
+    """
     from hdfs_native import Client
 
+    own = {AUTHENTICATION: "kerberos"} if kerberos else {}
+    login = {
+        "kerberos_principal": kerberos.principal if kerberos else None,
+        "kerberos_keytab": kerberos.keytab if kerberos else None,
+        "kerberos_cache": kerberos.cache if kerberos else None,
+    }
     try:
-        return Client(root, {**FAILOVER_DEFAULTS, **properties}, config_dir)
+        return Client(root, {**FAILOVER_DEFAULTS, **own, **properties}, config_dir, **login)
     except (OSError, RuntimeError) as error:
         raise ConfigError(
             "storage.hdfs",

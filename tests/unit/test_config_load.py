@@ -420,7 +420,7 @@ def test_a_table_that_cannot_be_is_refused(table: str, message: str) -> None:
         ("hive", "{url: 'hive://h?auth=LDAP'}", "auth=LDAP needs hive.password"),
         ("hive", "{url: 'hive://h', password: x}", "is used with auth=LDAP or auth=CUSTOM only"),
         ("hive", "{url: 'hive://h?auth=LDPA'}", "did you mean LDAP?"),
-        ("hive", "{url: 'hive://h?ssl=1'}", "unknown option 'ssl'"),
+        ("hive", "{url: 'hive://h?ssl=1'}", "ssl must be true or false"),
         ("spark", "{master: locl}", "expected local[*,4]"),
         ("spark", "{conf: {ui.port: 1}}", "did you mean spark.ui.port?"),
         ("spark", "{conf: {spark.master: yarn}}", "write it as `master`"),

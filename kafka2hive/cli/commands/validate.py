@@ -35,10 +35,12 @@ def validate(
     from kafka2hive.cli.render.map import map_document, problems_document, render_map
     from kafka2hive.config.load import load_map
     from kafka2hive.config.problems import MapInvalid
+    from kafka2hive.config.this_machine import check_this_machine
     from kafka2hive.model.errors import ConfigError
 
     try:
         service_map = load_map(config, os.environ)
+        check_this_machine(service_map, os.environ)
         if online:
             raise typer.Exit(_online(service_map, json, color))
     except ConfigError as error:

@@ -2,16 +2,17 @@
 
 import posixpath
 import re
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import urlsplit
 
+from kafka2hive.config.checks.hive import check_hive
+from kafka2hive.config.checks.kerberos import check_kerberos
 from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
 from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.reading.sound import Sound
 from kafka2hive.config.values.declared import key_names
 from kafka2hive.config.values.key import LEFT_OUT
-from kafka2hive.config.values.service import DeadLetters, Hive, KafkaOptions, SparkOptions, StorageOptions
+from kafka2hive.config.values.service import DeadLetters, KafkaOptions, SparkOptions, StorageOptions
 
-AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM")
 _HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
 _SPARK_OWNED = {
@@ -63,7 +64,8 @@ def check_service(sound: Sound, problems: Problems) -> None:
     if sound.storage:
         _check_storage(sound.storage, problems)
     if sound.hive:
-        _check_hive(sound.hive, problems)
+        check_hive(sound.hive, sound.has_kerberos, problems)
+    check_kerberos(sound, problems)
     if sound.spark:
         _check_spark(sound.spark, problems)
     if sound.dead_letters:
@@ -112,47 +114,6 @@ def _check_storage(storage: StorageOptions, problems: Problems) -> None:
         location = getattr(storage, key)
         if location is not LEFT_OUT:
             check_location(("storage", key), location, storage, problems)
-
-
-def hive_url(url: str) -> SplitResult | None:
-    """The parts of HiveServer2's URL, None when it is none."""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme == "hive" and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is no number
-        return None
-    return parts if good else None
-
-
-def hive_auth(parts: SplitResult) -> str:
-    """One of AUTH in a URL that is right; the first of them where it says none."""
-    return parse_qs(parts.query, keep_blank_values=True).get("auth", [AUTH[0]])[-1]
-
-
-def _check_hive(hive: Hive, problems: Problems) -> None:
-    path = ("hive", "url")
-    parts = hive_url(hive.url)
-    if parts is None:
-        near = re.sub(r"^(jdbc:)?hive2?://", "hive://", hive.url)
-        good = near != hive.url and "@" not in near and ";" not in near and hive_url(near) is not None
-        problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if good else "")
-        return
-    options, auth = parse_qs(parts.query, keep_blank_values=True), hive_auth(parts)
-    options.pop("auth", None)
-    if parts.password is not None:
-        problems.add(path, "a password does not belong into the URL: write it as hive.password")
-    elif options:
-        problems.add(
-            path,
-            f"unknown option {sorted(options)[0]!r}; there is auth",
-            closest(sorted(options)[0], ["auth"]),
-        )
-    elif auth not in AUTH:
-        problems.add(path, f"auth must be {', '.join(AUTH)}", closest(auth, AUTH))
-    elif auth in ("LDAP", "CUSTOM") and hive.password is None:
-        problems.add(path, f"auth={auth} needs hive.password")
-    elif auth not in ("LDAP", "CUSTOM") and hive.password is not None:
-        problems.add(("hive", "password"), f"is used with auth=LDAP or auth=CUSTOM only, the URL says {auth}")
 
 
 def _check_spark(spark: SparkOptions, problems: Problems) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kafka2hive.config.problems import Problems
 from kafka2hive.config.reading.shape import FAULTY, Shape
+from kafka2hive.config.values.kerberos import KerberosOptions
 from kafka2hive.config.values.registry import RegistryOptions
 from kafka2hive.config.values.service import DeadLetters, Hive, Map, SparkOptions, StorageOptions
 from kafka2hive.config.values.table import Table, TableOptions
@@ -13,8 +14,8 @@ from kafka2hive.config.values.table import Table, TableOptions
 class Sound:
     """The sections that are well-formed; None (or not in `tables`) where one is not. `tables` by index in the map.
 
-    `kafka` is as written: its names can be checked whatever its values are. `has_hive`, `has_registry`: there is such a
-    section, be it malformed. `whole`: None when anything is malformed.
+    `kafka` is as written: its names can be checked whatever its values are. `has_hive`, `has_kerberos`, `has_registry`: there is
+    such a section, be it malformed. `whole`: None when anything is malformed.
     """
 
     service: str | None
@@ -22,6 +23,8 @@ class Sound:
     storage: StorageOptions | None
     has_hive: bool
     hive: Hive | None
+    has_kerberos: bool
+    kerberos: KerberosOptions | None
     has_registry: bool
     registry: RegistryOptions | None
     spark: SparkOptions | None
@@ -47,6 +50,8 @@ def read_map(data: object, problems: Problems) -> Sound | None:
         storage=sound["storage"],
         has_hive=data.get("hive") is not None,
         hive=sound["hive"],
+        has_kerberos=data.get("kerberos") is not None,
+        kerberos=sound["kerberos"],
         has_registry=data.get("registry") is not None,
         registry=sound["registry"],
         spark=sound["spark"],

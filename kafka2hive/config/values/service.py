@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from kafka2hive.config.values.kerberos import KerberosOptions
 from kafka2hive.config.values.key import LEFT_OUT, Bounds, Duration, FurtherKeys, Key, Properties, Size
 from kafka2hive.config.values.registry import RegistryOptions
 from kafka2hive.config.values.table import Table, TableOptions, TableRule
@@ -60,6 +61,9 @@ class StorageOptions:
         Properties, Key("Hadoop client keys, e.g. dfs.nameservices and what belongs to it.")
     ] = field(default=(), repr=False)
     config_dir: Annotated[str | None, Key("Directory with core-site.xml and hdfs-site.xml.")] = None
+    kerberos: Annotated[
+        KerberosOptions | None, Key("Who logs in to HDFS. Default: the map's `kerberos` section.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +71,31 @@ class Hive:
     """HiveServer2. Leave the section out to write files only."""
 
     url: Annotated[
-        str, Key("hive://user@host:10000/default?auth=NONE; auth is NONE, NOSASL, LDAP or CUSTOM.")
+        str,
+        Key(
+            "hive://user@host:10000/default?auth=NONE; auth is NONE, NOSASL, LDAP, CUSTOM or KERBEROS (with"
+            " service=hive, qop=auth-conf); ssl=true is TLS."
+        ),
     ]
     password: Annotated[str | None, Key("Password for LDAP or CUSTOM, best as ${NAME} or file:/path.")] = (
         field(default=None, repr=False)
     )
     timeout_seconds: Annotated[Duration, Key("Longest wait for one statement.", name="timeout")] = 60.0
+    ca_file: Annotated[
+        str | None, Key("PEM file of the authorities to trust with ssl=true. Default: the system's.")
+    ] = None
+    kerberos: Annotated[
+        KerberosOptions | None, Key("Who logs in with auth=KERBEROS. Default: the map's `kerberos` section.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class HiveOptions:
-    """HiveServer2, with the parts of its URL."""
+    """HiveServer2, with the parts of its URL.
+
+    `service` and `qop` belong to auth KERBEROS: the first part of the server's principal, and the protection that is
+    asked for (one of QOP; None: the strongest that the server offers). `ssl`: TLS, with the authorities of `ca_file`.
+    """
 
     host: str
     port: int
@@ -85,6 +103,11 @@ class HiveOptions:
     password: str | None = field(repr=False)
     auth: str
     timeout_seconds: float
+    service: str = "hive"
+    qop: str | None = None
+    ssl: bool = False
+    ca_file: str | None = None
+    kerberos: KerberosOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +187,10 @@ class ServiceKeys:
     ]
     kafka: Annotated[KafkaOptions, Key("Kafka client: any librdkafka property.")]
     storage: Annotated[StorageOptions, Key()]
+    kerberos: Annotated[
+        KerberosOptions | None,
+        Key("Who the service is to Kerberos: to HDFS, to Hive with auth=KERBEROS, to Kafka with GSSAPI."),
+    ] = None
     registry: Annotated[
         RegistryOptions | None,
         Key("Schema registry of tables with format avro or protobuf and without a schema of their own."),

@@ -1,9 +1,11 @@
 """The only place where ports meet their adapters. No adapter connects before it is first asked."""
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kafka2hive.config.this_machine import check_this_machine
 from kafka2hive.config.values import HiveOptions, ServiceMap
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.port import Hive, Session
@@ -77,6 +79,8 @@ def hive_session(options: HiveOptions) -> Session:
 
 
 def wire(service_map: ServiceMap) -> Wiring:
+    """Raises ConfigError: this machine lacks what the map needs for Kerberos."""
+    check_this_machine(service_map, os.environ)
     files = LoggedFileSystem(connect(service_map.storage))
     ports = Ports(files, Threads(PROMOTE_THREADS), SystemClock(), new_uuid)
     return Wiring(service_map, ports, HostProcesses())

@@ -1,0 +1,126 @@
+"""The map's Kerberos options: one section for all, replaced for one service, and every contradiction told at its line."""
+
+import json
+
+import pytest
+
+from kafka2hive.config.load import load_text
+from kafka2hive.config.problems import MapInvalid
+from kafka2hive.config.shown import shown
+from kafka2hive.config.values import KerberosOptions, ServiceMap
+
+SECTION = "kerberos: {principal: etl/worker@K2H.TEST, keytab: /etc/etl.keytab}\n"
+ETL = KerberosOptions("etl/worker@K2H.TEST", "/etc/etl.keytab")
+HIVE = "{url: 'hive://hive.example.com:10000?auth=KERBEROS'}"
+
+
+def text_of(storage: str = "uri: hdfs://namenode:8020", hive: str = HIVE, more: str = SECTION) -> str:
+    return (
+        "service: flights\nkafka: {bootstrap.servers: '127.0.0.1:9092'}\n"
+        f"storage: {{{storage}}}\nhive: {hive}\n{more}"
+        "tables:\n  - {table: air.flights, topics: [flights], columns: {carrier: string}}\n"
+    )
+
+
+def loaded(text: str) -> ServiceMap:
+    return load_text(text, "m", {})
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(MapInvalid) as caught:
+        load_text(text, "m", {"SECRET": "word-4711"})
+    return [problem.render("m") for problem in caught.value.problems]
+
+
+def test_one_section_is_who_the_service_is_to_hdfs_and_hive() -> None:
+    service = loaded(text_of())
+    assert service.hive is not None
+    assert (service.kerberos, service.storage.kerberos, service.hive.kerberos) == (ETL, ETL, ETL)
+    assert (service.hive.service, service.hive.qop, service.hive.ssl) == ("hive", None, False)
+    assert json.dumps(shown(service)["kerberos"]) == (
+        '{"principal": "etl/worker@K2H.TEST", "keytab": "/etc/etl.keytab", "cache": null}'
+    )
+
+
+def test_storage_and_hive_may_each_have_a_login_of_their_own() -> None:
+    own = "uri: hdfs://namenode:8020, kerberos: {cache: 'FILE:/run/cc'}"
+    hive = HIVE[:-1] + ", kerberos: {principal: h@K2H.TEST, keytab: /etc/h.keytab}}"
+    service = loaded(text_of(own, hive))
+    assert service.hive is not None
+    assert service.storage.kerberos == KerberosOptions(cache="FILE:/run/cc")
+    assert service.hive.kerberos == KerberosOptions("h@K2H.TEST", "/etc/h.keytab")
+    assert service.kerberos == ETL
+
+
+def test_a_local_disk_and_a_hive_with_a_password_log_in_without_kerberos() -> None:
+    hive = "{url: 'hive://etl@h:10000?auth=LDAP', password: x}"
+    service = loaded(text_of("uri: 'file:///data'", hive))
+    assert service.hive is not None
+    assert (service.storage.kerberos, service.hive.kerberos) == (None, None)
+
+
+def test_the_url_of_hive_says_service_protection_and_tls() -> None:
+    url = "'hive://h:10000?auth=KERBEROS&service=hs2&qop=auth-conf&ssl=true'"
+    hive = loaded(text_of(hive=f"{{url: {url}, ca_file: /etc/ca.pem}}")).hive
+    assert hive is not None
+    assert (hive.service, hive.qop, hive.ssl, hive.ca_file) == ("hs2", "auth-conf", True, "/etc/ca.pem")
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("{principal: etl@K2H.TEST}", "kerberos: needs principal and keytab, or cache"),
+        ("{keytab: /etc/etl.keytab}", "kerberos: needs principal and keytab, or cache"),
+        ("{principal: etl, keytab: /etc/etl.keytab}", "kerberos.principal: expected name@REALM or name/host@REALM"),
+        ("{principal: etl@K2H.TEST, keytab: etl.keytab}", "kerberos.keytab: expected a full local path"),
+        ("{cache: /run/cc, keytab: /etc/etl.keytab}", "kerberos.cache: stands beside principal and keytab"),
+        ("{cache: run/cc}", "kerberos.cache: expected FILE:/path, DIR:/path, KEYRING:.. or KCM:.."),
+        ("{principle: etl@K2H.TEST}", "kerberos.principle: unknown key (did you mean principal?)"),
+    ],
+)  # fmt: skip
+def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
+    found = problems_of(text_of(more=f"kerberos: {section}\n"))
+    assert any(problem in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("hive", "problem"),
+    [
+        ("{url: 'hive://h?auth=KERBEROS&qop=conf'}", "hive.url: qop must be auth, auth-int, auth-conf"),
+        ("{url: 'hive://h?auth=KERBEROS&service=a/b'}", "hive.url: service is the first part"),
+        ("{url: 'hive://h?auth=KERBEROS&ssl=yes'}", "hive.url: ssl must be true or false"),
+        ("{url: 'hive://h?auth=NONE&qop=auth'}", "hive.url: qop is used with auth=KERBEROS only, the URL says NONE"),
+        ("{url: 'hive://h?auth=NONE&service=hive'}", "hive.url: service is used with auth=KERBEROS only"),
+        ("{url: 'hive://me@h?auth=KERBEROS'}", "hive.url: with auth=KERBEROS the principal says who you are"),
+        ("{url: 'hive://h?auth=KERBEROS', password: x}", "hive.password: is used with auth=LDAP or auth=CUSTOM only"),
+        ("{url: 'hive://h?auth=KERBEROSS'}", "(did you mean KERBEROS?)"),
+        ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; there are auth, qop, service, ssl"),
+        ("{url: 'hive://h', ca_file: /etc/ca.pem}", "hive.ca_file: is used with ssl=true in hive.url only"),
+        ("{url: 'hive://h', kerberos: {cache: /c}}", "hive.kerberos: is used with auth=KERBEROS only"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_a_url_of_hive_is_told(hive: str, problem: str) -> None:
+    found = problems_of(text_of(hive=hive))
+    assert any(problem in line for line in found), found
+
+
+def test_kerberos_for_hive_needs_a_section() -> None:
+    assert problems_of(text_of(more="")) == [
+        "m:4: hive.url: auth=KERBEROS needs the section kerberos with principal and keytab, or cache"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("storage", "problem"),
+    [
+        ("uri: hdfs://n, properties: {dfs.data.transfer.protection: privat}",
+         "storage.properties.dfs.data.transfer.protection: expected authentication, integrity or privacy"
+         " (did you mean privacy?)"),
+        ("uri: hdfs://n, properties: {hadoop.security.authentication: krb}",
+         "storage.properties.hadoop.security.authentication: expected simple or kerberos"),
+        ("uri: 'file:///data', kerberos: {cache: /c}", "storage.kerberos: is used with hdfs:// only"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_in_the_storage_is_told(storage: str, problem: str) -> None:
+    found = problems_of(text_of(storage, more=""))
+    assert any(problem in line for line in found), found

@@ -1,0 +1,120 @@
+"""What `validate` finds on this machine before any service is asked: keytab, cache, Hadoop's files."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.keytab import NoKeytab, principals
+from kafka2hive.config.load import load_text
+from kafka2hive.config.this_machine import check_this_machine, hadoop_key, uses_kerberos
+from kafka2hive.config.values import KerberosOptions, StorageOptions
+from kafka2hive.model.errors import ConfigError
+from tests.harness.keytabs import keytab
+
+HDFS = StorageOptions("hdfs://n:1", "hdfs://n:1/l", "hdfs://n:1/w")
+PROTECTED = (("dfs.data.transfer.protection", "privacy"),)
+MAP = (
+    "service: s\nkafka: {bootstrap.servers: 'h:1'}\nstorage: {uri: hdfs://n:1}\n"
+    "tables:\n  - {table: a.b, topics: [t], columns: {c: string}}\n"
+)
+
+
+def check(storage: StorageOptions, environ: Mapping[str, str] | None = None) -> None:
+    check_this_machine(replace(load_text(MAP, "m", {}), storage=storage), environ or {})
+
+
+def refusal(storage: StorageOptions, environ: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        check(storage, environ)
+    return str(caught.value)
+
+
+def write_site(folder: Path, file: str, **keys: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = "".join(
+        f"<property><name>{name.replace('_', '.')}</name><value>{value}</value></property>"
+        for name, value in keys.items()
+    )
+    (folder / file).write_text(f"<configuration>{entries}</configuration>")
+
+
+def test_a_keytab_tells_its_principals_and_skips_deleted_ones() -> None:
+    content = keytab("etl@K2H.TEST", "etl/worker.example.com@K2H.TEST", hole=b"\xff" * 40)
+    assert principals(content) == {"etl@K2H.TEST", "etl/worker.example.com@K2H.TEST"}
+    assert principals(content + bytes(64)) == principals(content)  # what ktutil fills a file up with
+    assert principals(b"\x05\x02") == frozenset()
+
+
+def test_a_keytab_that_ends_anywhere_is_damaged_or_holds_what_came_before() -> None:
+    content = keytab("etl@K2H.TEST", "nfs@K2H.TEST")
+    for length in range(len(content)):
+        try:
+            assert principals(content[:length]) <= {"etl@K2H.TEST"}
+        except NoKeytab as error:
+            assert re.search("keytab|cut off|damaged", str(error))
+
+
+def test_a_keytab_that_is_missing_foreign_or_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "etl.keytab"
+    storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions("etl@K2H.TEST", str(file)))
+    assert f"[kerberos.keytab] the keytab {file} cannot be read: No such file" in refusal(storage)
+    file.write_text("-----BEGIN CERTIFICATE-----")
+    assert f"[kerberos.keytab] {file} is no keytab: it does not begin as a keytab" in refusal(storage)
+    file.write_bytes(keytab("nfs@K2H.TEST", "etl@OTHER"))
+    assert "does not hold etl@K2H.TEST, but etl@OTHER, nfs@K2H.TEST" in refusal(storage)
+    file.write_bytes(keytab("nfs@K2H.TEST", "etl@K2H.TEST"))
+    check(storage)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_keytab_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "k").touch(0o000)
+    storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions("a@B", f"{tmp_path}/k"))
+    assert "Permission denied" in refusal(storage)
+
+
+def test_a_ticket_cache_must_be_there(tmp_path: Path) -> None:
+    storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions(cache=f"FILE:{tmp_path}/cc"))
+    assert f"[kerberos.cache] the ticket cache {tmp_path}/cc cannot be read" in refusal(storage)
+    (tmp_path / "cc").touch()
+    check(storage)
+    check(replace(storage, kerberos=KerberosOptions(cache="KCM:")))  # no file
+
+
+def test_kerberised_hdfs_needs_its_transfer_protection_said(tmp_path: Path) -> None:
+    kerberos = KerberosOptions(cache="KCM:")
+    assert "[storage.transfer_protection]" in refusal(replace(HDFS, kerberos=kerberos))
+    write_site(tmp_path / "conf", "hdfs-site.xml", dfs_data_transfer_protection="integrity")
+    check(replace(HDFS, kerberos=kerberos, config_dir=f"{tmp_path}/conf"))
+    check(replace(HDFS, kerberos=kerberos), {"HADOOP_CONF_DIR": f"{tmp_path}/conf"})
+    write_site(tmp_path / "h/etc/hadoop", "hdfs-site.xml", dfs_data_transfer_protection="privacy")
+    check(replace(HDFS, kerberos=kerberos), {"HADOOP_HOME": f"{tmp_path}/h"})
+    simple = (("hadoop.security.authentication", "simple"),)
+    check(replace(HDFS, kerberos=kerberos, properties=simple))
+
+
+def test_hadoops_files_alone_say_kerberos_and_the_maps_keys_win(tmp_path: Path) -> None:
+    write_site(tmp_path, "core-site.xml", hadoop_security_authentication="kerberos")
+    storage = replace(HDFS, config_dir=str(tmp_path))
+    assert uses_kerberos(storage, {})
+    assert "[storage.transfer_protection]" in refusal(storage)
+    own = replace(storage, properties=(("hadoop.security.authentication", "simple"),))
+    assert not uses_kerberos(own, {})
+    assert hadoop_key("hadoop.security.authentication", own, {}) == "simple"
+    check(own)
+
+
+def test_a_site_file_that_is_no_xml_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hdfs-site.xml").write_text("<configuration>")
+    assert f"[storage.config_dir] {tmp_path}/hdfs-site.xml cannot be read" in refusal(
+        replace(HDFS, config_dir=str(tmp_path))
+    )
+
+
+def test_a_map_without_kerberos_asks_nothing_of_this_machine() -> None:
+    check(HDFS)
+    check(StorageOptions("file:///d", "file:///d/l", "file:///d/w"), {"HADOOP_CONF_DIR": "/nowhere"})
