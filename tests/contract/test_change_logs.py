@@ -125,6 +125,17 @@ def test_nested_values_of_both_images_are_taken_whole(way: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_table_without_columns_of_the_row_takes_the_changes_that_have_one(way: str) -> None:
+    decoder = _decoder(way, ChangeLog.DEBEZIUM, pa.schema([("__op", pa.string())]))
+    records = [debezium("c", None, image, {}) for image in (ROW, None, {}, 5)] + [
+        debezium("d", None, None, {})
+    ]
+    decoded = _decode(decoder, *records, *map(with_schema, records))
+    assert decoded.accepted.to_pylist() == [0, 2, 4, 5, 7, 9]
+    assert [r.partition(":")[0] for r in decoded.reasons.to_pylist()] == ["change_log.row", "json.type"] * 2
+
+
 def test_positions_sort_as_the_source_wrote_them() -> None:
     decoder = partial(_decoder, "parsed", ChangeLog.DEBEZIUM)
     lsns = [9, 10, 2**40, 2**63 - 1]

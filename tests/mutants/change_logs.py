@@ -15,21 +15,39 @@ MUTANTS = (
     TextMutant(
         "a change without its row is a row of nulls",
         MODULE,
+        (("        if not len(at):\n", "        if True:\n"),),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "an image without values is not there",
+        "kafka2hive.pipeline.decode.change_logs.presence",
         (
             (
-                "        missing = pc.and_(needed.take(known), ",
-                "        missing = pc.and_not(needed.take(known), ",
+                'missing = read.rows.column("image").is_null()',
+                'missing = read.rows.column("image").is_valid()',
             ),
         ),
         CHANGE_LOGS,
     ),
     TextMutant(
-        "rows stand in the order in which they were unpacked",
+        "an image is looked for at one of two places only",
         MODULE,
+        (("            self._open_presence(place),\n", "            self._open_presence(0),\n"),),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "only the position of one connector is known",
+        "kafka2hive.pipeline.decode.change_logs.envelopes",
+        (("    if _there(commit_lsn):\n", "    if False:\n"),),
+        CHANGE_LOGS,
+    ),
+    TextMutant(
+        "rows stand in the order in which they were unpacked",
+        "kafka2hive.pipeline.decode.change_logs.rows",
         (
             (
-                '            order = np.argsort(places, kind="stable")\n',
-                "            order = np.arange(len(places))\n",
+                '        order = np.argsort(places, kind="stable")\n',
+                "        order = np.arange(len(places))\n",
             ),
         ),
         CHANGE_LOGS,

@@ -5,7 +5,6 @@ is decided here, by the operation, on whole columns. So every format that can ta
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -18,19 +17,17 @@ from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, OPERATIO
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.pipeline.decode.change_logs.decimals import SCHEMA, contradicted, converted, wire_type
 from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES, PREFIXES
+from kafka2hive.pipeline.decode.change_logs.presence import absent, presence
+from kafka2hive.pipeline.decode.change_logs.rows import Numbers, Rows, joined
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.sources import Source
 
 Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
 """The decoder of the table's format for these columns."""
 
-Numbers = npt.NDArray[np.int64]
-
 _ROW = "row"
 _SCHEMA = "schema"
 """Of the record itself, beside its envelope."""
-_IS_THERE = pa.struct([("_a_row", pa.bool_())])
-"""Not null wherever an object stands; nobody's row has the member."""
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
@@ -39,20 +36,6 @@ def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
         found = schema.field(name).type if name in schema.names else None
         if found != parse_hive_type(kind) and (found is not None or name == OPERATION):
             raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows, their messages' positions, and what was refused."""
-
-    rows: pa.RecordBatch
-    places: Numbers
-    refused: dict[int, str]
-
-    def only(self, wanted: npt.NDArray[np.bool_]) -> "_Rows":
-        if wanted.all():
-            return self
-        return _Rows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refused)
 
 
 class ChangeLogDecoder:
@@ -87,6 +70,8 @@ class ChangeLogDecoder:
             if base64_decimals and pa.types.is_decimal(field.type)
         }
         self._open = cache(lambda place, image: open_decoder(*self._plan(own, PREFIXES[place], image)))
+        first = self._envelope.images[0]
+        self._open_presence = cache(lambda place: open_decoder(*presence((*PREFIXES[place], first))))
         self._first = 0
 
     def _plan(
@@ -105,7 +90,6 @@ class ChangeLogDecoder:
             fields.append((BEFORE, before, Source((*prefix, "before"))))
         if self._scales and prefix:
             fields.append((_SCHEMA, SCHEMA, Source(("schema", "fields"))))
-        fields.append((_ROW, _IS_THERE, Source((*prefix, image))))
         for field, source in own:
             keys = (*prefix, image, *source.keys)
             fields.append((f"{_ROW}.{field.name}", self._wire(field.type), Source(keys, source.unit)))
@@ -127,40 +111,67 @@ class ChangeLogDecoder:
         unpacked = []
         for part, place in parts:
             images = self._images(part)
-            unpacked.append(self._unpacked(part.only(images == 0)))
+            unpacked.append(self._unpacked(self._with_image(values, part.only(images == 0), place)))
             for number in range(1, len(self._envelope.images)):
                 if (images == number).any():
                     again = self._read(values, part.places[images == number], place, number)
                     unpacked.append(self._unpacked(again))
-        return self._joined(unpacked)
+        return joined(unpacked)
 
-    def _read(self, values: pa.BinaryArray, places: Numbers, prefix: int, image: int) -> _Rows:
+    def _read(self, values: pa.BinaryArray, places: Numbers, prefix: int, image: int) -> Rows:
         if len(places) < len(values):
             values = values.take(pa.array(places))
         decoded: Decoded = self._open(prefix, self._envelope.images[image]).decode(values)
         refused = zip(places[decoded.rejected.to_numpy()].tolist(), decoded.reasons.to_pylist(), strict=True)
-        return _Rows(decoded.rows, places[decoded.accepted.to_numpy()], dict(refused))
+        return Rows(decoded.rows, places[decoded.accepted.to_numpy()], dict(refused))
+
+    def _with_image(self, values: pa.BinaryArray, part: Rows, place: int) -> Rows:
+        """Without the rows whose operation needs the first image where that is not there.
+
+        An image with any value is there. Only for the others it is looked for, as that is a second walk over the message.
+        """
+        envelope = self._envelope
+        first = envelope.images[0]
+        # the row before a deletion is there only where the source logs it
+        needed = pa.array([image == first for _, image in envelope.operations.values()])
+        in_doubt = pc.fill_null(needed.take(self._known(part.rows)), False).to_numpy(zero_copy_only=False)
+        for name in self._own:
+            column = part.rows.column(f"{_ROW}.{name}")
+            if not column.null_count:
+                return part
+            in_doubt = in_doubt & column.is_null().to_numpy(zero_copy_only=False)
+        at = np.flatnonzero(in_doubt)
+        if not len(at):
+            return part
+        places = part.places[at]
+        why = absent(
+            self._open_presence(place),
+            values.take(pa.array(places)),
+            part.rows.column(OPERATION).take(pa.array(at)),
+            first,
+        )
+        wanted = np.ones(len(part.rows), np.bool_)
+        wanted[at[list(why)]] = False
+        refused = part.refused | {int(places[number]): reason for number, reason in why.items()}
+        return Rows(part.rows, part.places, refused).only(wanted)
 
     def _known(self, rows: pa.RecordBatch) -> pa.Int32Array:
         """Numbers of the operations, null where one is not known."""
         return pc.index_in(rows.column(OPERATION), pa.array(self._envelope.operations.keys(), pa.string()))
 
-    def _images(self, part: _Rows) -> Numbers:
+    def _images(self, part: Rows) -> Numbers:
         """Which image is the row; the first where there is none."""
         numbers = {name: number for number, name in enumerate(self._envelope.images)}
         of = pa.array([numbers.get(image or "", 0) for _, image in self._envelope.operations.values()])
         images: Numbers = pc.fill_null(of.take(self._known(part.rows)), 0).to_numpy()
         return images
 
-    def _unpacked(self, part: _Rows) -> _Rows:
-        """The table's rows of those whose operation is known and whose image is there."""
-        envelope, rows = self._envelope, part.rows
+    def _unpacked(self, part: Rows) -> Rows:
+        """The table's rows of those whose operation is known."""
+        rows = part.rows
         operations, known = rows.column(OPERATION), self._known(rows)
-        # the row before a deletion is there only where the source logs it
-        needed = pa.array([image == envelope.images[0] for _, image in envelope.operations.values()])
-        missing = pc.and_(needed.take(known), rows.column(_ROW).is_null())
         refused = dict(part.refused)
-        bad = pc.fill_null(missing, True).to_numpy(zero_copy_only=False)
+        bad = known.is_null().to_numpy(zero_copy_only=False)
         for at in np.flatnonzero(bad).tolist():
             refused[int(part.places[at])] = self._reason(operations[at].as_py())
         beyond = ~bad & self._beyond(rows)
@@ -171,16 +182,16 @@ class ChangeLogDecoder:
             for at, why in contradicted(rows.column(_SCHEMA), self._scales).items():
                 refused.setdefault(int(part.places[at]), f"change_log.scale: {why}")
                 bad[at] = True
-        good = _Rows(rows, part.places, refused).only(~bad)
+        good = Rows(rows, part.places, refused).only(~bad)
         columns = {name: good.rows.column(f"{_ROW}.{name}") for name in self._own} | self._of_change(
             good.rows
         )
         unfit = self._take_decimals(columns, good, refused)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return _Rows(batch, good.places, refused).only(~unfit)
+        return Rows(batch, good.places, refused).only(~unfit)
 
     def _take_decimals(
-        self, columns: dict[str, pa.Array], part: _Rows, refused: dict[int, str]
+        self, columns: dict[str, pa.Array], part: Rows, refused: dict[int, str]
     ) -> npt.NDArray[np.bool_]:
         """Bytes to decimals in `columns`, in place. Which rows have one that does not fit: they go to `refused`."""
         unfit = np.zeros(len(part.rows), np.bool_)
@@ -198,8 +209,6 @@ class ChangeLogDecoder:
         envelope = self._envelope
         if operation is None:
             return f"change_log.op: no operation at $.{envelope.operation}, nor at $.{PREFIXES[1][0]}.{envelope.operation}"
-        if operation in envelope.operations:
-            return f"change_log.row: operation {operation} without an object at {envelope.images[0]}"
         return f"change_log.op: unknown operation {operation[:40]!r}"
 
     def _beyond(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
@@ -223,18 +232,3 @@ class ChangeLogDecoder:
         if BEFORE in self.schema.names:
             columns[BEFORE] = rows.column(BEFORE)
         return columns
-
-    def _joined(self, parts: Sequence[_Rows]) -> Decoded:
-        """In the order of the messages."""
-        places = np.concatenate([part.places for part in parts])
-        rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
-        if len(parts) > 1:
-            order = np.argsort(places, kind="stable")
-            rows, places = rows.take(pa.array(order)), places[order]
-        refused = sorted({place: reason for part in parts for place, reason in part.refused.items()}.items())
-        return Decoded(
-            rows=rows,
-            accepted=pa.array(places, pa.int32()),
-            rejected=pa.array([place for place, _ in refused], pa.int32()),
-            reasons=pa.array([reason for _, reason in refused], pa.string()),
-        )

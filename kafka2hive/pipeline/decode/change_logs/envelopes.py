@@ -36,16 +36,27 @@ def _padded(number: pa.Array, digits: int, missing: str | None = None) -> pa.Str
     return pc.utf8_lpad(text if missing is None else pc.fill_null(text, missing), digits, "0")
 
 
+def _there(column: pa.Array) -> bool:
+    return bool(column.null_count < len(column))
+
+
 def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
     """PostgreSQL's lsn; MySQL's file, pos and row; SQL Server's LSNs; Oracle's scn: whichever the connector gives."""
     lsn, file, pos, row, commit_lsn, change_lsn, serial, scn = values
-    in_file = pc.binary_join_element_wise(
-        file, _padded(pos, _LSN_DIGITS), _padded(row, _ROW_DIGITS, "0"), ":"
-    )
-    in_transaction = pc.binary_join_element_wise(
-        commit_lsn, pc.fill_null(change_lsn, ""), _padded(serial, _ROW_DIGITS, "0"), ":"
-    )
-    return pc.coalesce(_padded(lsn, _LSN_DIGITS), in_file, in_transaction, _padded(scn, _LSN_DIGITS))
+    given: list[
+        pa.StringArray
+    ] = []  # one of them as a rule: the texts of all would take longer than the decoder
+    if _there(lsn):
+        given.append(_padded(lsn, _LSN_DIGITS))
+    if _there(file):
+        numbers = _padded(pos, _LSN_DIGITS), _padded(row, _ROW_DIGITS, "0")
+        given.append(pc.binary_join_element_wise(file, *numbers, ":"))
+    if _there(commit_lsn):
+        numbers = pc.fill_null(change_lsn, ""), _padded(serial, _ROW_DIGITS, "0")
+        given.append(pc.binary_join_element_wise(commit_lsn, *numbers, ":"))
+    if _there(scn):
+        given.append(_padded(scn, _LSN_DIGITS))
+    return pc.coalesce(*given) if given else pa.nulls(len(lsn), pa.string())
 
 
 def _only(values: Sequence[pa.Array]) -> pa.StringArray:
