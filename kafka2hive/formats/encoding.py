@@ -4,10 +4,16 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.orc.encoding import OrcEncoding
 from kafka2hive.formats.parquet.encoding import ParquetEncoding
 from kafka2hive.formats.port import Encoding
+from kafka2hive.formats.sorting import SortingEncoding
 
 
 def encoding_of(options: WriterOptions) -> Encoding:
     """A new one: it is for one table in one task."""
+    encoding = _of_format(options)
+    return SortingEncoding(encoding, options.sorted_by) if options.sorted_by else encoding
+
+
+def _of_format(options: WriterOptions) -> Encoding:
     match options.format:
         case "parquet":
             return ParquetEncoding(options)

@@ -139,8 +139,7 @@ class TableSettings(SharedOptions):
     any_case: bool = False
 
     def writer_of(self, kind: FileKind) -> WriterOptions:
-        """Dead letters are of one table for all, which is Parquet."""
-        return self.writer if kind is FileKind.DATA else replace(self.writer, format="parquet")
+        return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ def _rows(
         not_read.append((file.final, "is not there"))
         return None
     try:
-        return pq.read_table(BytesIO(data), columns=columns)
+        return pq.read_table(BytesIO(data), columns=columns, coerce_int96_timestamp_unit="us")
     except _UNREADABLE as error:
         not_read.append((file.final, f"is damaged: {error}"))
         return None

@@ -58,13 +58,36 @@ TIMES = [
     "1582-10-04T01:02:03",
     "1582-10-15T00:00:00",
     "0001-01-01T00:00:00",
+    "2013-01-01T05:00:00.123",
 ]
-NOT_IN_ORC = 1
-"""The time that Hive could not read from an ORC file: a dead letter."""
+NOT_IN_ORC = [1]
+"""The times that Hive could not read from an ORC file: dead letters."""
+NOT_IN_MILLIS = [0, 1, 3, 4]
 JULIAN = "1582-10-15"
-"""Of earlier days in Parquet files Hive makes others."""
+"""Of earlier days in Parquet files, and of earlier times in INT96, Hive makes others."""
 CODECS: list[Literal["zstd", "snappy", "gzip", "lz4", "none"]] = ["zstd", "snappy", "gzip", "lz4", "none"]
 FORMATS: tuple[FileFormat, ...] = ("parquet", "orc")
+WRITERS = {
+    f"{format}_{codec}": WriterOptions(format=format, compression=codec)
+    for format, codec in itertools.product(FORMATS, CODECS)
+} | {
+    "parquet_int96": WriterOptions(timestamps="int96"),
+    "parquet_millis": WriterOptions(timestamps="millis"),
+    "parquet_options": WriterOptions(
+        level=9,
+        sorted_by=("name", "id"),
+        dictionary=(("name", False), ("place", True)),
+        page_index=True,
+        bloom_filter=("id", "name", "price", "at", "day", "tiny", "ratio", "k_key"),
+    ),
+}
+"""By the end of the table's name."""
+
+
+def not_held(writer: WriterOptions) -> list[int]:
+    if writer.format == "orc":
+        return NOT_IN_ORC
+    return NOT_IN_MILLIS if writer.timestamps == "millis" else []
 
 
 def record(number: int, time: str) -> dict[str, object]:
@@ -125,10 +148,16 @@ def test_hive_reads_back_what_was_in_kafka(
     topic, base = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     kafka.create_topic(topic)
     values = [orjson.dumps(record(n, time)) for n, time in enumerate(TIMES)]
-    produce(kafka.bootstrap, topic, [*values, b'{"id": "poison"}', b"\x00\xff"], 1, [b"\xffkey"] * 10)
+    produce(
+        kafka.bootstrap,
+        topic,
+        [*values, b'{"id": "poison"}', b"\x00\xff"],
+        1,
+        [b"\xffkey"] * (len(TIMES) + 2),
+    )
     tables = {
-        f"{hive_database}.{format}_{codec}": TableSettings(
-            table=f"{hive_database}.{format}_{codec}",
+        f"{hive_database}.{name}": TableSettings(
+            table=f"{hive_database}.{name}",
             format="json",
             columns=COLUMNS,
             metadata=(
@@ -139,10 +168,10 @@ def test_hive_reads_back_what_was_in_kafka(
             bucketing=Bucketing("dt=%Y-%m-%d", field="at"),
             zone="UTC",
             tombstones=Tombstones.SKIP,
-            writer=WriterOptions(format=format, compression=codec),
-            location=f"{base}/{format}_{codec}",
+            writer=writer,
+            location=f"{base}/{name}",
         )
-        for format, codec in itertools.product(FORMATS, CODECS)
+        for name, writer in WRITERS.items()
     }
     settings = TaskSettings(
         kafka=(("bootstrap.servers", kafka.bootstrap),),
@@ -157,7 +186,7 @@ def test_hive_reads_back_what_was_in_kafka(
         memory_bytes=1 << 28,
         stall_seconds=60.0,
     )
-    plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, 10)) for table in tables))
+    plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, len(TIMES) + 2)) for table in tables))
     manifests = {manifest.table: manifest for manifest in run_task(plan, settings)}
     files = process_files(settings.storage)
     metadata = (
@@ -165,14 +194,14 @@ def test_hive_reads_back_what_was_in_kafka(
         Column("k_headers", DEAD_LETTER_COLUMNS[8].type),
         Column("k_offset", "bigint"),
     )
-    for format, codec in itertools.product(FORMATS, CODECS):
-        table = f"{hive_database}.{format}_{codec}"
-        held = range(len(TIMES)) if format == "parquet" else sorted({*range(len(TIMES))} - {NOT_IN_ORC})
+    for name, writer in WRITERS.items():
+        table, format = f"{hive_database}.{name}", writer.format
+        held = sorted({*range(len(TIMES))} - {*not_held(writer)})
         in_files = [f for f in manifests[table].files if f.kind is FileKind.DATA]
         assert len(in_files) == len({TIMES[number][:10] for number in held})
         assert all(f.staged.endswith(f".{format}.pending") for f in in_files)
         promote(files, manifests[table])
-        create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/{format}_{codec}", format)
+        create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/{name}", format)
         rows = hive.query(
             f"select id, cast(at as string), cast(day as string), price, ratio, flag, name, tags[0], tags[1], size(tags),"
             f" attrs['k'], place.x, place.label, hex(k_key), k_headers, k_offset, dt,"
@@ -182,7 +211,8 @@ def test_hive_reads_back_what_was_in_kafka(
         assert sorted(row[0] for row in rows) == list(held)
         for row in rows:
             time = TIMES[row[0]]
-            assert datetime.datetime.fromisoformat(row[1]) == datetime.datetime.fromisoformat(time)
+            if writer.timestamps != "int96" or time >= JULIAN:
+                assert datetime.datetime.fromisoformat(row[1]) == datetime.datetime.fromisoformat(time)
             assert row[16] == time[:10]
             if format == "orc" or time >= JULIAN:
                 assert row[2] == row[27] == time[:10]
@@ -192,6 +222,8 @@ def test_hive_reads_back_what_was_in_kafka(
             assert row[17:25] == (-128, 32767, -(2**31), 0.5, "ab  ", "xyz", 2**63 - 1, None)
             assert row[25:27] == (row[1], Decimal("1234567890123456789012345678.0123456789"))
             assert row[28] == 2
+        found = hive.query(f"select id from {table} where id = {held[0]} and name = 'Grüße'")
+        assert found == [(held[0],)]
     create(
         hive,
         f"{hive_database}.dead",
@@ -204,12 +236,12 @@ def test_hive_reads_back_what_was_in_kafka(
     )
     assert sorted(letter[:6] for letter in letters) == sorted(
         (table, offset, value, "FF6B6579", 7, "2023-11-14")
-        for table in tables
+        for name, writer in WRITERS.items()
+        for table in [f"{hive_database}.{name}"]
         for offset, value in (
-            (NOT_IN_ORC, values[NOT_IN_ORC].hex().upper()),
-            (8, b'{"id": "poison"}'.hex().upper()),
-            (9, "00FF"),
+            *((number, values[number].hex().upper()) for number in not_held(writer)),
+            (len(TIMES), b'{"id": "poison"}'.hex().upper()),
+            (len(TIMES) + 1, "00FF"),
         )
-        if offset != NOT_IN_ORC or ".orc_" in table
     )
     assert all(letter[6] and letter[7] for letter in letters)

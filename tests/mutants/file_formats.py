@@ -4,11 +4,14 @@ from tests.mutants.text_mutant import TextMutant
 
 TAIL = "kafka2hive.formats.orc.tail"
 ENCODING = "kafka2hive.formats.orc.encoding"
-VALUES = "kafka2hive.formats.orc.values"
+TIMES = "kafka2hive.formats.times"
 CHUNKS = "kafka2hive.formats.orc.chunks"
 READER = "kafka2hive.formats.orc.reader"
 
+PARQUET_ENCODING = "kafka2hive.formats.parquet.encoding"
+
 ORC = "tests/unit/test_orc.py"
+PARQUET = "tests/unit/test_parquet.py"
 FORMATS_OF_TASKS = (
     "tests/unit/test_orc.py::test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet"
 )
@@ -46,20 +49,25 @@ MUTANTS = (
     ),
     TextMutant(
         "times within lists are not looked at",
-        VALUES,
-        (("        inner = unwritable_rows(column.flatten())\n", "        inner = None\n"),),
+        TIMES,
+        (("        inner = rows_with(column.flatten(), bad_times)\n", "        inner = None\n"),),
         ORC,
     ),
     TextMutant(
         "times that Hive cannot read are written",
         "kafka2hive.pipeline.task.chunk_decoder",
-        (("            rows, chosen, bad = held_by_orc(rows, chosen)\n", "            bad = None\n"),),
+        (
+            (
+                "            rows, chosen, bad = held_by_files(rows, chosen, self._unwritable)\n",
+                "            bad = None\n",
+            ),
+        ),
         FORMATS_OF_TASKS,
     ),
     TextMutant(
         "dead letters have the format of their table",
         "kafka2hive.pipeline.values",
-        ((' if kind is FileKind.DATA else replace(self.writer, format="parquet")', ""),),
+        ((" if kind is FileKind.DATA else self.writer.of_dead_letters()", ""),),
         FORMATS_OF_TASKS,
     ),
     TextMutant(
@@ -73,6 +81,59 @@ MUTANTS = (
         READER,
         (("    if len(data) < needed <= length:\n", "    if False:\n"),),
         ORC,
+    ),
+    TextMutant(
+        "timestamps are written in the default form",
+        PARQUET_ENCODING,
+        (('options.timestamps == "int96",', "False,"),),
+        PARQUET,
+    ),
+    TextMutant(
+        "times of int96 are read as nanoseconds",
+        "kafka2hive.formats.parquet.reader",
+        (('coerce_int96_timestamp_unit="us"', 'coerce_int96_timestamp_unit="ns"'),),
+        PARQUET,
+    ),
+    TextMutant(
+        "parts of a millisecond are no reason to refuse a row",
+        "kafka2hive.pipeline.decode.writable",
+        (('return _MILLIS if options.timestamps == "millis" else None', "return None"),),
+        PARQUET,
+    ),
+    TextMutant(
+        "rows stay as they came in spite of sorted_by",
+        "kafka2hive.formats.sorting",
+        (("self._inner.write(rows.take(", "self._inner.write(rows) or (rows.take("),),
+        PARQUET,
+    ),
+    TextMutant(
+        "the footer takes the number of a column for that of its leaf",
+        "kafka2hive.formats.parquet.columns",
+        (("leaves.index(name)", "schema.get_field_index(name)"),),
+        PARQUET,
+    ),
+    TextMutant(
+        "Bloom filters have room for few values",
+        "kafka2hive.formats.parquet.columns",
+        (("max(1, most)", "10"),),
+        PARQUET,
+    ),
+    TextMutant(
+        "what the map says of a dictionary holds until the sample is measured",
+        PARQUET_ENCODING,
+        (
+            (
+                "if self._given_of(path, without[path] >= size * _WORTH_IT)",
+                "if without[path] >= size * _WORTH_IT",
+            ),
+        ),
+        PARQUET,
+    ),
+    TextMutant(
+        "columns that are not in the files pass in sorted_by, dictionary and bloom_filter",
+        "kafka2hive.config.checks.writer",
+        (("        if name not in types:\n", "        if False:\n"),),
+        "tests/unit/test_config_load.py",
     ),
     TextMutant(
         "Hive's table may be of any format",

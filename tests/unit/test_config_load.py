@@ -341,6 +341,16 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("start: {}", "needs exactly one of timestamp and offsets"),
         ("format: raw", "a raw table has exactly one column, binary or string"),
         ("writer: {compression: zstd, level: 23}", "zstd has levels 1 to 22"),
+        ("writer: {format: orc, page_index: true}", "page_index: is an option of Parquet files"),
+        ("writer: {format: orc, timestamps: int96}", "timestamps: is an option of Parquet files"),
+        ("writer: {sorted_by: [carier]}", "carier is no column of the files (did you mean carrier?)"),
+        ("writer: {sorted_by: [carrier, carrier]}", "carrier stands here twice"),
+        (
+            "writer: {bloom_filter: [kafka_headers]}\nmetadata: [headers]",
+            "only columns with one value per row",
+        ),
+        ("writer: {dictionary: {dt: true}}", "dt is no column of the files"),
+        ("writer: {dictionary: {carrier: yes please}}", "expected true or false"),
         (
             "location: hdfs://other:8020/x",
             "must be on hdfs://namenode:8020 (storage.uri), found hdfs://other:8020",

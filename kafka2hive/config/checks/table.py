@@ -8,12 +8,12 @@ from kafka2hive.config.checks.csv import check_csv
 from kafka2hive.config.checks.service import check_location, fault_of_table
 from kafka2hive.config.checks.source import check_source
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
+from kafka2hive.config.checks.writer import check_writer
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.service import StorageOptions
 from kafka2hive.config.values.start import Start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
 
 
 def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:
@@ -25,7 +25,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     check_columns(checked, has_hive)
     check_metadata(checked)
     check_bucket(checked)
-    _check_writer(checked)
+    check_writer(checked)
     _check_location(checked, storage)
     checked.check_zone(checked.table.zone, checked.path("zone"))
 
@@ -95,20 +95,6 @@ def _check_start(checked: CheckedTable) -> None:
             checked.add((*path, "offsets", topic), message, closest(topic, checked.table.topics))
         elif pattern is not None and not pattern.fullmatch(topic):
             checked.add((*path, "offsets", topic), f"the pattern does not match the topic {topic}")
-
-
-def _check_writer(checked: CheckedTable) -> None:
-    writer = checked.table.writer
-    if writer.level is None:
-        return
-    if writer.format == "orc":
-        checked.add(checked.path("writer", "level"), "ORC files are written with the codec's own level")
-        return
-    low, high = _LEVELS.get(writer.compression, (0, -1))
-    if high < low:
-        checked.add(checked.path("writer", "level"), f"{writer.compression} has no levels")
-    elif not low <= writer.level <= high:
-        checked.add(checked.path("writer", "level"), f"{writer.compression} has levels {low} to {high}")
 
 
 def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> None:

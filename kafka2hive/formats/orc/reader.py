@@ -6,6 +6,7 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from kafka2hive.formats.microseconds import batch_in_microseconds, schema_in_microseconds
 from kafka2hive.formats.orc.tail import Tail, parse_tail, tail_length, values_by_column
 from kafka2hive.formats.port import FileEnd
 
@@ -21,7 +22,7 @@ class OrcReader:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([(field.name, _in_microseconds(field.type)) for field in self._file.schema])
+        return schema_in_microseconds(self._file.schema)
 
     @property
     def rows(self) -> int:
@@ -33,12 +34,10 @@ class OrcReader:
         return {field.name for field in self._file.schema if _is_filled(field.type, counts)}
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        schema = self.schema
         for number in range(self._file.nstripes):
             stripe = self._file.read_stripe(number, columns=list(columns))
-            wanted = pa.schema([schema.field(name) for name in stripe.schema.names])
             for start in range(0, len(stripe), rows):
-                yield stripe.slice(start, rows).cast(wanted)
+                yield batch_in_microseconds(stripe.slice(start, rows))
 
 
 def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
@@ -51,18 +50,6 @@ def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
         return count is None or count > 0
     filled = [_is_filled(one, counts) for one in inner]  # every one takes its counts
     return any(filled)
-
-
-def _in_microseconds(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, _in_microseconds(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(_in_microseconds(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _in_microseconds(field.type)) for field in kind])
-    return kind
 
 
 def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.parquet.columns import BloomFilters, bloom_filters, leaf_paths, sorting_columns
 
 #: 1 MiB of 8-byte values. With Arrow's own 20,000 the compressor, which begins anew with each page, sees less of what repeats.
 _ROWS_PER_PAGE = 128 * 1024
@@ -20,6 +21,7 @@ def parquet_writer(
     options: WriterOptions,
     dictionary: bool | list[str],
     footers: list[pq.FileMetaData],
+    filters: BloomFilters | None = None,
 ) -> pq.ParquetWriter:
     """`dictionary`: all columns or none, else the paths of those with one; `footers` takes the footer at the end."""
     return pq.ParquetWriter(
@@ -31,6 +33,11 @@ def parquet_writer(
         max_rows_per_page=_ROWS_PER_PAGE,
         metadata_collector=footers,
         store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
+        use_deprecated_int96_timestamps=options.timestamps == "int96",
+        coerce_timestamps="ms" if options.timestamps == "millis" else None,
+        write_page_index=options.page_index,
+        bloom_filter_options=filters or None,
+        sorting_columns=sorting_columns(schema, options) or None,
     )
 
 
@@ -39,18 +46,29 @@ class DictionaryColumns:
 
     def __init__(self, options: WriterOptions) -> None:
         self._options = options
+        self._given = dict(options.dictionary)
         self._columns: list[str] | None = None
 
     def of_rows(self, rows: pa.Table) -> bool | list[str]:
         """For a file that begins with these rows: all columns until it is decided."""
         if self._columns is None and len(rows) >= _SAMPLE_ROWS_AT_LEAST:
             self._columns = self._decide(rows.slice(0, _SAMPLE_ROWS))
-        return True if self._columns is None else self._columns
+        if self._columns is not None:
+            return self._columns
+        return (
+            [path for path in leaf_paths(rows.schema) if self._given_of(path, True)] if self._given else True
+        )
 
     def _decide(self, sample: pa.Table) -> list[str]:
         with_one = self._bytes_by_column(sample, dictionary=True)
         without = self._bytes_by_column(sample, dictionary=False)
-        return [path for path, size in with_one.items() if without[path] >= size * _WORTH_IT]
+        return [
+            path for path, size in with_one.items() if self._given_of(path, without[path] >= size * _WORTH_IT)
+        ]
+
+    def _given_of(self, path: str, otherwise: bool) -> bool:
+        """What the map says of the column that the path begins with."""
+        return self._given.get(path.partition(".")[0], otherwise)
 
     def _bytes_by_column(self, rows: pa.Table, *, dictionary: bool) -> dict[str, int]:
         footers: list[pq.FileMetaData] = []
@@ -65,10 +83,15 @@ class ParquetEncoder:
     """One Parquet file."""
 
     def __init__(
-        self, stream: pa.NativeFile, schema: pa.Schema, options: WriterOptions, dictionary: bool | list[str]
+        self,
+        stream: pa.NativeFile,
+        schema: pa.Schema,
+        options: WriterOptions,
+        dictionary: bool | list[str],
     ) -> None:
         self._footers: list[pq.FileMetaData] = []
-        self._writer = parquet_writer(stream, schema, options, dictionary, self._footers)
+        filters = bloom_filters(options)
+        self._writer = parquet_writer(stream, schema, options, dictionary, self._footers, filters)
 
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(rows, row_group_size=max(1, len(rows)))

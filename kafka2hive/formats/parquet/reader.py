@@ -6,6 +6,7 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka2hive.formats.microseconds import batch_in_microseconds, schema_in_microseconds
 from kafka2hive.formats.port import FileEnd
 
 _TAIL_BYTES = 64 * 1024
@@ -21,7 +22,7 @@ class ParquetReader:
 
     @property
     def schema(self) -> pa.Schema:
-        return pq.read_schema(BytesIO(self._data))
+        return schema_in_microseconds(self._file().schema_arrow)
 
     @property
     def rows(self) -> int:
@@ -37,10 +38,16 @@ class ParquetReader:
         return filled
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        file = pq.ParquetFile(
-            BytesIO(self._data), metadata=self._footer, read_dictionary=_with_dictionary(self._footer)
+        file = self._file(_with_dictionary(self._footer))
+        yield from map(batch_in_microseconds, file.iter_batches(rows, columns=list(columns)))
+
+    def _file(self, read_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            BytesIO(self._data),
+            metadata=self._footer,
+            read_dictionary=list(read_dictionary),
+            coerce_int96_timestamp_unit="us",  # as nanoseconds, times before 1677 and after 2262 would be others
         )
-        yield from file.iter_batches(rows, columns=list(columns))
 
 
 def _with_dictionary(footer: pq.FileMetaData) -> list[str]:

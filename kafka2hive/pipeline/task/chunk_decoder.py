@@ -13,7 +13,7 @@ from kafka2hive.config.values.change_log import change_log_of, has_base64_decima
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
-from kafka2hive.pipeline.decode.writable import held_by_orc
+from kafka2hive.pipeline.decode.writable import held_by_files, unwritable_of
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
@@ -87,6 +87,7 @@ class ChunkDecoder:
             _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
         )
         self._filled = FilledColumns(table)
+        self._unwritable = unwritable_of(table.writer)
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
         self._wants_headers = in_metadata or self._parts.wants_headers
 
@@ -153,8 +154,8 @@ class ChunkDecoder:
         if bad is not None:
             refused.append(bad)
         rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
-        if self._table.writer.format == "orc":
-            rows, chosen, bad = held_by_orc(rows, chosen)
+        if self._unwritable is not None:
+            rows, chosen, bad = held_by_files(rows, chosen, self._unwritable)
             if bad is not None:
                 refused.append(bad)
         return rows, chosen

@@ -1,0 +1,85 @@
+"""How one table's files are written: options that fit the format, and the columns that they name."""
+
+from collections.abc import Iterable
+
+from kafka2hive.config.checks.table_options import CheckedTable, columns_of, metadata_names
+from kafka2hive.config.problems import closest
+from kafka2hive.config.values.columns import MetadataColumn
+
+_LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
+_NESTED = ("array", "map", "struct")
+_OF_METADATA = {MetadataColumn.HEADERS: "array"}
+
+
+def check_writer(checked: CheckedTable) -> None:
+    _check_level(checked)
+    _check_format(checked)
+    _check_columns(checked)
+
+
+def _check_level(checked: CheckedTable) -> None:
+    writer, path = checked.table.writer, checked.path("writer", "level")
+    if writer.level is None:
+        return
+    if writer.format == "orc":
+        checked.add(path, "ORC files are written with the codec's own level")
+        return
+    low, high = _LEVELS.get(writer.compression, (0, -1))
+    if high < low:
+        checked.add(path, f"{writer.compression} has no levels")
+    elif not low <= writer.level <= high:
+        checked.add(path, f"{writer.compression} has levels {low} to {high}")
+
+
+def _check_format(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    if writer.format == "parquet":
+        return
+    given = {
+        "dictionary": bool(writer.dictionary),
+        "page_index": writer.page_index,
+        "bloom_filter": bool(writer.bloom_filter),
+        "timestamps": writer.timestamps != "micros",
+    }
+    for key in (key for key, is_given in given.items() if is_given):
+        checked.add(checked.path("writer", key), "is an option of Parquet files")
+
+
+def _check_columns(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    names = {
+        "sorted_by": writer.sorted_by,
+        "dictionary": [name for name, _ in writer.dictionary],
+        "bloom_filter": writer.bloom_filter,
+    }
+    types = _written(checked)
+    for key, given in names.items():
+        if given and not types:
+            checked.add(checked.path("writer", key), "names columns, which the table must declare then")
+            continue
+        for name, fault, near in _faults(key, given, types):
+            checked.add(checked.path("writer", key), f"{name} {fault}", near)
+
+
+def _written(checked: CheckedTable) -> dict[str, str]:
+    """Type by name of the columns that stand in the files; empty where the map does not declare them."""
+    declared = columns_of(checked.table)
+    if not declared:
+        return {}
+    metadata = {name: _OF_METADATA.get(kind, "") for kind, name in metadata_names(checked.table.metadata)}
+    return declared | metadata
+
+
+def _faults(key: str, given: Iterable[str], types: dict[str, str]) -> Iterable[tuple[str, str, str]]:
+    seen: set[str] = set()
+    for name in given:
+        kind = types.get(name, "").strip().lower()
+        if name not in types:
+            yield name, "is no column of the files", closest(name, types)
+        elif name in seen:
+            yield name, "stands here twice", ""
+        elif key != "dictionary" and kind.startswith(_NESTED):
+            yield name, f"is of type {types[name]}: only columns with one value per row are possible", ""
+        elif key == "bloom_filter" and kind == "boolean":
+            yield name, "is of type boolean: its values are told apart without a Bloom filter", ""
+        seen.add(name)

@@ -1,0 +1,41 @@
+"""Rows that hold a timestamp which a format cannot store, at any depth."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Bad = npt.NDArray[np.bool_]
+BadTimes = Callable[[pa.Array], Bad | None]
+"""Which of some timestamps in microseconds cannot be stored; None: all can."""
+
+
+def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
+    """Which rows hold such a time; None: none."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return bad_times(column)
+    if pa.types.is_struct(kind):
+        return _any_of([rows_with(part, bad_times) for part in column.flatten()])
+    if pa.types.is_map(kind):
+        pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+        return rows_with(column.cast(pairs), bad_times) if _may_hold_times(kind.item_type) else None
+    if pa.types.is_list(kind) and _may_hold_times(kind.value_type):
+        inner = rows_with(column.flatten(), bad_times)
+        if inner is None:
+            return None
+        rows = np.zeros(len(column), np.bool_)
+        rows[pc.list_parent_indices(column).to_numpy()[inner]] = True
+        return rows
+    return None
+
+
+def _may_hold_times(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_nested(kind))
+
+
+def _any_of(parts: list[Bad | None]) -> Bad | None:
+    found = [part for part in parts if part is not None]
+    return np.logical_or.reduce(found) if found else None
