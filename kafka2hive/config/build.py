@@ -161,6 +161,7 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         ),
         create=bool(columns) if table.create is None else table.create,
         schema_evolution=table.schema_evolution,
+        subject=table.subject,
         location=template if GROUP.search(name) else location_of(template, name),
         line=line,
     )

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.values import Column
+from kafka2hive.config.wider_types import is_wider
 from kafka2hive.hive import text
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import TableSpec, declared
-from kafka2hive.hive.wider_types import is_wider
 
 
 @dataclass(frozen=True, slots=True)

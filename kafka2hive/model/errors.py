@@ -6,6 +6,8 @@ The tree is sorted by what a caller can do: end the run (`ExitError`s) or set on
 from collections.abc import Collection
 from enum import IntEnum
 
+from kafka2hive.model.writer_schema import WriterId
+
 
 class ExitCode(IntEnum):
     """Exit codes of every command (docs/operations.md); from sysexits.h where one fits."""
@@ -105,6 +107,14 @@ class TableError(Kafka2HiveError):
     """One table cannot go on for now (schema, quota, permission): set it aside with backoff and try again."""
 
     exit_code = ExitCode.SET_ASIDE
+
+
+class SchemaDiffers(TableError):
+    """Records were written with a schema that has what the table's columns do not take. `writer`: which; None: the newest."""
+
+    def __init__(self, message: str, remedy: str, writer: WriterId | None = None) -> None:
+        super().__init__("schema.differs", message, remedy)
+        self.writer = writer
 
 
 class SchemaRegistryUnavailable(TableError):

@@ -46,6 +46,19 @@ class ComparedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddedColumn:
+    """A column that the table has beside the map's: a field of a schema that no column took, or such a column with a
+    wider type. The last one of a name holds. `schema` says which schema had it, for people.
+    """
+
+    name: str
+    type: str
+    schema: str
+    added_at: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
     """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), an operator accepted that.
 
@@ -64,7 +77,7 @@ class Snapshot:
     """State of one table after epoch `epoch`. The newest one alone is the state.
 
     - `positions`: every topic partition the table ever read, also vanished ones. `accounts` and `files` are this epoch's.
-    - `gaps`, `losses`, `forgotten`: cumulative.
+    - `gaps`, `losses`, `forgotten`, `added`: cumulative.
     - `unregistered`: Hive partitions that may hold data and were not known to be registered when this was written.
       `registered`: those of the snapshot before that Hive has confirmed since.
     - `compared`: Hive tables (the table's own, that of dead letters) that were found to be the map's, as it had them then.
@@ -95,6 +108,7 @@ class Snapshot:
     unregistered: tuple[HivePartition, ...] = ()
     compared: tuple[ComparedTable, ...] = ()
     forgotten: tuple[ForgottenRegistration, ...] = ()
+    added: tuple[AddedColumn, ...] = ()
     registered: tuple[HivePartition, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)

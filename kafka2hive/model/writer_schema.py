@@ -15,6 +15,17 @@ class SchemaReference:
 
 
 @dataclass(frozen=True, slots=True)
+class WriterId:
+    """What a message names its schema by. `message`: of Protobuf, the full name of its type."""
+
+    number: int
+    message: str | None = None
+
+    def __str__(self) -> str:
+        return f"id {self.number}" + (f", message {self.message}" if self.message else "")
+
+
+@dataclass(frozen=True, slots=True)
 class WriterSchema:
     """A schema as the registry has it.
 

@@ -14,6 +14,7 @@ from kafka2hive.config.values import (
     Column,
     MetadataColumn,
     RegistryOptions,
+    SchemaEvolution,
     SharedOptions,
     StorageOptions,
     WriterOptions,
@@ -21,6 +22,7 @@ from kafka2hive.config.values import (
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.delivered import Delivered
 
 
@@ -59,11 +61,15 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """Why one table failed in a task: a stable code, a text with path, topic and offset, and what to do where it is known."""
+    """Why one table failed in a task: a stable code, a text with path, topic and offset, and what to do where it is known.
+
+    `writer`: the schema that has what the table's columns do not take.
+    """
 
     code: str
     message: str
     remedy: str = ""
+    writer: WriterId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +134,9 @@ class TableSettings(SharedOptions):
 
     `columns` are the value's columns (resolved, also when the map left them to Hive), `metadata` the further columns
     taken from the record, appended after them in this order. `location` is the table's directory. `any_case`: the
-    columns' names come from Hive, so the case of JSON keys does not matter.
+    columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
+    columns that are not the map's. `schema_evolution`: what a schema means that has other fields; only a run may have
+    another than `ignore`.
     """
 
     table: str
@@ -137,6 +145,8 @@ class TableSettings(SharedOptions):
     bucketing: Bucketing
     location: str
     any_case: bool = False
+    added: frozenset[str] = frozenset()
+    schema_evolution: SchemaEvolution = "ignore"
 
     def writer_of(self, kind: FileKind) -> WriterOptions:
         return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()

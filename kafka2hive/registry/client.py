@@ -19,6 +19,7 @@ from kafka2hive.registry.answers import (
     read_answer,
 )
 from kafka2hive.registry.http import HttpClient, NoResponse
+from kafka2hive.registry.port import NewestSchema
 from kafka2hive.storage.port import Clock
 
 PAUSES = (0.2, 1.0)
@@ -51,9 +52,19 @@ class RegistryClient:
             if answer.code != MISSING_SCHEMA:
                 raise errors.foreign(where, f"404, error_code {answer.code}")
             return None
-        found: dict[Reference, SchemaReference] = {}
-        self._resolve(_references(answer.content, where), found, ())
-        return WriterSchema(_kind(answer.content, where), _text(answer.content, where), tuple(found.values()))
+        return self._whole(answer.content, where)
+
+    def newest(self, subject: str) -> NewestSchema | None:
+        """See Registry."""
+        where, answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest")
+        if isinstance(answer, Missing):
+            return None
+        numbers = [answer.content.get(key) for key in ("id", "version")] if _is_object(answer) else []
+        match numbers:
+            case [int(schema_id), int(version)]:
+                return NewestSchema(schema_id, version, self._whole(answer.content, where))
+            case _:
+                raise _malformed(where, "id or version")
 
     def kinds(self) -> tuple[str, ...]:
         """See Registry."""
@@ -62,6 +73,11 @@ class RegistryClient:
         if not isinstance(found, list) or not all(isinstance(kind, str) for kind in found):
             raise errors.foreign(where, "no list of kinds of schemas")
         return tuple(sorted(found))
+
+    def _whole(self, content: Any, where: str) -> WriterSchema:
+        found: dict[Reference, SchemaReference] = {}
+        self._resolve(_references(content, where), found, ())
+        return WriterSchema(_kind(content, where), _text(content, where), tuple(found.values()))
 
     def _resolve(
         self,
@@ -118,6 +134,10 @@ class RegistryClient:
                 raise errors.foreign(url + path, why)
             case answer:
                 return answer
+
+
+def _is_object(answer: Document) -> bool:
+    return isinstance(answer.content, dict)
 
 
 def _kind(content: Any, where: str) -> str:

@@ -1,8 +1,18 @@
 """The schema registry as the rest of the program sees it."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from kafka2hive.model.writer_schema import WriterSchema
+
+
+@dataclass(frozen=True, slots=True)
+class NewestSchema:
+    """The last version of a subject."""
+
+    schema_id: int
+    version: int
+    schema: WriterSchema
 
 
 class Registry(Protocol):
@@ -14,6 +24,10 @@ class Registry(Protocol):
 
     def schema(self, schema_id: int) -> WriterSchema | None:
         """With everything it refers to. None: the registry says for certain that it has no such id."""
+        ...
+
+    def newest(self, subject: str) -> NewestSchema | None:
+        """The last version of a subject. None: the registry says for certain that it has no such subject."""
         ...
 
     def kinds(self) -> tuple[str, ...]:

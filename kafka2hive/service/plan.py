@@ -14,10 +14,14 @@ from kafka2hive.model.errors import (
     worst,
 )
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.evolution.effective import watches_schemas
+from kafka2hive.service.evolution.newest import NewestSchemas, newest_schemas
+from kafka2hive.service.evolution.written import lacking
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.ledgers import refuse_unknown
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.tables import know_added_columns, routed_tables
 from kafka2hive.service.shared.wiring import Wiring
 
 
@@ -56,8 +60,12 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
     refuse_unknown(wanted, tables)
     catalogue = Catalogue(wiring.map, metastore)
     chosen = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
+    know_added_columns(wiring, [table for _, table in chosen if table is not None])
+    newest = newest_schemas(wiring)
     try:
-        return PlanResult(tuple(_planned(metastore, catalogue, name, table) for name, table in chosen))
+        return PlanResult(
+            tuple(_planned(metastore, catalogue, newest, name, table) for name, table in chosen)
+        )
     except MetastoreUnavailable as error:
         raise ServiceUnavailable(
             "hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url"
@@ -66,11 +74,25 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
         metastore.close()
 
 
-def _planned(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> PlannedTable:
+def _planned(
+    metastore: Hive, catalogue: Catalogue, newest: NewestSchemas | None, name: str, table: Table | None
+) -> PlannedTable:
     try:
         if table is not None:
-            catalogue.resolve(table)
+            settings = catalogue.resolve(table)
+            if newest is not None and watches_schemas(table.rule, has_registry=True):
+                _evolve(catalogue, newest, table, settings)
         compared = catalogue.compare(metastore.session, name)
     except (TableError, ConfigError) as error:
         return PlannedTable(name, error=error)
     return PlannedTable(name, compared.statements if isinstance(compared, ToSend) else ())
+
+
+def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: Table, settings: TableSettings) -> None:
+    """As the next run would. Raises SchemaDiffers: it would dump nothing (schema evolution `stop`)."""
+    found = lacking(settings, newest.of(table.rule, table.topics, settings))
+    if table.rule.schema_evolution == "stop":
+        found.refuse(table.name)
+    elif found.columns:
+        table.added = (*table.added, *found.added("", 0))
+        catalogue.resolve(table)

@@ -23,7 +23,7 @@ from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables, task_settings
+from kafka2hive.service.shared.tables import know_added_columns, routed_tables, task_settings
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.service.where import Place
 
@@ -142,7 +142,8 @@ def _previewed(
     try:
         if not table.topics:  # of those that are missing beside others the log warns
             raise unknown_topics(table.name, table.missing)
-        settings = catalogue.resolve(table)
+        know_added_columns(wiring, [table])
+        settings = replace(catalogue.resolve(table), schema_evolution="ignore")
     except (TableError, ConfigError) as error:
         return PreviewedTable(table.name, error=error)
     settings = replace(settings, metadata=(*settings.metadata, *_COORDINATES.items()))

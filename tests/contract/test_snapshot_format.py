@@ -1,6 +1,7 @@
 """Snapshots of every format version stay readable: frozen files in tests/contract/snapshots, never to be written anew."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
+    AddedColumn,
     ComparedTable,
     ForgottenRegistration,
     Snapshot,
@@ -116,8 +118,27 @@ def test_format_1_reads_as_it_always_did() -> None:
     assert decode((FROZEN / "format-1.snapshot").read_bytes()) == FORMAT_1
 
 
+FORMAT_2 = replace(
+    FORMAT_1,
+    added=(
+        AddedColumn(
+            name="tailnum",
+            type="string",
+            schema="id 7, version 2 of flights-value",
+            added_at="2026-11-21T08:11:00Z",
+            epoch=41,
+        ),
+    ),
+)
+
+
+def test_format_2_has_added_columns_beside() -> None:
+    assert decode((FROZEN / "format-2.snapshot").read_bytes()) == FORMAT_2
+
+
 def test_what_is_written_now_is_frozen_under_its_version() -> None:
-    assert encode(FORMAT_1) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
+    assert encode(FORMAT_1) == (FROZEN / "format-1.snapshot").read_bytes()
+    assert encode(FORMAT_2) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
 
 
 def test_every_single_changed_or_missing_byte_is_noticed() -> None:

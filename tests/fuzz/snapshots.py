@@ -16,6 +16,7 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
+    AddedColumn,
     ComparedTable,
     ForgottenRegistration,
     Snapshot,
@@ -183,5 +184,8 @@ def any_snapshot(dice: random.Random) -> Snapshot:
             lambda: ForgottenRegistration(
                 partition=partition(), reason=word(), accepted_by=word(), accepted_at=word(), epoch=number()
             )
+        ),
+        added=some(
+            lambda: AddedColumn(name=word(), type=word(), schema=word(), added_at=word(), epoch=number())
         ),
     )

@@ -41,7 +41,7 @@ HIVE = (
     ),
     TextMutant(
         "digits before the point of a decimal may be lost",
-        "kafka2hive.hive.wider_types",
+        "kafka2hive.config.wider_types",
         (("            and new.precision - new.scale >= old.precision - old.scale\n", ""),),
         ALTERED_TESTS,
     ),

@@ -18,6 +18,7 @@ _TAGS = (
     "registered",
     "compared",
     "forgotten",
+    "added",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -14,6 +14,7 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.model.snapshot import AddedColumn
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
@@ -118,6 +119,8 @@ class LedgerCaller:
         if not positions:
             return draft.FirstPositions(positions=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         if self.unregistered and self.world.below(3) == 0:
+            if self.owned.next_epoch % 2:
+                return draft.ColumnsAdded(added=(self._column(),), registered=self._registered())
             return draft.RegistrationUpdate(registered=self._registered())
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
@@ -132,6 +135,11 @@ class LedgerCaller:
             RangeAccounting(index, r, account_of(r)) for index, ranges in enumerate(shares) for r in ranges
         )
         return draft.DataEpoch(files=tuple(files), accounts=accounts, registered=self._registered())
+
+    def _column(self) -> AddedColumn:
+        epoch = self.owned.next_epoch
+        self.world.count["columns added"] += 1
+        return AddedColumn(name=f"c{epoch}", type="int", schema=self.name, added_at="now", epoch=epoch)
 
     def _registered(self) -> frozenset[HivePartition]:
         """What Hive has confirmed since the newest snapshot."""

@@ -401,6 +401,11 @@ MUTANTS = (
         ("registered=tuple(sorted(registered)),", "registered=(),"),
     ),
     _mutant(
+        "columns that were added before are not carried",
+        DRAFT,
+        ("added=state.added + change.added", "added=change.added"),
+    ),
+    _mutant(
         "a snapshot does not name the one before it",
         DRAFT,
         ("previous=checksum_of(state),", "previous=state.previous,"),

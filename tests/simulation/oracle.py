@@ -125,10 +125,15 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
 
 
 def check_chain(snapshots: list[Snapshot]) -> None:
-    """Every snapshot names the checksum of the one before it, and its pending registrations follow from that one's."""
+    """Every snapshot names the checksum of the one before it, and its pending registrations and columns follow from that
+    one's.
+    """
     for before, snapshot in pairwise(snapshots):
         if snapshot.previous != before.checksum:
             raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
+        added = snapshot.added[len(before.added) :]
+        if (*before.added, *added) != snapshot.added or any(a.epoch != snapshot.epoch for a in added):
+            raise Violation(f"epoch {snapshot.epoch} has {snapshot.added}, before it {before.added}")
         touched = {file.hive_partition for file in snapshot.files}
         if set(snapshot.unregistered) != (set(before.unregistered) - set(snapshot.registered)) | touched:
             raise Violation(

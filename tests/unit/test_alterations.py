@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from kafka2hive.config.values import Column
+from kafka2hive.config.wider_types import is_wider
 from kafka2hive.hive.alterations import Alterations, alter_statements, alterations
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.tables import TableSpec
-from kafka2hive.hive.wider_types import is_wider
 from kafka2hive.model.errors import TableError
 
 SPEC = TableSpec(

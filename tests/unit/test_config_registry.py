@@ -133,3 +133,24 @@ def test_a_table_may_turn_off_the_schema_or_the_format_of_the_defaults() -> None
     )
     first, second = load_text(head + tables, "m", {}).tables
     assert (first.format, first.avro_schema, second.format) == ("avro", None, "json")
+
+
+@pytest.mark.parametrize(
+    ("keys", "good"),
+    [
+        ("schema_evolution: add, ignored_fields: [ssn], subject: x", True),
+        ("schema_evolution: stop, ignored_fields: [ssn]", True),
+        ("ignored_fields: [ssn]", False),
+        ("subject: x", False),
+        (f"schema_evolution: add, subject: x, avro_schema: '{SCHEMA}'", False),
+        ("schema_evolution: add, subject: x, format: json", False),
+    ],
+)
+def test_fields_and_subjects_are_named_where_schemas_say_something(keys: str, good: bool) -> None:
+    table = TABLE.replace("format: avro", keys if "format" in keys else f"format: avro, {keys}")
+    second = "  - {table: air.other, topics: [other], columns: {a: string}, format: avro}\n"
+    text = f"{HEAD}registry: {{{URL}}}\n{table}{second}"
+    if good:
+        assert load_text(text, "m", {}).tables[0].schema_evolution != "ignore"
+    else:
+        assert "is used with schema_evolution add or stop" in problems_of(text)[0]

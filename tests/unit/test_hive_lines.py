@@ -1,12 +1,13 @@
 """What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import Change, DataEpoch, RegistrationUpdate
+from kafka2hive.ledger.snapshot.change import Change, ColumnsAdded, DataEpoch, RegistrationUpdate
+from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import ComparedTable, ForgottenRegistration, Snapshot
+from kafka2hive.model.snapshot import AddedColumn, ComparedTable, ForgottenRegistration, Snapshot
 from tests.harness.values import data_file, snapshot
 
 NOW = "2026-11-21T08:00:00Z"
@@ -56,3 +57,15 @@ def test_a_debt_stays_until_it_is_said_to_be_registered() -> None:
     third = following(second, RegistrationUpdate(registered=frozenset({OTHER, unknown})))
     assert (third.unregistered, third.registered) == ((REFUSED,), (OTHER,))
     assert following(third, RegistrationUpdate()).registered == ()
+
+
+def test_added_columns_stand_in_every_later_snapshot_and_the_format_says_that_there_are_some() -> None:
+    first, wider = (
+        AddedColumn(name="x", type=kind, schema="id 1", added_at=NOW, epoch=n)
+        for n, kind in ((2, "int"), (3, "bigint"))
+    )
+    second = following(FIRST, ColumnsAdded(added=(first,)))
+    third = following(second, ColumnsAdded(added=(wider,), registered=frozenset({OTHER})))
+    assert (third.added, third.unregistered) == ((first, wider), (REFUSED,))
+    assert following(third, RegistrationUpdate()).added == third.added
+    assert b'"format":1,' in encode(FIRST) and b'"format":2,' in encode(second)

@@ -13,6 +13,7 @@ from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 from kafka2hive.registry.client import MOST_REFERENCES, RegistryClient
+from kafka2hive.registry.port import NewestSchema
 from tests.harness.clock import SkippedTime
 from tests.harness.odd_http import Hangs, Reply, Request, odd_server, reply
 
@@ -40,6 +41,29 @@ def test_a_schema_is_asked_for_by_its_id_below_the_path_of_the_url() -> None:
         assert client(f"{server.url}/apis/ccompat/v7/").schema(7) == WriterSchema("AVRO", TEXT)
         assert server.paths == ["/apis/ccompat/v7/schemas/ids/7"]
         assert "authorization" not in server.requests[0].headers
+
+
+def test_the_newest_version_of_a_subject_comes_with_its_numbers_and_what_it_refers_to() -> None:
+    newest = {"subject": "a/b", "version": 3, "id": 7, "schema": TEXT}
+    inner = [{"name": "x", "subject": "x-value", "version": 2}]
+
+    def answer(request: Request) -> Reply:
+        return reply(200, newest | {"references": inner}) if "latest" in request.path else FOUND
+
+    with odd_server(answer) as server:
+        found = client(server.url).newest("a/b")
+        assert found == NewestSchema(7, 3, WriterSchema("AVRO", TEXT, (SchemaReference("x", TEXT),)))
+        assert server.paths == ["/subjects/a%2Fb/versions/latest", "/subjects/x-value/versions/2"]
+
+
+def test_a_subject_that_is_not_there_for_certain_is_none_and_anything_else_an_error() -> None:
+    for code in (40401, 40402):
+        with odd_server(always(reply(404, {"error_code": code}))) as server:
+            assert client(server.url).newest("t-value") is None
+    for said in (reply(404, b"<html>"), reply(200, {"schema": TEXT}), reply(200, [TEXT])):
+        with odd_server(always(said)) as server, pytest.raises(TableError) as caught:
+            client(server.url).newest("t-value")
+        assert caught.value.code == "registry.answer"
 
 
 def test_the_kind_is_the_registrys_and_avro_where_it_says_none() -> None:

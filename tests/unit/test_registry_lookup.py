@@ -22,6 +22,7 @@ from kafka2hive.registry.lookup import (
     UNKNOWN_SECONDS,
     SchemaLookup,
 )
+from kafka2hive.registry.port import NewestSchema
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, Unavailable
 from tests.harness.clock import SkippedTime
@@ -45,6 +46,9 @@ class FakeRegistry:
         if isinstance(answer, TableError):
             raise answer
         return answer
+
+    def newest(self, subject: str) -> NewestSchema | None:
+        return None
 
     def kinds(self) -> tuple[str, ...]:
         return ("AVRO",)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.config.values import RegistryOptions
-from kafka2hive.model.errors import TableError
+from kafka2hive.config.values import RegistryOptions, SchemaEvolution
+from kafka2hive.model.errors import SchemaDiffers, TableError
+from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
@@ -130,3 +131,44 @@ def test_protobuf_of_the_map_has_its_message_named() -> None:
     assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
     manifest, _ = task_of(replace(table, protobuf_message="parts.No"), None, message=b"")
     assert manifest.failure is not None and manifest.failure.code == "decode.schema"
+
+
+NEW_FIELD = SCHEMA.replace("[{", '[{"name": "note", "type": ["null", "string"]}, {')
+
+
+@pytest.mark.parametrize(("evolution", "refused"), [("ignore", False), ("add", True), ("stop", True)])
+def test_records_of_a_schema_with_a_new_field_are_refused_by_a_run_that_adds_or_stops(
+    evolution: SchemaEvolution, refused: bool
+) -> None:
+    table = replace(avro_table(), schema_evolution=evolution)
+    with odd_server(lambda _: reply(200, {"schema": NEW_FIELD})) as server:
+        manifest, _ = task_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\0\2")
+    if not refused:
+        assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
+        return
+    assert (manifest.files, manifest.accounts) == ((), ())
+    with pytest.raises(SchemaDiffers, match=r"the schema with id 7 .* no column for note string") as caught:
+        judge_manifests("db.t", [RANGE], [manifest], 1.0, frozenset(), "cluster", "file:///warehouse/db.t")
+    assert caught.value.writer == WriterId(7)
+
+
+def test_a_protobuf_message_with_a_new_field_is_named_and_other_messages_do_not_matter() -> None:
+    schema = (
+        'syntax = "proto3"; message Other { int64 x = 1; } message F { int64 number = 1; string note = 2; }'
+    )
+    table = table_settings("db.t", columns=[("number", "bigint")])
+    table = replace(table, format="protobuf", schema_evolution="add")
+    with odd_server(lambda _: reply(200, {"schemaType": "PROTOBUF", "schema": schema})) as server:
+        manifest, _ = task_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\2\2\x08\x05")
+    assert manifest.failure is not None and manifest.failure.writer == WriterId(7, "F")
+
+
+def test_with_stop_a_schema_that_cannot_fill_a_column_makes_no_dead_letters() -> None:
+    text = SCHEMA.replace("long", "string")
+    cases: tuple[tuple[SchemaEvolution, bool], ...] = (("add", False), ("stop", True))
+    for evolution, failed in cases:
+        table = replace(avro_table(), schema_evolution=evolution)
+        with odd_server(lambda _: reply(200, {"schema": text})) as server:
+            manifest, _ = task_of(table, RegistryOptions(url=server.url))
+        assert (manifest.failure is not None) is failed
+        assert failed or manifest.accounts[0].account.dead_lettered == 3

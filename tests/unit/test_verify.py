@@ -11,7 +11,7 @@ from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.codec import checksum_of, encode
 from kafka2hive.model.offsets import OffsetRange, Position
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, AddedColumn, ForgottenRegistration, Snapshot
 from kafka2hive.service.audit.verified import VerifyOrder
 from kafka2hive.service.audit.verify import verify
 from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
@@ -189,6 +189,9 @@ def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Servi
     assert _audited(recovered, unregistered=(), forgotten=given_up) == set()
     early = tuple(replace(f, epoch=1) for f in given_up)
     assert _audited(recovered, unregistered=(), forgotten=early) == {"verify.decision"}
+    column = AddedColumn(name="x", type="int", schema="id 1", added_at="", epoch=third.epoch)
+    assert _audited(recovered, added=(column,)) == set()
+    assert _audited(recovered, added=(replace(column, epoch=1),)) == {"verify.decision"}
     strange = replace(third.unregistered[0], path="dt=2014-01-01")
     assert _audited(recovered, unregistered=(*third.unregistered, strange)) == {"verify.registrations"}
     assert _audited(recovered, unregistered=third.unregistered * 2) == {"verify.registrations"}

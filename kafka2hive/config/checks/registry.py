@@ -84,11 +84,24 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
                 f"(plain {format.capitalize()} records)"
             )
             checked.add(checked.path("format"), message)
+    _check_evolution(checked)
     if table.protobuf_message is not None and table.protobuf_schema is None:
         message = (
             "is used with protobuf_schema: where records name their schema by id, they name the message, too"
         )
         checked.add(checked.path("protobuf_message"), message)
+
+
+def _check_evolution(checked: CheckedTable) -> None:
+    """Keys about fields of schemas, for a table whose records name none."""
+    table = checked.table
+    own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
+    if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
+        return
+    for key in ("ignored_fields", "subject"):
+        if key in checked.own.given:
+            message = "is used with schema_evolution add or stop, and avro or protobuf records that name their schema by id"
+            checked.add(checked.path(key), message)
 
 
 def _contradicts(checked: CheckedTable, key: str) -> bool:

@@ -23,6 +23,7 @@ from kafka2hive.config.values.start import StartPolicy as StartPolicy
 from kafka2hive.config.values.table import Bucketing as Bucketing
 from kafka2hive.config.values.table import BucketTime as BucketTime
 from kafka2hive.config.values.table import Flush as Flush
+from kafka2hive.config.values.table import SchemaEvolution as SchemaEvolution
 from kafka2hive.config.values.table import SharedOptions as SharedOptions
 from kafka2hive.config.values.table import TableRule as TableRule
 from kafka2hive.config.values.table import Tombstones as Tombstones

@@ -35,6 +35,13 @@ class RegistryOptions:
     ] = None
     key_file: Annotated[str | None, Key("PEM file of the certificate's key, without a passphrase.")] = None
     timeout_seconds: Annotated[Duration, Key("Longest wait for one response.", name="timeout")] = 10.0
+    refresh_seconds: Annotated[
+        Duration,
+        Key(
+            "How often the newest schemas of tables with schema_evolution add or stop are asked for.",
+            name="refresh",
+        ),
+    ] = 300.0
 
     @property
     def urls(self) -> tuple[str, ...]:

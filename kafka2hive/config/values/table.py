@@ -17,6 +17,8 @@ from kafka2hive.config.values.writer import WriterOptions
 
 BIGINT_UNIT: Final = "ms"
 
+SchemaEvolution = Literal["ignore", "add", "stop"]
+
 
 class BucketTime(Enum):
     """Which time buckets a record."""
@@ -130,6 +132,12 @@ class SharedOptions:
             "earliest offset."
         ),
     ] = "events"
+    ignored_fields: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...],
+        Key(
+            "With schema_evolution add or stop: fields at the top of the records' schema that are no columns on purpose."
+        ),
+    ] = ()
     zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
     tombstones: Annotated[
         Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
@@ -171,12 +179,21 @@ class TableOptions(SharedOptions):
         Key("Create the table in Hive when it is missing. Default: true when the columns are known."),
     ] = None
     schema_evolution: Annotated[
-        Literal["ignore", "add"],
+        SchemaEvolution,
         Key(
             "add: columns of the map that Hive's table lacks are added, and narrower ones widened, before the first file "
-            "that has them. ignore: such a table is set aside until somebody has altered it."
+            "that has them; so are fields of the records' schema that the map does not name (avro and protobuf with the "
+            "registry). ignore: a table that lacks columns is set aside until somebody has altered it. stop: the same, and "
+            "so is one whose records' schema has fields that no column takes."
         ),
     ] = "ignore"
+    subject: Annotated[
+        str,
+        Key(
+            "With schema_evolution add or stop: the registry's subject whose newest schema is looked at, with {topic}.",
+            shortest=1,
+        ),
+    ] = "{topic}-value"
     location: Annotated[
         str | None,
         Key(
@@ -224,6 +241,7 @@ class TableRule(SharedOptions):
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     create: bool
-    schema_evolution: Literal["ignore", "add"]
+    schema_evolution: SchemaEvolution
+    subject: str
     location: str
     line: int = 0

@@ -14,9 +14,16 @@ from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
-from kafka2hive.model.snapshot import REBUILT, AcceptedGap, AcceptedLoss, ForgottenRegistration, Snapshot
+from kafka2hive.model.snapshot import (
+    REBUILT,
+    AcceptedGap,
+    AcceptedLoss,
+    AddedColumn,
+    ForgottenRegistration,
+    Snapshot,
+)
 
-Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration
+Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration | AddedColumn
 
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
@@ -91,11 +98,12 @@ def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """What an operator accepted stands in every later snapshot; new decisions are of their very epoch."""
+    """What an operator accepted, and added columns, stand in every later snapshot; new ones are of their very epoch."""
     decisions: tuple[tuple[str, tuple[Decision, ...], tuple[Decision, ...]], ...] = (
         ("gaps", before.gaps, after.gaps),
         ("losses", before.losses, after.losses),
         ("forgotten registrations", before.forgotten, after.forgotten),
+        ("added columns", before.added, after.added),
     )
     for what, old, new in decisions:
         if new[: len(old)] != old:

@@ -1,4 +1,4 @@
-"""What one epoch does to a table's state: one of four kinds. Pure values; draft.py applies them."""
+"""What one epoch does to a table's state: one of five kinds. Pure values; draft.py applies them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ComparedTable, ForgottenRegistration
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    AddedColumn,
+    ComparedTable,
+    ForgottenRegistration,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,4 +79,11 @@ class RegistrationUpdate(_FromHive):
     forgotten: tuple[ForgottenRegistration, ...] = ()
 
 
-Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsAdded(_FromHive):
+    """The table has these columns from now on, beside the map's; committed before Hive's table and any file has them."""
+
+    added: tuple[AddedColumn, ...]
+
+
+Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | ColumnsAdded

@@ -1,9 +1,10 @@
-"""A snapshot as text that people can read, and back. Format version 1.
+"""A snapshot as text that people can read, and back. Format version 1; 2 where columns were added.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
-partitions), `account`s by task, `gap`s, `loss`es, `unregistered` and `registered` partitions, `compared` tables and
-`forgotten` registrations. Last `checksum sha256:<hex>` over every byte before it; the next snapshot's header repeats it.
+partitions), `account`s by task, `gap`s, `loss`es, `unregistered` and `registered` partitions, `compared` tables,
+`forgotten` registrations and `added` columns. Last `checksum sha256:<hex>` over every byte before it; the next
+snapshot's header repeats it.
 A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
 """
 
@@ -16,7 +17,7 @@ import orjson
 from kafka2hive.ledger.snapshot import lines
 from kafka2hive.model.snapshot import Snapshot
 
-FORMAT = 1
+FORMAT = 2
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
 _REMEMBERED = (
@@ -41,6 +42,7 @@ def encode(snapshot: Snapshot) -> bytes:
         *(_line("registered", lines.partition(p)) for p in snapshot.registered),
         *(_line("compared", lines.compared(c)) for c in snapshot.compared),
         *(_line("forgotten", lines.forgotten(f)) for f in snapshot.forgotten),
+        *(_line("added", lines.added(a)) for a in snapshot.added),
     ]
     body = ("\n".join(text) + "\n").encode()
     return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
@@ -68,7 +70,7 @@ def decode(data: bytes) -> Snapshot:
     try:
         return written(_decode(body.decode()), data)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise SnapshotDamaged(f"not format {FORMAT}: {type(error).__name__} {error}") from error
+        raise SnapshotDamaged(f"not a format up to {FORMAT}: {type(error).__name__} {error}") from error
 
 
 def _decode(text: str) -> Snapshot:
@@ -112,6 +114,7 @@ def _decode(text: str) -> Snapshot:
         registered=tuple(map(lines.parse_partition, rows.pop("registered", ()))),
         compared=tuple(map(lines.parse_compared, rows.pop("compared", ()))),
         forgotten=tuple(map(lines.parse_forgotten, rows.pop("forgotten", ()))),
+        added=tuple(map(lines.parse_added, rows.pop("added", ()))),
     )
     if rows:
         raise SnapshotDamaged(f"unknown lines: {', '.join(sorted(rows))}")
@@ -124,7 +127,7 @@ def _line(tag: str, value: dict[str, Any]) -> str:
 
 def _header(s: Snapshot) -> dict[str, Any]:
     return {
-        "format": FORMAT,
+        "format": FORMAT if s.added else 1,  # versions that know no added columns read all others
         "ledger": s.ledger_id,
         "service": s.service,
         "table": s.table,

@@ -5,7 +5,14 @@ from dataclasses import replace
 from typing import assert_never
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions, RegistrationUpdate, Repair
+from kafka2hive.ledger.snapshot.change import (
+    Change,
+    ColumnsAdded,
+    DataEpoch,
+    FirstPositions,
+    RegistrationUpdate,
+    Repair,
+)
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
@@ -68,6 +75,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(_joined(state, change), files=change.files, losses=state.losses + change.losses)
         case RegistrationUpdate():
             return replace(state, forgotten=state.forgotten + change.forgotten)
+        case ColumnsAdded():
+            return replace(state, added=state.added + change.added)
         case _:
             assert_never(change)
 

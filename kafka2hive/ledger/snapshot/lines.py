@@ -9,7 +9,13 @@ from typing import Any
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, ComparedTable, ForgottenRegistration
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    AddedColumn,
+    ComparedTable,
+    ForgottenRegistration,
+)
 
 _COUNTS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
 
@@ -41,6 +47,7 @@ _SHAPES = {
     "registered": _Shape("table partition location", ""),
     "compared": _Shape("table location format columns partition_columns", ""),
     "forgotten": _Shape("table partition location reason by at", "epoch"),
+    "added": _Shape("column type schema at", "epoch"),
 }
 """Each line's values of plain types; the rest is checked where it is read."""
 
@@ -168,6 +175,16 @@ def parse_forgotten(v: dict[str, Any]) -> ForgottenRegistration:
         accepted_by=v["by"],
         accepted_at=v["at"],
         epoch=v["epoch"],
+    )
+
+
+def added(a: AddedColumn) -> dict[str, Any]:
+    return {"column": a.name, "type": a.type, "schema": a.schema, "at": a.added_at, "epoch": a.epoch}
+
+
+def parse_added(v: dict[str, Any]) -> AddedColumn:
+    return AddedColumn(
+        name=v["column"], type=v["type"], schema=v["schema"], added_at=v["at"], epoch=v["epoch"]
     )
 
 

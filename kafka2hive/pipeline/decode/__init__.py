@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from kafka2hive.config.values import ChangeLog, CsvOptions
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source, own_names
-from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import SchemaCheck, WriterSchema, WriterSchemas
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "WriterSchema", "WriterSchemas", "make_decoder"]
+__all__ = ["SchemaCheck", "Source", "WriterSchema", "WriterSchemas", "make_decoder"]
 
 
 def make_decoder(
@@ -24,6 +24,7 @@ def make_decoder(
     change_log: ChangeLog | None = None,
     base64_decimals: bool = False,
     csv: CsvOptions = CsvOptions(),  # noqa: B008  it is frozen
+    check: SchemaCheck | None = None,
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
@@ -31,13 +32,14 @@ def make_decoder(
     and `any_case` are not for `raw`, and of `csv` only the units are: where each column's value stands (none given: at
     its name), and whether the case of keys does not matter. `writers` is for `avro` and `protobuf`: where messages name
     their schema by an id, the schemas; else the one that all were written with. `change_log`: whose envelope is unpacked,
-    in any format with names; `base64_decimals` of Debezium's in JSON. `csv`: how its fields are written. Raises ValueError
-    for another format, an unknown zone, or a schema the format cannot fill.
+    in any format with names; `base64_decimals` of Debezium's in JSON. `csv`: how its fields are written. `check`: is
+    told of the schemas that messages of `avro` and `protobuf` name. Raises ValueError for another format, an unknown zone,
+    or a schema the format cannot fill.
     """
     if change_log is not None:
 
         def of_format(columns: "pa.Schema", of: Sequence[Source]) -> Decoder:
-            return make_decoder(format, columns, zone, of, any_case, writers)
+            return make_decoder(format, columns, zone, of, any_case, writers, check=check)
 
         if change_log is ChangeLog.CANAL:
             from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
@@ -59,11 +61,11 @@ def make_decoder(
     if format == "avro":
         from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 
-        return AvroDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
+        return AvroDecoder(schema, zone, sources, any_case, writers, check=check)
     if format == "protobuf":
         from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
 
-        return ProtobufDecoder(schema, zone, sources=sources, any_case=any_case, writers=writers)
+        return ProtobufDecoder(schema, zone, sources, any_case, writers, check=check)
     if format == "csv":
         from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 

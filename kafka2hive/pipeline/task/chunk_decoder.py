@@ -15,6 +15,7 @@ from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.writable import held_by_files, unwritable_of
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
 from kafka2hive.pipeline.task.record_parts.columns import RecordParts
@@ -58,6 +59,7 @@ def _made(
             change_log_of(table.source),
             has_base64_decimals(table.source),
             table.csv,
+            None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table),
         )
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from kafka2hive.config.values import StorageOptions
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import ConfigError, SchemaDiffers, ServiceUnavailable, TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import Delivered
@@ -241,6 +241,8 @@ def as_failure(error: Exception) -> TableFailure:
                 (c for kind, c in _STORAGE_CODES.items() if isinstance(error, kind)), "storage.surprise"
             )
             return TableFailure(code, str(error))
+        case SchemaDiffers():
+            return TableFailure(error.code, error.message, error.remedy, error.writer)
         case TableError() | ConfigError():
             return TableFailure(error.code, error.message, error.remedy)
         case AccountingMismatch():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.run.compare.gate import hive_gate
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.evolution import registry_evolution
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunOrder
 from kafka2hive.service.run.watch.liveness import Liveness
@@ -59,6 +60,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
             LostLedgerCheck(kafka, group, wiring),
             catalogue,
             hive_gate(wiring, catalogue),
+            registry_evolution(wiring),
         ),
         registrar=NoRegistrar()
         if metastore is None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
-from kafka2hive.model.errors import Kafka2HiveError, TableError
+from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition, first_ranges
@@ -51,6 +51,8 @@ def judge_manifests(
     for manifest in manifests:
         if manifest.failure:
             failure = manifest.failure
+            if failure.writer is not None:
+                raise SchemaDiffers(failure.message, failure.remedy, failure.writer)
             raise TableError(failure.code, f"{table}: {failure.message}", failure.remedy)
         check_accounts(manifest.accounts, manifest.delivered)
     accounts = tuple(a for m in manifests for a in m.accounts)

@@ -19,7 +19,9 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import Generation
 from kafka2hive.model.quantities import counted
+from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate
+from kafka2hive.service.run.evolution import Evolution
 from kafka2hive.service.run.watch.report import TablePublished, TableStarted
 from kafka2hive.service.shared.hive_schemas import Schemas
 from kafka2hive.service.shared.init_ledgers import begin_ledger
@@ -39,7 +41,7 @@ CLEANUP_EPOCHS = 20
 class OwnedTables:
     """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
 
-    `gate` says whether Hive's table is the one of the map.
+    `gate` says whether Hive's table is the one of the map, `evolution` which columns it needs beside them.
     """
 
     _wiring: Wiring
@@ -47,6 +49,7 @@ class OwnedTables:
     _lost_ledger: LostLedgerCheck
     _schemas: Schemas
     _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
+    evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     _topics: frozenset[str] | None = field(default=None, init=False)
     _told: set[str] = field(default_factory=set, init=False)
@@ -167,6 +170,13 @@ class OwnedTables:
         if isinstance(owned := table.ownership, Owned):
             table.ownership = replace(owned, admitted=False)
 
+    def resolve(self, table: Table) -> TableSettings:
+        """The settings of an owned table anew, by its ledger's columns; Hive's table is compared before the next commit."""
+        table.added = table.owned.state.added
+        settings = self._schemas.resolve(table)
+        table.ownership = replace(table.owned, settings=settings, admitted=False)
+        return settings
+
     def admit(self, table: Table) -> None:
         """A table that is taken over may commit, when Hive's table is the map's. Raises as Gate.admit."""
         self._gate.admit(table)
@@ -192,6 +202,8 @@ class OwnedTables:
             begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
+        if started.owned.state.added != table.added:
+            settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
         log.info(
             "%s: generation %d, epoch %d, %s",

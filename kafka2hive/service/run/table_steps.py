@@ -52,7 +52,8 @@ class TableSteps:
             try:
                 return [work(table)]
             except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:
-                self._owned_tables.set_aside(table, error)
+                if not self._owned_tables.evolution.takes(table, error):
+                    self._owned_tables.set_aside(table, error)
                 return []
             finally:
                 self._lock.progress()
@@ -60,7 +61,10 @@ class TableSteps:
         return [result for results in self._wiring.side_by_side.map(attempt, tables) for result in results]
 
     def start_due(self) -> None:
-        """Take over every table that is neither held nor waiting, and admit it when Hive's table is the map's."""
+        """Take over every table that is neither held nor waiting, and admit it when Hive's table is the map's.
+
+        Before that, and now and then, the table gets columns for what its records' schemas have.
+        """
 
         def start(table: Table) -> None:
             if isinstance(table.ownership, Unowned):
@@ -68,9 +72,24 @@ class TableSteps:
                 self.settings[table.name] = started.settings
                 self._reporter.started(started)
                 self._registrar.enqueue(started.unregistered)
+            self._evolve(table)
             self._owned_tables.admit(table)
 
-        self.each(self._owned_tables.due(), start)
+        evolution = self._owned_tables.evolution
+        evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
+        self.each([*self._owned_tables.due(), *evolving], start)
+
+    def _evolve(self, table: Table) -> None:
+        """The ledger has a column before Hive's table has it, and that before any file: admit and publish see to it."""
+        evolution = self._owned_tables.evolution
+        if not evolution.is_due(table):
+            return
+        if table.aside is not None:  # its columns may be Hive's, and altered since
+            self.settings[table.name] = self._owned_tables.resolve(table)
+        change = evolution.changes(table, table.owned.settings)
+        if change is not None:
+            self.publish(table, change)
+            self.settings[table.name] = self._owned_tables.resolve(table)
 
     def publish(self, table: Table, change: Change) -> TablePublished:
         """Commit a change and make it visible. Hive is told at once, whatever becomes of the other tables.

@@ -17,7 +17,8 @@ from kafka2hive.pipeline.decode.avro.schema import Record
 from kafka2hive.pipeline.decode.protobuf.heads import groups, type_at
 from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
-from kafka2hive.service.sample.avro_columns import AvroColumns, envelope_row
+from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
+from kafka2hive.service.sample.avro_columns import AvroColumns
 from kafka2hive.service.sample.columns import Columns
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.protobuf_columns import ProtobufColumns

@@ -23,6 +23,7 @@ from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.evolution.effective import effective_columns
 from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,8 @@ class Catalogue:
     def resolve(self, table: Table) -> TableSettings:
         """What tasks must know of the table. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
         rule = table.rule
-        columns = rule.columns or self._columns_in_hive(table)
+        effective = effective_columns(rule, rule.columns or self._columns_in_hive(table), table.added)
+        columns = effective.columns
         metadata = tuple(Column(name, METADATA_TYPES[kind]) for kind, name in rule.metadata)
         path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
         partitions = partition_columns(path)
@@ -86,7 +88,7 @@ class Catalogue:
             table.name, columns + metadata, partitions, table.location, comment, path, rule.writer.format
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
-        return settings_of(rule, columns)
+        return settings_of(rule, columns, effective.added)
 
     def ensure(self, name: str) -> None:
         """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
@@ -183,8 +185,10 @@ def _refused(name: str, error: MetastoreRefused) -> TableError:
     return TableError("hive.refused", f"{name}: {error}", "as Hive says")
 
 
-def settings_of(rule: TableRule, columns: tuple[Column, ...]) -> TableSettings:
-    """What tasks must know of a concrete table (see RoutedTable) with these columns."""
+def settings_of(
+    rule: TableRule, columns: tuple[Column, ...], added: frozenset[str] = frozenset()
+) -> TableSettings:
+    """What tasks must know of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
     return TableSettings(
         **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
         table=rule.table,
@@ -193,6 +197,8 @@ def settings_of(rule: TableRule, columns: tuple[Column, ...]) -> TableSettings:
         bucketing=rule.bucketing,
         location=rule.location,
         any_case=not rule.columns,
+        added=added,
+        schema_evolution=rule.schema_evolution,
     )
 
 

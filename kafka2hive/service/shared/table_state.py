@@ -15,7 +15,8 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import AddedColumn, Snapshot
+from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
@@ -84,7 +85,9 @@ class Table:
     planning. `failures` counts since the last published epoch: a take-over that succeeded proves little.
     `refused`: partitions that Hive does not register. `warnings`: what `status` shows of the table as long as it holds,
     by who found it; whoever sets an entry replaces it when it holds no more. `lag_known`: `lag_records` was counted at
-    least once. `group_compared`: the consumer group was compared with the ledger.
+    least once. `group_compared`: the consumer group was compared with the ledger. `added`: columns beside the map's, as the
+    ledger says. `new_writers`: schemas of records that have what the columns do not take. `schemas_seen_at`: monotonic
+    seconds of the last look at the newest ones.
     """
 
     rule: TableRule
@@ -100,6 +103,9 @@ class Table:
     lag_records: int = 0
     lag_known: bool = False
     group_compared: bool = False
+    added: tuple[AddedColumn, ...] = ()
+    new_writers: frozenset[WriterId] = frozenset()
+    schemas_seen_at: float = -math.inf
     warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

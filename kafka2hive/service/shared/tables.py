@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cached_property
 
 from kafka2hive.config.route import RoutedTable, Routing, route
@@ -32,6 +33,19 @@ def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
     ]
 
 
+def know_added_columns(wiring: Wiring, tables: Iterable[Table]) -> None:
+    """For a command that has not read the ledgers: what they say of columns beside the map's.
+
+    Of a ledger that cannot be read nothing is known; whoever needs it says so.
+    """
+    evolving = {table.name: table for table in tables if table.rule.format in ("avro", "protobuf")}
+    states, errors = apart(each_ledger(wiring, map(wiring.paths, evolving), lambda view: [view.state]))
+    for state in states:
+        evolving[state.table].added = state.added
+    for name, error in errors:
+        log.debug("%s: %s", name, error)
+
+
 def routed_by_ledgers(wiring: Wiring, states: Iterable[Snapshot]) -> dict[str, RoutedTable]:
     """The map's tables with the topics that are known without Kafka: those that these ledgers have positions of."""
     return _routing(wiring, {p.topic_partition.topic for state in states for p in state.positions}).tables
@@ -58,7 +72,8 @@ class MapTables:
         table = self.by_name.get(name)
         if table is None:
             raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
-        return task_settings(self._wiring.map, {name: self.catalogue.resolve(table)})
+        settings = replace(self.catalogue.resolve(table), schema_evolution="ignore")
+        return task_settings(self._wiring.map, {name: settings})
 
     @cached_property
     def by_name(self) -> dict[str, Table]:
@@ -67,8 +82,15 @@ class MapTables:
         states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
         for name, error in errors:
             log.debug("%s: %s", name, error)
+        added = {state.table: state.added for state in states}
         return {
-            name: Table(routed.rule, self._wiring.paths(name), routed.topics, routed.rule.location)
+            name: Table(
+                routed.rule,
+                self._wiring.paths(name),
+                routed.topics,
+                routed.rule.location,
+                added=added.get(name, ()),
+            )
             for name, routed in routed_by_ledgers(self._wiring, states).items()
         }
 

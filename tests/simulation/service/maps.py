@@ -39,7 +39,7 @@ def topic_partitions(topics: tuple[str, ...]) -> list[TopicPartition]:
     return [tp for tp in TOPIC_PARTITIONS if tp.topic in topics]
 
 
-def _rule(table: str, topics: tuple[str, ...]) -> TableRule:
+def rule_of(table: str, topics: tuple[str, ...]) -> TableRule:
     return TableRule(
         table=table,
         topics=topics,
@@ -56,6 +56,7 @@ def _rule(table: str, topics: tuple[str, ...]) -> TableRule:
         dead_letter_share=1.0,
         create=True,
         schema_evolution="ignore",
+        subject="{topic}-value",
         location=location_of(table),
     )
 
@@ -71,7 +72,7 @@ def _map(service: str) -> ServiceMap:
         limits=Limits(epoch_bytes=1 << 50, epoch_records=12, keep_snapshots=KEEP),
         dead_letters=DeadLetters(DEAD_LETTER_TABLE, DEAD_LETTER_LOCATION),
         metrics=Metrics(),
-        tables=tuple(_rule(table, topics) for table, topics in TABLES[service].items()),
+        tables=tuple(rule_of(table, topics) for table, topics in TABLES[service].items()),
         run_directory="-",
     )
 

@@ -9,12 +9,13 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.reader import COMPILED, PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
+from kafka2hive.pipeline.decode.avro.schema import Schema
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.registered.frames import HEAD, no_frame, schema_ids
 from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import AVRO, SchemaCheck, WriterSchema, WriterSchemas
 
 MOST_READERS = 1000
 """Of schemas that are remembered."""
@@ -31,8 +32,10 @@ class AvroDecoder:
         any_case: bool = False,
         writers: WriterSchemas | WriterSchema | None = None,
         compiled: bool = COMPILED,
+        check: SchemaCheck | None = None,
     ) -> None:
-        """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro.
+        """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro. `check` is
+        told of those that messages name.
 
         Raises ValueError where that schema cannot fill the columns.
         """
@@ -42,13 +45,14 @@ class AvroDecoder:
         self._sources = sources or own_names(schema.names)
         self._spelling = in_small_letters if any_case else as_it_stands
         self._compiled = compiled
+        self._check = check
         self._readers: dict[int, PlannedReader] = {}
         self._plain: PlannedReader | None = None
         self._writers: WriterSchemas | None = None
         if writers is None:
             raise ValueError("format avro needs a schema registry, or the schema of the messages")
         if isinstance(writers, WriterSchema):
-            self._plain = self._reader(writers, 0)
+            self._plain = self._planned(parse(writers), 0)
         else:
             self._writers = writers
 
@@ -84,16 +88,21 @@ class AvroDecoder:
         if writer.kind != AVRO:
             return f"avro.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {AVRO}"
         try:
-            reader = self._reader(writer, HEAD)
+            schema = parse(writer)
+            if self._check is not None:
+                self._check.avro(schema_id, schema)
+            reader = self._planned(schema, HEAD)
         except SchemaInvalid as error:
             return f"avro.schema: the schema of id {schema_id}: {error}"
         except Unresolvable as error:
+            if self._check is not None:
+                self._check.unresolvable(schema_id, str(error))
             return f"avro.resolve: the schema of id {schema_id}: {error}"
         if len(self._readers) >= MOST_READERS:
             self._readers.clear()
         self._readers[schema_id] = reader
         return reader
 
-    def _reader(self, writer: WriterSchema, head: int) -> PlannedReader:
-        plan = resolve(parse(writer), self.schema, self._sources, self._spelling)
+    def _planned(self, writer: Schema, head: int) -> PlannedReader:
+        plan = resolve(writer, self.schema, self._sources, self._spelling)
         return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)

@@ -16,7 +16,7 @@ from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.registered.frames import no_frame
 from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.decode.writers import PROTOBUF, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaCheck, WriterSchema, WriterSchemas
 
 MOST_READERS = 1000
 """Of types and schemas that are remembered."""
@@ -33,8 +33,10 @@ class ProtobufDecoder:
         any_case: bool = False,
         writers: WriterSchemas | WriterSchema | None = None,
         compiled: bool = COMPILED,
+        check: SchemaCheck | None = None,
     ) -> None:
-        """`writers`: schemas by the ids in messages, or the schema of all messages, which are plain then.
+        """`writers`: schemas by the ids in messages, or the schema of all messages, which are plain then. `check` is told
+        of those that messages name.
 
         Raises ValueError where that type cannot fill the columns.
         """
@@ -44,6 +46,7 @@ class ProtobufDecoder:
         self._sources = sources or own_names(schema.names)
         self._spelling = in_small_letters if any_case else as_it_stands
         self._compiled = compiled
+        self._check = check
         self._schemas: dict[int, Schema | str] = {}
         self._readers: dict[tuple[int, Indexes, int], PlannedReader] = {}
         self._plain: PlannedReader | None = None
@@ -86,9 +89,13 @@ class ProtobufDecoder:
         if name is None:
             shown = ", ".join(map(str, indexes))
             return f"protobuf.frame: the schema of id {schema_id} has no certain message type at {shown}"
+        if self._check is not None:
+            self._check.protobuf(schema_id, parsed, name)
         try:
             reader = self._reader(parsed, name, head)
         except Unresolvable as error:
+            if self._check is not None:
+                self._check.unresolvable(schema_id, f"{name}: {error}")
             return f"protobuf.resolve: {name} of the schema of id {schema_id}: {error}"
         if len(self._readers) >= MOST_READERS:
             self._readers.clear()

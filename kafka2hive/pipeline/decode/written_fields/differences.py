@@ -1,0 +1,140 @@
+"""The fields of a writer's schema against a table's columns: which it lacks. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafka2hive.config.bucket_path import read_bucket_path
+from kafka2hive.config.values import Column, RecordPart
+from kafka2hive.config.wider_types import is_wider
+from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+from kafka2hive.pipeline.decode.sources import (
+    Source,
+    SourceTree,
+    Spelling,
+    as_it_stands,
+    in_small_letters,
+    source_tree,
+)
+from kafka2hive.pipeline.decode.written_fields.fields import WrittenField
+from kafka2hive.pipeline.decode.written_fields.merged import merged
+from kafka2hive.pipeline.values import TableSettings
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """`columns`: new ones, and added ones with a wider type. `lost`: in words, what stays out of every column beside them."""
+
+    columns: tuple[Column, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.columns or self.lost)
+
+    @property
+    def text(self) -> str:
+        """Every difference."""
+        return "; ".join(
+            [*(f"no column for {column.name} {column.type}" for column in self.columns), *self.lost]
+        )
+
+
+def differences(table: TableSettings, fields: Iterable[WrittenField]) -> Differences:
+    """A field that no column takes becomes a column of its name, unless Hive has no such column or the map ignores it.
+
+    A column that was added becomes wider where that keeps what is in the files. What the map itself says of a column
+    stays.
+    """
+    comparison = _Comparison(table)
+    for field in fields:
+        comparison.compare(field)
+    return Differences(tuple(comparison.columns), tuple(comparison.lost))
+
+
+class _Comparison:
+    def __init__(self, table: TableSettings) -> None:
+        self.columns: list[Column] = []
+        self.lost: list[str] = []
+        self._spelling: Spelling = in_small_letters if table.any_case else as_it_stands
+        self._values = [column for column in table.columns if column.part is RecordPart.VALUE]
+        sources = [Source(column.path or (column.name,)) for column in self._values]
+        self._wanted = source_tree(sources, self._spelling)
+        self._added = table.added
+        self._ignored = frozenset(table.ignored_fields)
+        self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
+        self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
+        path = read_bucket_path(table.bucketing.path).names
+        self._taken |= {name.lower(): f"partition column {name}" for name in path}
+
+    def compare(self, field: WrittenField) -> None:
+        if field.name in self._ignored:
+            return
+        wanted = self._wanted.inner.get(self._spelling(field.name))
+        if wanted is None:
+            self._new(field)
+        elif field.type is not None:
+            self._known(field, field.type, wanted)
+
+    def _new(self, field: WrittenField) -> None:
+        self.lost += field.notes
+        if field.type is None:
+            return
+        if (other := self._taken.get(field.name.lower())) is not None:
+            self.lost.append(f"{field.name} {field.type} has the name of {other}")
+        elif not _NAME.fullmatch(field.name):
+            self.lost.append(f"{field.name[:140]} is no name of a column")
+        else:
+            self.columns.append(Column(field.name, field.type))
+            self._taken[field.name.lower()] = f"field {field.name}"
+
+    def _known(self, field: WrittenField, kind: str, wanted: SourceTree) -> None:
+        for number in wanted.columns:
+            column = self._values[number]
+            held = parse_hive_type(column.type)
+            both = merged(held, parse_hive_type(kind)) if column.name.lower() in self._added else None
+            if both is not None:
+                if both != held:
+                    self.columns.append(Column(column.name, hive_type_of(both), column.path))
+                self.lost += field.notes
+                return
+        self.lost += _lacking(field.name, parse_hive_type(kind), wanted, self._values, self._spelling)
+
+
+def _lacking(
+    path: str, written: pa.DataType, wanted: SourceTree, columns: Sequence[Column], spelling: Spelling
+) -> Iterator[str]:
+    """What of a field that is named by columns, whole or in part, is in none of them."""
+    if wanted.columns:
+        column = columns[wanted.columns[0]]
+        yield from _not_held(path, written, parse_hive_type(column.type), spelling)
+    elif pa.types.is_struct(written):
+        for inner in written:
+            taken = wanted.inner.get(spelling(inner.name))
+            if taken is None:
+                yield f"no column for {path}.{inner.name} {hive_type_of(inner.type)}"
+            else:
+                yield from _lacking(f"{path}.{inner.name}", inner.type, taken, columns, spelling)
+
+
+def _not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spelling) -> Iterator[str]:
+    if pa.types.is_list(written) and pa.types.is_list(held):
+        yield from _not_held(f"{path}[]", written.value_type, held.value_type, spelling)
+    elif pa.types.is_map(written) and pa.types.is_map(held):
+        yield from _not_held(f"{path}{{}}", written.item_type, held.item_type, spelling)
+    elif pa.types.is_struct(written) and pa.types.is_struct(held):
+        members = {spelling(member.name): member.type for member in held}
+        for inner in written:
+            if (member := members.get(spelling(inner.name))) is None:
+                yield f"no field for {path}.{inner.name} {hive_type_of(inner.type)}"
+            else:
+                yield from _not_held(f"{path}.{inner.name}", inner.type, member, spelling)
+    elif (
+        is_wider(hive_type_of(written), hive_type_of(held))
+        and written != held
+        and not pa.types.is_string(written)
+    ):
+        yield f"{path} is {hive_type_of(written)}, its column {hive_type_of(held)}"

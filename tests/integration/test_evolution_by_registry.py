@@ -1,0 +1,229 @@
+"""Columns by the records' schemas: fields of the registry become columns, exactly once, or stop the table, and Hive reads
+files of all generations side by side.
+"""
+
+import io
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pytest
+
+from tests.harness.avro_flights import framed
+from tests.harness.cli_ledger import invoke
+from tests.harness.program import Finished, command, run_once
+from tests.harness.service_map import PLACE, write_map
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+    from tests.services.schema_registry import SchemaRegistry
+
+EACH = 200
+SPOT = {"type": "record", "name": "Spot", "fields": [{"name": "gate", "type": "int"}]}
+WIDE_SPOT = {
+    **SPOT,
+    "fields": [*SPOT["fields"], {"name": "hall", "type": ["null", "string"], "default": None}],
+}
+FIRST: list[dict[str, Any]] = [{"name": "id", "type": "long"}, {"name": "day", "type": "string"}]
+SECOND = [
+    *FIRST,
+    {"name": "Order", "type": ["null", "int"], "default": None},
+    {"name": "spot", "type": ["null", SPOT], "default": None},
+    {"name": "secret", "type": ["null", "string"], "default": None},
+    {"name": "dt", "type": ["null", "string"], "default": None},
+    {"name": "odd", "type": ["null", "string", "long"], "default": None},
+]
+THIRD = [
+    *FIRST,
+    {"name": "Order", "type": ["null", "long"], "default": None},
+    {"name": "spot", "type": ["null", WIDE_SPOT], "default": None},
+    {"name": "tags", "type": {"type": "array", "items": "string"}, "default": []},
+]
+"""Without secret, dt and odd; Order and spot are wider."""
+GENERATIONS = (FIRST, SECOND, THIRD)
+
+
+def _value(generation: int, i: int) -> dict[str, Any]:
+    own: dict[str, Any] = {"id": generation * 1_000_000 + i, "day": f"2013-01-0{1 + i % 3}"}
+    if generation == 2:
+        own |= {"Order": i, "spot": {"gate": i}, "secret": "s", "dt": "no", "odd": "no"}
+    if generation == 3:
+        own |= {"Order": 2**40 + i, "spot": {"gate": i, "hall": f"h{i}"}, "tags": ["x", str(i)]}
+    return own
+
+
+def _row(generation: int, i: int) -> tuple[Any, ...]:
+    """As Hive shows it by the columns of the third generation."""
+    day = f"2013-01-0{1 + i % 3}"
+    own: tuple[Any, ...] = (None, None, None, None)
+    if generation == 2:
+        own = (i, i, None, None)
+    if generation == 3:
+        own = (2**40 + i, i, f"h{i}", f'["x","{i}"]')
+    return (generation * 1_000_000 + i, *own, day)
+
+
+@dataclass
+class Topic:
+    """A topic of Avro records whose schema has generations, into one table; `produced`: rows that Hive must have."""
+
+    kafka: "KafkaBroker"
+    hdfs: "Hdfs"
+    hive: "HiveServer"
+    registry: "SchemaRegistry"
+    name: str
+    folder: Path
+    produced: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.table = f"{self.name}.flights"
+        self.kafka.create_topic(self.name, 2)
+
+    def map_of(self, columns: dict[str, str] | None = None, **more: Any) -> Path:
+        entry = {
+            "table": self.table,
+            "topics": [self.name],
+            "start": "earliest",
+            "format": "avro",
+            "columns": columns or {"id": "bigint", "day": "string"},
+            "metadata": PLACE,
+            "bucket": {"path": "dt={day}"},
+        } | more
+        sections = {"hive": {"url": f"hive://{self.hive.address}"}, "registry": {"url": self.registry.url}}
+        uri = f"{self.hdfs.namenode_url}/{self.name}"
+        return write_map(self.folder, self.name, self.kafka.bootstrap, uri, [entry], **sections)
+
+    def register(self, generation: int) -> int:
+        return self.registry.register(f"{self.name}-value", self._schema(generation))
+
+    def produce(self, schema_ids: dict[int, int], count: int = EACH) -> None:
+        """Records of these generations in turn, as producers do that are rolled out one after the other."""
+        messages = []
+        for i in range(count):
+            for generation, schema_id in schema_ids.items():
+                body = io.BytesIO()
+                fastavro.schemaless_writer(body, self._schema(generation), _value(generation, i))
+                messages.append(framed(schema_id, body.getvalue()))
+                self.produced.append(_row(generation, i))
+        produce(self.kafka.bootstrap, self.name, messages, 2)
+
+    def assert_rows(self) -> None:
+        shown = "id, `order`, spot.gate, spot.hall, tags, dt"
+        rows = self.hive.query(f"select {shown} from {self.table}")
+        assert Counter(map(str, rows)) == Counter(map(str, self.produced))
+
+    def _schema(self, generation: int) -> dict[str, Any]:
+        return {
+            "type": "record",
+            "name": "Flight",
+            "namespace": self.name,
+            "fields": GENERATIONS[generation - 1],
+        }
+
+
+@pytest.fixture
+def topic(
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive: "HiveServer",
+    hive_database: str,
+    registry: "SchemaRegistry",
+    tmp_path: Path,
+) -> Topic:
+    return Topic(kafka, hdfs, hive, registry, hive_database, tmp_path)
+
+
+def _planned(path: Path) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(invoke("plan", "--json", "-c", str(path)).stdout)["tables"][0]
+    return table
+
+
+def _done(path: Path) -> Finished:
+    done = run_once(path)
+    assert done.code == 0, done.log[-4000:]
+    return done
+
+
+@pytest.mark.timeout(900)
+def test_new_fields_of_the_registry_become_columns_and_all_generations_are_in_hive(topic: Topic) -> None:
+    path = topic.map_of(schema_evolution="add", ignored_fields=["secret"])
+    ids = {1: topic.register(1)}
+    topic.produce(ids)
+    assert len(_planned(path)["statements"]) == 2
+    _done(path)
+    assert _planned(path)["statements"] == []
+
+    ids[2] = topic.register(2)
+    (statement,) = _planned(path)["statements"]
+    assert statement.endswith("ADD COLUMNS (`Order` int, `spot` struct<`gate`:int>) CASCADE"), statement
+    topic.produce(ids)  # both versions in one epoch
+    done = _done(path)
+    assert statement in done.log
+    assert "dt string has the name of partition column dt: it is in no column" in done.log
+    assert "odd is a union of several types: left out: it is in no column" in done.log
+    assert _planned(path)["statements"] == []
+
+    topic.produce({2: ids[2]})  # the registry has a third one only after a run that knows the second
+    ids[3] = topic.register(3)
+    assert len(_planned(path)["statements"]) == 3, _planned(path)
+    topic.produce(ids)
+    _done(path)
+    topic.assert_rows()
+    files = topic.hive.query(f"select count(distinct input__file__name) from {topic.table}")[0][0]
+    assert files <= 3 * 2 * 3, "files are split by version"
+
+    audited = command("verify", path, "--deep")
+    assert audited.code == 0, audited.log[-3000:]
+    previewed = command("preview", path, "-n", "4", "--json").document["tables"][0]
+    assert previewed["error"] is None and all("spot" in row["values"] for row in previewed["rows"]), previewed
+
+
+@pytest.mark.timeout(900)
+def test_fields_that_only_records_tell_of_become_columns_before_the_first_file_that_has_them(
+    topic: Topic,
+) -> None:
+    """Under a subject that the map does not name: as with a producer that registers while a run reads."""
+    path = topic.map_of(schema_evolution="add", ignored_fields=["secret"], subject="nowhere")
+    topic.produce({1: topic.register(1)})
+    _done(path)
+    ids = {generation: topic.register(generation) for generation in (1, 2, 3)}
+    topic.produce(ids)
+    done = _done(path)
+    assert f"records with a schema of id {ids[2]} have new fields" in done.log
+    topic.assert_rows()
+    audited = command("verify", path, "--deep")
+    assert audited.code == 0, audited.log[-3000:]
+
+
+@pytest.mark.timeout(900)
+def test_stop_sets_the_table_aside_with_the_difference_and_resumes_when_the_map_agrees(topic: Topic) -> None:
+    path = topic.map_of(schema_evolution="stop")
+    ids = {1: topic.register(1)}
+    topic.produce(ids)
+    _done(path)
+    ids[3] = topic.register(3)
+    told = "no column for Order bigint (id"
+    assert told in _planned(path)["error"]["message"]
+    for subject in ("{topic}-value", "nowhere"):  # the newest schema, and what records say
+        path = topic.map_of(schema_evolution="stop", subject=subject)
+        if subject == "nowhere":
+            topic.produce(ids)
+        done = run_once(path)
+        assert done.code == 75, done.log[-3000:]
+        assert "[schema.differs]" in done.log and "no column for Order bigint" in done.log
+        assert "no column for tags array<string>" in done.log
+    assert topic.hive.query(f"select count(*) from {topic.table}")[0][0] == EACH
+    columns = {"id": "bigint", "day": "string", "Order": "bigint", "spot": "struct<gate:int>"}
+    path = topic.map_of(columns | {"tags": "array<string>"}, schema_evolution="stop")
+    assert "no field for spot.hall string" in run_once(path).log
+    for table_column in ("`Order` bigint", "spot struct<gate:int,hall:string>", "tags array<string>"):
+        topic.hive.query(f"alter table {topic.table} add columns ({table_column}) cascade")
+    columns |= {"spot": "struct<gate:int,hall:string>", "tags": "array<string>"}
+    _done(topic.map_of(columns, schema_evolution="stop"))
+    topic.assert_rows()

@@ -1,0 +1,229 @@
+"""Mistakes around columns by the records' schemas: what is compared, recorded, known to a start, and read again."""
+
+from tests.mutants.text_mutant import TextMutant
+
+RUN = "tests/unit/test_run_evolution.py"
+FIELDS = "tests/unit/test_written_fields.py"
+EFFECTIVE = "tests/unit/test_effective_columns.py"
+TASKS = "tests/unit/test_task_schemas.py"
+CLIENT = "tests/unit/test_registry_client.py"
+LINES = "tests/unit/test_hive_lines.py"
+VERIFY = "tests/unit/test_verify.py"
+CONFIG = "tests/unit/test_config_registry.py"
+
+_DIFFERENCES = "kafka2hive.pipeline.decode.written_fields.differences"
+_EVOLUTION = "kafka2hive.service.run.evolution"
+
+EVOLUTION = (
+    TextMutant(
+        "a task decodes records whatever new fields their schema has",
+        "kafka2hive.pipeline.task.chunk_decoder",
+        (('None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table)', "None"),),
+        TASKS,
+    ),
+    TextMutant(
+        "a field of Avro is not compared",
+        "kafka2hive.pipeline.decode.avro.decoder",
+        (("                self._check.avro(schema_id, schema)\n", "                pass\n"),),
+        TASKS,
+    ),
+    TextMutant(
+        "a field of Protobuf is not compared",
+        "kafka2hive.pipeline.decode.protobuf.decoder",
+        (("            self._check.protobuf(schema_id, parsed, name)\n", "            pass\n"),),
+        TASKS,
+    ),
+    TextMutant(
+        "a schema that fills no column makes dead letters although the map says stop",
+        "kafka2hive.pipeline.decode.avro.decoder",
+        (("                self._check.unresolvable(schema_id, str(error))\n", "                pass\n"),),
+        TASKS,
+    ),
+    TextMutant(
+        "which schema a task has met is forgotten on the way to the driver",
+        "kafka2hive.pipeline.task.run",
+        (("error.remedy, error.writer)", "error.remedy)"),),
+        TASKS,
+    ),
+    TextMutant(
+        "stop lets pass what can be no column",
+        "kafka2hive.pipeline.decode.written_fields.check",
+        (('if found.columns if self._table.schema_evolution == "add" else found:', "if found.columns:"),),
+        FIELDS,
+    ),
+    TextMutant(
+        "a column gets the name of another one",
+        _DIFFERENCES,
+        (("if (other := self._taken.get(field.name.lower())) is not None:", "if other := None:"),),
+        FIELDS,
+    ),
+    TextMutant(
+        "a field becomes a column although the map ignores it",
+        _DIFFERENCES,
+        (("        if field.name in self._ignored:\n            return\n", ""),),
+        FIELDS,
+    ),
+    TextMutant(
+        "an added column stays as narrow as it was",
+        _DIFFERENCES,
+        (("                if both != held:\n", "                if False:\n"),),
+        FIELDS,
+    ),
+    TextMutant(
+        "a column of the map is widened",
+        _DIFFERENCES,
+        ((" if column.name.lower() in self._added else None", ""),),
+        FIELDS,
+    ),
+    TextMutant(
+        "a struct loses the fields that a later schema has not",
+        "kafka2hive.pipeline.decode.written_fields.merged",
+        (
+            (
+                "        fields.append(pa.field(field.name, both))\n",
+                "        if other is not None:\n            fields.append(pa.field(field.name, both))\n",
+            ),
+        ),
+        FIELDS,
+    ),
+    TextMutant(
+        "a number becomes text",
+        "kafka2hive.pipeline.decode.written_fields.merged",
+        ((" or pa.types.is_string(held) or pa.types.is_string(written)", ""),),
+        FIELDS,
+    ),
+    TextMutant(
+        "the fields of an envelope become columns",
+        "kafka2hive.pipeline.decode.written_fields.fields",
+        (("envelope_row(schema) if is_change_log else ", ""),),
+        FIELDS,
+    ),
+    TextMutant(
+        "a start does not know the columns that were added",
+        "kafka2hive.service.run.owned_tables",
+        (
+            (
+                "        if started.owned.state.added != table.added:\n            settings = self.resolve(table)\n",
+                "",
+            ),
+        ),
+        RUN,
+    ),
+    TextMutant(
+        "commands do not know the columns that were added",
+        "kafka2hive.service.shared.tables",
+        (("                added=added.get(name, ()),\n", ""),),
+        RUN,
+    ),
+    TextMutant(
+        "a command refuses records for their schema",
+        "kafka2hive.service.shared.tables",
+        (
+            (
+                'replace(self.catalogue.resolve(table), schema_evolution="ignore")',
+                "replace(self.catalogue.resolve(table))",
+            ),
+        ),
+        RUN,
+    ),
+    TextMutant(
+        "plan does not know the columns that were added",
+        "kafka2hive.service.plan",
+        (("    know_added_columns(wiring, [table for _, table in chosen if table is not None])\n", ""),),
+        RUN,
+    ),
+    TextMutant(
+        "plan does not show what the registry brings",
+        "kafka2hive.service.plan",
+        (("                _evolve(catalogue, newest, table, settings)\n", "                pass\n"),),
+        RUN,
+    ),
+    TextMutant(
+        "tasks are not told of an added column",
+        "kafka2hive.service.run.table_steps",
+        (
+            (
+                "(table, change)\n            self.settings[table.name] = self._owned_tables.resolve(table)\n",
+                "(table, change)\n            self._owned_tables.resolve(table)\n",
+            ),
+        ),
+        RUN,
+    ),
+    TextMutant(
+        "a column is added that no ledger knows",
+        "kafka2hive.service.run.table_steps",
+        (
+            (
+                "            self.publish(table, change)\n            self.settings",
+                "            self.settings",
+            ),
+        ),
+        RUN,
+    ),
+    TextMutant(
+        "records with new fields wait for the next interval",
+        _EVOLUTION,
+        (("        table.planned_at = -math.inf\n", ""),),
+        RUN,
+    ),
+    TextMutant(
+        "stop adds columns",
+        _EVOLUTION,
+        (('        if table.rule.schema_evolution == "stop":\n', "        if False:\n"),),
+        RUN,
+    ),
+    TextMutant(
+        "a table that stopped for its schema asks the registry without end",
+        _EVOLUTION,
+        (("            and table.schemas_seen_at < aside.until <= now\n", ""),),
+        RUN,
+    ),
+    TextMutant(
+        "a task's word on a schema is believed without end",
+        _EVOLUTION,
+        (("            if writers:\n", "            if False:\n"),),
+        RUN,
+    ),
+    TextMutant(
+        "a registry that is away sets the table aside",
+        "kafka2hive.service.evolution.newest",
+        (("                return None\n        if newest", "                raise\n        if newest"),),
+        RUN,
+    ),
+    TextMutant(
+        "a column of the map is filled as an added one",
+        "kafka2hive.service.evolution.effective",
+        (("        if name not in there:\n", "        if True:\n"),),
+        EFFECTIVE,
+    ),
+    TextMutant(
+        "an ignored field stays a column",
+        "kafka2hive.service.evolution.effective",
+        ((" if a.name not in rule.ignored_fields", ""),),
+        EFFECTIVE,
+    ),
+    TextMutant(
+        "any 404 says that there is no subject",
+        "kafka2hive.registry.answers",
+        (("status == 404 and code in _MISSING", "status == 404"),),
+        CLIENT,
+    ),
+    TextMutant(
+        "a snapshot with added columns says that older versions may read it",
+        "kafka2hive.ledger.snapshot.codec",
+        (("FORMAT if s.added else 1", "1"),),
+        LINES,
+    ),
+    TextMutant(
+        "an edit of added columns is not told",
+        "kafka2hive.ledger.audit.lines",
+        (('        ("added columns", before.added, after.added),\n', ""),),
+        VERIFY,
+    ),
+    TextMutant(
+        "keys about fields of schemas are taken where they mean nothing",
+        "kafka2hive.config.checks.registry",
+        (("        if key in checked.own.given:\n", "        if False:\n"),),
+        CONFIG,
+    ),
+)
