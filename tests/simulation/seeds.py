@@ -1,6 +1,7 @@
 """A seed that catches each mutant quickly (0 where none stands here); found by `scripts/simulate --mutants`."""
 
 SEEDS = {
+    "columns that were added before are not carried": 14,
     "a marker without a ledger is believed at the first look": 508,
     "state read before taking": 50,
     "a generation that is there is taken for mine without the uuid": 1,
