@@ -9,6 +9,7 @@ TASKS = "tests/unit/test_task_schemas.py"
 CLIENT = "tests/unit/test_registry_client.py"
 LINES = "tests/unit/test_hive_lines.py"
 VERIFY = "tests/unit/test_verify.py"
+OWN = "tests/unit/test_own_schemas.py"
 CONFIG = "tests/unit/test_config_registry.py"
 
 _DIFFERENCES = "kafka2hive.pipeline.decode.written_fields.differences"
@@ -173,9 +174,9 @@ EVOLUTION = (
         RUN,
     ),
     TextMutant(
-        "a table that stopped for its schema asks the registry without end",
+        "a table that stopped for its schema does not look at the newest one before it resumes",
         _EVOLUTION,
-        (("            and table.schemas_seen_at < aside.until <= now\n", ""),),
+        ((" or differed or now", " or now"),),
         RUN,
     ),
     TextMutant(
@@ -225,5 +226,29 @@ EVOLUTION = (
         "kafka2hive.config.checks.registry",
         (("        if key in checked.own.given:\n", "        if False:\n"),),
         CONFIG,
+    ),
+    TextMutant(
+        "validate does not look at the schemas of the map itself",
+        "kafka2hive.cli.commands.validate",
+        (("        check_own_schemas(service_map)\n", ""),),
+        OWN,
+    ),
+    TextMutant(
+        "a column without a field in the schema of the map is taken",
+        "kafka2hive.pipeline.decode.written_fields.own",
+        (("        if absent := self._absent(keys):\n            return absent\n", ""),),
+        OWN,
+    ),
+    TextMutant(
+        "a column of another type than the schema of the map is taken",
+        "kafka2hive.pipeline.decode.written_fields.own",
+        (("            return str(error)\n        return", "            pass\n        return"),),
+        OWN,
+    ),
+    TextMutant(
+        "the registry is not asked for keys in Protobuf",
+        "kafka2hive.pipeline.task.writer_schemas",
+        (('not in ("avro", "protobuf") or not has_keys', 'not in ("avro",) or not has_keys'),),
+        "tests/unit/test_record_parts.py",
     ),
 )

@@ -31,10 +31,11 @@ def test_a_raw_key_is_taken_whole_and_beside_a_raw_value() -> None:
     )
 
 
-def test_keys_in_avro_use_the_registry() -> None:
-    lines = "    key_format: avro\n    columns: {n: bigint, id: {type: bigint, key: $.id}}\n"
+@pytest.mark.parametrize("format", ["avro", "protobuf"])
+def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
+    lines = f"    key_format: {format}\n    columns: {{n: bigint, id: {{type: bigint, key: $.id}}}}\n"
     (table,) = load_text(HEAD + REGISTRY + TABLE + lines, "map.yaml", {}).tables
-    assert (table.format, table.key_format) == ("json", "avro")
+    assert (table.format, table.key_format) == ("json", format)
 
 
 def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
@@ -65,6 +66,10 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
         (
             "key_format: avro\n    columns: {a: {type: int, key: $.id}, b: int}",
             "avro needs a registry section",
+        ),
+        (
+            "key_format: protobuf\n    columns: {a: {type: int, key: $.id}, b: int}",
+            "protobuf needs a registry section",
         ),
         ("columns: {a: {type: int, header: h, unit: ms}, b: int}", "is used with a timestamp or a date"),
         ("format: raw\n    columns: {a: {type: int, header: h}}", "a raw table has exactly one column"),

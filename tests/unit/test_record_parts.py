@@ -7,17 +7,25 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from kafka2hive.config.values import Bucketing, Column, MetadataColumn, RecordPart, Tombstones
+from kafka2hive.config.values import (
+    Bucketing,
+    Column,
+    MetadataColumn,
+    RecordPart,
+    RegistryOptions,
+    Tombstones,
+)
 from kafka2hive.model.files import FileKind
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.task.writer_schemas import key_writers_of
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.compare import as_multisets
 from kafka2hive.service.audit.rows.replay import Replay
 from kafka2hive.service.audit.rows.rows import Paths, Span
 from tests.harness.fake_consumer import FakeLog
-from tests.harness.task_files import offsets, read_rows, table_settings
+from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings, task_settings
 from tests.unit.test_task_chunk import UnreadableHeaders, chunk_of
 from tests.unit.test_task_rows import run_task_of, total
 
@@ -172,22 +180,41 @@ def test_a_deletion_whose_row_is_not_logged_has_its_primary_key() -> None:
     ]
 
 
-def test_a_key_in_avro_is_read_by_the_schema_it_names() -> None:
-    schema = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'
+AVRO_KEY = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'
+PROTO_KEY = 'syntax = "proto3"; message Other { int64 x = 1; } message K { int64 id = 3; }'
+
+
+@pytest.mark.parametrize(
+    ("format", "schema", "key"),
+    [
+        ("avro", WriterSchema(AVRO, AVRO_KEY), b"\x0e"),
+        ("protobuf", WriterSchema(PROTOBUF, PROTO_KEY), b"\2\2\x18\7"),
+    ],
+)
+def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema, key: bytes) -> None:
     chunk = chunk_of((1, 2))
-    chunk.messages[0].set_key(b"\x00\x00\x00\x00\x05\x0e")
+    chunk.messages[0].set_key(b"\0\0\0\0\5" + key)
     chunk.messages[0].set_value(b"{}")
 
     class Schemas:
         def get(self, schema_id: int) -> WriterSchema | None:
-            return WriterSchema(AVRO, schema) if schema_id == 5 else None
+            return schema if schema_id == 5 else None
 
-    settings = replace(table(), key_format="avro")
+    settings = replace(table(), key_format=format)
     decoded = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
     assert [rows.column("id").to_pylist() for rows, _ in decoded.batches] == [[7]]
-    chunk.messages[0].set_key(b"\x00\x00\x00\x00\x06\x0e")
+    chunk.messages[0].set_key(b"\0\0\0\0\6" + key)
     (refused,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk).refused
-    assert refused[1][0].startswith("key.avro.schema: ")
+    assert refused[1][0].startswith(f"key.{format}.schema: ")
+
+
+@pytest.mark.parametrize(
+    ("format", "asks"), [("raw", False), ("json", False), ("avro", True), ("protobuf", True)]
+)
+def test_a_task_asks_the_registry_for_keys_that_name_their_schema(format: Any, asks: bool) -> None:
+    settings = replace(task_settings("", table()), registry=RegistryOptions(url="http://r"))
+    found = key_writers_of(replace(table(), key_format=format), settings, MemoryFiles(), keeps=False)
+    assert (found is not None) is asks
 
 
 def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:

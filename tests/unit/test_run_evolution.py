@@ -233,6 +233,15 @@ def test_with_stop_a_newest_schema_with_more_sets_the_table_aside_until_it_agree
     assert service.dumped() == 7 and service.added == []
 
 
+def test_a_table_that_stopped_for_its_schema_asks_once_a_wait_also_when_nothing_comes(tmp_path: Path) -> None:
+    service = Service(tmp_path, FakeRegistry(SECOND), "stop")
+    loop = service.start()
+    service.registry.versions, service.kafka.ends[EARLY] = [FIRST], 0
+    service.wait(5)
+    assert [loop.plan() for _ in range(5)] == [None] * 5
+    assert len(service.registry.asked) == 2
+
+
 def test_with_stop_what_a_task_meets_sets_the_table_aside_and_nothing_is_committed(tmp_path: Path) -> None:
     service = Service(tmp_path, FakeRegistry(FIRST), "stop")
     loop = service.start()

@@ -37,10 +37,12 @@ def validate(
     from kafka2hive.config.problems import MapInvalid
     from kafka2hive.config.this_machine import check_this_machine
     from kafka2hive.model.errors import ConfigError
+    from kafka2hive.service.own_schemas import check_own_schemas
 
     try:
         service_map = load_map(config, os.environ)
         check_this_machine(service_map, os.environ)
+        check_own_schemas(service_map)
         if online:
             raise typer.Exit(_online(service_map, json, color))
     except ConfigError as error:

@@ -4,6 +4,9 @@ from kafka2hive.config.checks.table_options import CheckedTable, DeclaredColumn,
 from kafka2hive.config.problems import Path
 from kafka2hive.config.values.columns import ColumnKeys, RecordPart
 
+NAMED_BY_ID = ("avro", "protobuf")
+"""Formats of keys whose schemas are the registry's."""
+
 
 def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     table = checked.table
@@ -19,15 +22,16 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     if columns and all(column.part is not RecordPart.VALUE for column in columns):
         checked.add(checked.path("columns"), "at least one column comes from the record's value")
     has_keys = any(column.part is RecordPart.KEY for column in columns)
-    if has_keys and table.key_format == "avro" and not has_registry:
-        checked.add(checked.path("key_format"), "avro needs a registry section: a key names its schema by id")
+    if has_keys and table.key_format in NAMED_BY_ID and not has_registry:
+        message = f"{table.key_format} needs a registry section: a key names its schema by id"
+        checked.add(checked.path("key_format"), message)
     if not has_keys and "key_format" in checked.own.given:
         checked.add(checked.path("key_format"), "is used with columns that have key: {type: .., key: $.id}")
 
 
 def uses_registry_for_keys(checked: CheckedTable) -> bool:
     keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.table))
-    return keys and checked.table.key_format == "avro"
+    return keys and checked.table.key_format in NAMED_BY_ID
 
 
 def _ways(checked: CheckedTable, column: DeclaredColumn) -> list[str]:
@@ -51,9 +55,7 @@ def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> Non
         return
     is_raw = checked.table.key_format == "raw"
     if is_raw and not column.is_whole_key:
-        checked.add(
-            (*path, "key"), "a key without key_format is taken whole: write $, or key_format json or avro"
-        )
+        checked.add((*path, "key"), "a key without key_format is taken whole: write $, or set key_format")
     elif not is_raw and column.is_whole_key:
         checked.add(
             (*path, "key"), "$ is for key_format raw: write the path to a member of the key, such as $.id"

@@ -99,7 +99,7 @@ class SharedOptions:
         ),
     ] = "json"
     key_format: Annotated[
-        Literal["raw", "json", "json_schema", "avro"],
+        Literal["raw", "json", "json_schema", "avro", "protobuf"],
         Key("How the record's key is encoded, for columns with key; raw: text (binary: bytes)."),
     ] = "raw"
     avro_schema: Annotated[

@@ -30,7 +30,7 @@ def key_writers_of(
 ) -> WriterSchemas | None:
     """The same of keys, which name their schemas in the registry."""
     has_keys = any(column.part is RecordPart.KEY for column in table.columns)
-    if table.key_format != "avro" or not has_keys or settings.registry is None:
+    if table.key_format not in ("avro", "protobuf") or not has_keys or settings.registry is None:
         return None
     return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
 

@@ -53,11 +53,7 @@ class RegistryEvolution(Evolution):
             return False
         now = self._wiring.ports.clock.monotonic()
         aside = table.aside
-        differed = (
-            aside is not None
-            and isinstance(aside.error, SchemaDiffers)
-            and table.schemas_seen_at < aside.until <= now
-        )
+        differed = aside is not None and isinstance(aside.error, SchemaDiffers)
         return (
             bool(table.new_writers) or differed or now - table.schemas_seen_at >= self._newest.refresh_seconds
         )
