@@ -1,6 +1,7 @@
 """Questions to Kafka that need no consumer: topics, watermarks, group offsets. Every call ends within its time limit."""
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors, groups, records, topic_settings
+from kafka2hive.kafka.access.heard import Heard
 from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
@@ -22,6 +24,8 @@ _FIRST_TRY_SECONDS = 2.0
 _FIRST_TRY_SHARE = 1 / 3
 # Tries for topic partitions that are not answered for while others are: they are left out then.
 _TRIES_OF_SOME = 2
+# A refusal of the client that was heard is believed after this many tries: another broker may let it in.
+_TRIES_OF_REFUSED = 2
 # Settings of topics are good to know; nobody waits for them as long as for offsets.
 _SETTINGS_SECONDS = 5.0
 # librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics
@@ -33,13 +37,15 @@ class KafkaAdmin:
     """One cluster. Nothing is connected before the first question; any thread may ask.
 
     `timeout_seconds` bounds each question. Errors: ServiceUnavailable (`kafka.unavailable`) when no broker answers,
-    ConfigError (`kafka.properties`) when librdkafka refuses the map's properties.
+    AccessRefused when they refuse the client (access/refusal.py), ConfigError (`kafka.properties`, `kafka.gssapi`) when
+    librdkafka refuses the map's properties.
     """
 
     def __init__(self, options: KafkaOptions, timeout_seconds: float = 30.0) -> None:
         self._options = options
         self._timeout = timeout_seconds
         self._client: Any = None
+        self._heard = Heard(log)
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
@@ -118,7 +124,7 @@ class KafkaAdmin:
 
     def _admin(self) -> Any:
         if self._client is None:
-            self._client = admin_client(self._options, log)
+            self._client = admin_client(self._options, self._heard)
         self._client.poll(0)  # hands librdkafka's log lines over
         return self._client
 
@@ -134,10 +140,19 @@ class KafkaAdmin:
         """All topics; librdkafka learns from it who leads what. Notes those without a leader."""
         from confluent_kafka import KafkaException
 
-        try:
-            metadata = interruptible(partial(self._admin().list_topics, timeout=self._timeout))
-        except KafkaException as error:
-            raise self._unavailable("metadata", error) from error
+        began, metadata = time.monotonic(), None
+        for number, seconds in enumerate(self._tries(), start=1):
+            try:
+                metadata = interruptible(partial(self._admin().list_topics, timeout=seconds))
+                break
+            except KafkaException as error:
+                failed = error
+            self._client.poll(0)
+            refusal = self._heard.refusal(began)
+            if number >= _TRIES_OF_REFUSED and refusal is not None and refusal.certain:
+                break
+        if metadata is None:
+            raise self._unavailable("metadata", failed) from failed
         self._leaderless = {
             TopicPartition(name, number)
             for name, topic in metadata.topics.items()
@@ -192,15 +207,18 @@ class KafkaAdmin:
                 # a lasting state: the table reports it once
                 log.debug("no offset of %s: it has no leader", tp)
             else:
-                log.warning(
-                    "no offset of %s this time: %s", tp, reason(self._options, why.get(tp, FutureTimeout()))
-                )
+                log.warning("no offset of %s this time: %s", tp, self._reason(why.get(tp, FutureTimeout())))
         if not found and (failures := [why[tp] for tp in left if tp in why and not is_gone(why[tp])]):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
         return found
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
-        return unavailable(self._options, what, reason(self._options, error))
+        self._client.poll(0)
+        since = time.monotonic() - self._timeout
+        return unavailable(self._options, what, self._reason(error), self._heard, since)
+
+    def _reason(self, error: Exception) -> str:
+        return reason(self._options.properties, error)
 
 
 def is_mock(cluster_id: str) -> bool:

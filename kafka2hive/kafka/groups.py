@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
+from kafka2hive.kafka.access.heard import Heard
 from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.model.offsets import TopicPartition
 
@@ -24,13 +25,16 @@ def group_offsets(
 
     if not topic_partitions:
         return {}
-    consumer = reader(options, timeout_seconds, log, {"group.id": group})
+    heard, began = Heard(log), time.monotonic()
+    consumer = reader(options, timeout_seconds, heard, {"group.id": group})
     try:
         answers = consumer.committed(
             [kafka_partition(tp) for tp in topic_partitions], timeout=timeout_seconds
         )
     except KafkaException as error:
-        raise unavailable(options, f"offsets of group {group}", reason(options, error)) from error
+        consumer.poll(0)  # hands librdkafka's log lines over
+        why = reason(options.properties, error)
+        raise unavailable(options, f"offsets of group {group}", why, heard, began) from error
     finally:
         consumer.close()
     return {
@@ -50,7 +54,8 @@ def commit_group_offsets(
         return True
     answers: list[tuple[Any, Any]] = []
     taken = {"group.id": group, "on_commit": lambda error, found: answers.append((error, found))}
-    consumer = reader(options, timeout_seconds, log, taken)
+    heard, began = Heard(log), time.monotonic()
+    consumer = reader(options, timeout_seconds, heard, taken)
     try:
         consumer.commit(
             offsets=[kafka_partition(tp, offset) for tp, offset in offsets.items()], asynchronous=True
@@ -58,17 +63,20 @@ def commit_group_offsets(
         deadline = time.monotonic() + timeout_seconds
         while not answers and (left := deadline - time.monotonic()) > 0:
             consumer.poll(min(left, 0.1))
-        return _taken(answers, group)
+        return _taken(answers, group, heard.trouble(began))
     except KafkaException as error:
-        log.warning("offsets of group %s not set, lag tools are behind: %s", group, reason(options, error))
+        log.warning(
+            "offsets of group %s not set, lag tools are behind: %s", group, reason(options.properties, error)
+        )
         return False
     finally:
         consumer.close()
 
 
-def _taken(answers: list[tuple[Any, Any]], group: str) -> bool:
+def _taken(answers: list[tuple[Any, Any]], group: str, trouble: str) -> bool:
     if not answers:
-        log.warning("offsets of group %s not set, lag tools are behind: no answer in time", group)
+        why = trouble or "no answer in time"
+        log.warning("offsets of group %s not set, lag tools are behind: %s", group, why)
         return False
     error, found = answers[0]
     refused = [one for one in found or () if one.error is not None]

@@ -1,17 +1,22 @@
 """librdkafka's clients, made from the map's properties, and what their failures mean; nothing secret gets into a message."""
 
-import logging
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from kafka2hive.config.values import KafkaOptions
-from kafka2hive.model.errors import ConfigError, ServiceUnavailable
+from kafka2hive.kafka.access.heard import Heard
+from kafka2hive.kafka.access.refusal import Refusal
+from kafka2hive.kafka.access.server_certificate import explained
+from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 
 Answer = TypeVar("Answer")
+
+NO_GSSAPI = "the installed Kafka client was built without GSSAPI, which sasl.mechanisms GSSAPI (librdkafka's default) needs"
+BUILD_GSSAPI = "build it with scripts/build-gssapi (docs/security.md), or use another sasl.mechanisms"
 
 # Properties of consumers only: librdkafka warns about each one that an admin client is given (its CONFIGURATION.md,
 # column C/P).
@@ -25,28 +30,26 @@ _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbeare
 _CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
 
 
-def admin_client(options: KafkaOptions, log: logging.Logger) -> Any:
+def admin_client(options: KafkaOptions, heard: Heard) -> Any:
     """A confluent_kafka AdminClient. Raises ConfigError."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     given = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
     try:
-        return AdminClient({**_CONNECT, **given}, logger=log)
+        return AdminClient({**_CONNECT, **given}, logger=heard.logger)
     except KafkaException as error:
-        raise _refused(options, error) from error
+        raise refused_properties(options.properties, error) from error
 
 
-def reader(
-    options: KafkaOptions, timeout_seconds: float, log: logging.Logger, more: Mapping[str, Any]
-) -> Any:
+def reader(options: KafkaOptions, timeout_seconds: float, heard: Heard, more: Mapping[str, Any]) -> Any:
     """A confluent_kafka Consumer that asks one question, with `more` properties. Raises ConfigError."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
-        return Consumer({**_reader_properties(options, timeout_seconds), **more}, logger=log)
+        return Consumer({**_reader_properties(options, timeout_seconds), **more}, logger=heard.logger)
     except KafkaException as error:
-        raise _refused(options, error) from error
+        raise refused_properties(options.properties, error) from error
 
 
 def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[str, str]:
@@ -91,29 +94,52 @@ def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
     return KafkaTopicPartition(topic_partition.topic, topic_partition.number, *offset)
 
 
-def reason(options: KafkaOptions, error: Exception) -> str:
+def reason(properties: Sequence[tuple[str, str]], error: Exception) -> str:
     """librdkafka's words, with the value of every property that looks secret redacted."""
     said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
-    text = said or str(error) or "no answer in time"
-    for key, value in options.properties:
+    return redacted(properties, said or str(error) or "no answer in time")
+
+
+def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
+    for key, value in properties:
         if value and _SECRET.search(key):
             text = text.replace(value, "***")
     return text
 
 
-def unavailable(options: KafkaOptions, what: str, why: str) -> ServiceUnavailable:
-    """`what` was asked of the map's brokers and not answered."""
+def unavailable(options: KafkaOptions, what: str, why: str, heard: Heard, since: float) -> ServiceUnavailable:
+    """`what` was asked of the map's brokers at `since` (time.monotonic) and not answered.
+
+    The client's log, which its owner has polled, tells whether they refuse the client, or why none is reached.
+    """
+    refusal = heard.refusal(since)
+    if refusal is not None:
+        return access_refused(options.properties, refusal)
     brokers = dict(options.properties).get("bootstrap.servers", "(no bootstrap.servers)")
+    trouble = heard.trouble(since)
+    told = f"{why}; the client's last error: {redacted(options.properties, trouble)}" if trouble else why
     return ServiceUnavailable(
         "kafka.unavailable",
-        f"Kafka at {brokers} did not answer ({what}): {why}",
+        f"Kafka at {brokers} did not answer ({what}): {told}",
         "check the addresses, the network and the credentials in the map's kafka section, then start again",
     )
 
 
-def _refused(options: KafkaOptions, error: Exception) -> ConfigError:
+def access_refused(properties: Sequence[tuple[str, str]], refusal: Refusal) -> AccessRefused:
+    """The refusal as an error, with the reason for which a certificate is not trusted."""
+    told = explained(refusal, dict(properties))
+    broker = told.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
+    why = redacted(properties, told.why)
+    return AccessRefused(told.code, f"no way into Kafka at {broker}: {why}", told.remedy)
+
+
+def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) -> ConfigError:
+    """librdkafka made no client of the map's properties: a value, or a file that this machine lacks."""
+    why = reason(properties, error)
+    if "No provider for SASL mechanism GSSAPI" in why:
+        return ConfigError("kafka.gssapi", NO_GSSAPI, BUILD_GSSAPI)
     return ConfigError(
         "kafka.properties",
-        f"librdkafka refuses the map's kafka properties: {reason(options, error)}",
-        "correct the property in the map's kafka section",
+        f"librdkafka refuses the map's kafka properties: {why}",
+        "correct the property in the map's kafka section, or the file it names on this machine",
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka import errors
+from kafka2hive.kafka.access.heard import Heard
 from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.kafka.port import RecordAddress
 from kafka2hive.model.offsets import TopicPartition
@@ -35,10 +36,11 @@ def record_epochs(
 
     if not asked:
         return {}
-    deadline = time.monotonic() + timeout_seconds
+    heard, began = Heard(log), time.monotonic()
+    deadline = began + timeout_seconds
     found: dict[RecordAddress, int | None] = {}
     without: dict[TopicPartition, str] = {}
-    consumer = reader(options, timeout_seconds, log, _PROPERTIES)
+    consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
     try:
         # checked first: a reader notices only after 30 s that a topic does not exist
         topics = consumer.list_topics(timeout=timeout_seconds).topics
@@ -49,20 +51,23 @@ def record_epochs(
         for number, offsets in enumerate(rounds):
             if number:  # a fresh one: what was fetched for another offset must not pass for an answer
                 consumer.close()
-                consumer = reader(options, timeout_seconds, log, _PROPERTIES)
+                consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
             # a round without responses uses up its own share of the time only
             share = (deadline - time.monotonic()) / (len(rounds) - number)
             answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
             found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
             without.update(answers.without)
     except KafkaException as error:
-        raise unavailable(options, "leader epochs", reason(options, error)) from error
+        consumer.poll(0)  # hands librdkafka's log lines over
+        why = reason(options.properties, error)
+        raise unavailable(options, "leader epochs", why, heard, began) from error
     finally:
         consumer.close()
     for tp, why in sorted(without.items())[:1]:
         log.warning("no record of %s (of %d) this time: %s", tp, len(without), why)
     if there and not found:
-        raise unavailable(options, f"records of {len(there)} topic partitions", next(iter(without.values())))
+        what = f"records of {len(there)} topic partitions"
+        raise unavailable(options, what, next(iter(without.values())), heard, began)
     return found
 
 

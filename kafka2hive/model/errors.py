@@ -69,6 +69,13 @@ class ServiceUnavailable(Kafka2HiveError):
     exit_code = ExitCode.UNAVAILABLE
 
 
+class AccessRefused(ServiceUnavailable):
+    """A service answers and refuses this client: credentials, certificates, the way to connect.
+
+    It may pass by itself (a certificate is renewed, a password is set): trying again later is right.
+    """
+
+
 class OwnedByLiveRun(Kafka2HiveError):
     """Another run is alive and owns the table; nothing was touched."""
 

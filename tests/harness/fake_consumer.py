@@ -7,6 +7,8 @@ from typing import Any
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Assignment
 
+from kafka2hive.model.errors import AccessRefused
+
 Key = tuple[str, int]
 
 
@@ -55,6 +57,7 @@ class FakeConsumer:
     def __init__(self, logs: Mapping[Key, FakeLog], at_once: int = 7) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
+        self.refusal: AccessRefused | None = None
         self.logs = dict(logs)
         self._at_once = at_once
         self._assigned: dict[Key, int] = {}
@@ -63,6 +66,9 @@ class FakeConsumer:
         self._reported: dict[Key, int] = {}
         self._seemed: set[Key] = set()
         self._grown: set[Key] = set()
+
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        return self.refusal
 
     def assign(self, assignments: list[Assignment]) -> None:
         self._assigned = {(a.topic, a.partition): a.offset for a in assignments}

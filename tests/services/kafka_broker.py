@@ -1,7 +1,7 @@
 """Real Kafka: KRaft nodes that are broker and controller at once, and what tests ask of them. Here: one node."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +19,21 @@ class KafkaNodes(Service):
     Topics are never created by themselves.
     """
 
-    def __init__(self, folder: Path, count: int, properties: Mapping[str, str], heap_mb: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        properties: Mapping[str, str],
+        heap_mb: int,
+        more_ports: int = 0,
+        options: Sequence[str] = (),
+    ) -> None:
+        """`more_ports` are for listeners of a kind of its own, `options` the JVM's."""
         self._nodes = {n: ServiceProcess(f"kafka-{n}", [], folder / str(n)) for n in range(1, count + 1)}
         self._properties = dict(properties)
         self._heap_mb = heap_mb
-        super().__init__(folder, list(self._nodes.values()), ports=2 * count)
+        self._options = tuple(options)
+        super().__init__(folder, list(self._nodes.values()), ports=2 * count + more_ports)
 
     @property
     def bootstrap(self) -> str:
@@ -78,10 +88,16 @@ class KafkaNodes(Service):
         _wait_until_known(admin, topic.topic, topic.num_partitions)
 
     def _configure(self) -> None:
-        controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=True))
+        controllers = dict(zip(self._nodes, self._ports[len(self._nodes) :], strict=False))
         for (number, node), port in zip(self._nodes.items(), self._ports, strict=False):
-            properties = node_properties(number, port, controllers) | self._properties
-            prepare(node, self.folder / str(number), properties, self._heap_mb)
+            properties = self._properties_of(number, port, controllers) | self._properties
+            prepare(node, self.folder / str(number), properties, self._heap_mb, self._options)
+
+    def _properties_of(self, number: int, port: int, controllers: Mapping[int, int]) -> dict[str, str]:
+        return node_properties(number, port, controllers)
+
+    def _more_ports(self) -> tuple[int, ...]:
+        return self._ports[2 * len(self._nodes) :]
 
     def _launch(self) -> None:
         self.start_nodes([number for number, node in self._nodes.items() if not node.is_running])

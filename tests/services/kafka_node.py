@@ -1,6 +1,6 @@
 """One KRaft node, broker and controller at once: its properties, its storage, its command."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.services.jvm import java_command
@@ -20,13 +20,19 @@ _LOGGING = """<Configuration status="ERROR">
 READY = "Kafka Server started"
 
 
-def prepare(node: ServiceProcess, folder: Path, properties: Mapping[str, str], heap_mb: int) -> None:
+def prepare(
+    node: ServiceProcess,
+    folder: Path,
+    properties: Mapping[str, str],
+    heap_mb: int,
+    options: Sequence[str] = (),
+) -> None:
     """Write a node's configuration, format its storage unless that was done, and say what it runs."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.xml").write_text(_LOGGING)
     text = "".join(f"{key}={value}\n" for key, value in properties.items())
     (folder / "server.properties").write_text(text)
-    run = java_command("kafka", heap_mb, f"-Dlog4j2.configurationFile=file:{folder}/log4j2.xml")
+    run = java_command("kafka", heap_mb, f"-Dlog4j2.configurationFile=file:{folder}/log4j2.xml", *options)
     node.command = [*run, "kafka.Kafka", "server.properties"]
     arguments = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", "server.properties"]
     formatted(

@@ -7,6 +7,7 @@ other tables continue; an error that belongs to no table is raised, and Spark tr
 import gc
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from kafka2hive.config.values import StorageOptions
-from kafka2hive.model.errors import ConfigError, SchemaDiffers, ServiceUnavailable, TableError
+from kafka2hive.model.errors import AccessRefused, ConfigError, SchemaDiffers, ServiceUnavailable, TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import Delivered
@@ -62,16 +63,23 @@ _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
     """One manifest per table of the plan, in the order in which the tables end.
 
+    Tables that are not read because Kafka refuses this process have manifests that say why: no other try would help.
     Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`; ends the process (exit 70) when anything
     else makes no progress for as long. A second run of the same plan writes other files under other names.
     """
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
         files = process_files(settings.storage)
-        consumer = process_consumer(settings.kafka)
+        told: set[str] = set()
         try:
+            consumer = process_consumer(settings.kafka)
             for manifest in Task(plan, settings, files, consumer, watchdog).run():
+                told.add(manifest.table)
                 with watchdog.idle():
                     yield manifest
+        except (AccessRefused, ConfigError) as error:
+            forget_consumer(settings.kafka)
+            for task in (task for task in plan.tables if task.table not in told):
+                yield failed_manifest(plan.index, task, _on_this_host(error))
         except (ServiceUnavailable, FetchBug):
             forget_consumer(settings.kafka)
             raise
@@ -232,6 +240,11 @@ class Task:
             self._again.append(run.task)
         else:
             yield failed
+
+
+def _on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
+    """What keeps a worker out of Kafka may be its host's own: files, clock, addresses."""
+    return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
 
 
 def as_failure(error: Exception) -> TableFailure:

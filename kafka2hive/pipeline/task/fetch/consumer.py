@@ -1,11 +1,18 @@
 """One Kafka consumer per worker process, kept between tasks: connecting costs more than a small range."""
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.kafka.access.heard import Heard
+from kafka2hive.kafka.librdkafka import access_refused, refused_properties
+from kafka2hive.model.errors import AccessRefused
+
+log = logging.getLogger(__name__)
 
 # What the reading of exact ranges rests on; the map cannot change it.
 _FIXED: dict[str, str | int | bool] = {
@@ -23,7 +30,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "fetch.wait.max.ms": 20,  # what is wanted is there already; waiting delays only the end of a compacted range
     "queued.max.messages.kbytes": 8 * 1024,  # more waits in memory, and is read no faster
     "topic.metadata.propagation.max.ms": 5_000,
-    "reconnect.backoff.ms": 500,  # each failed try is a line on standard error; librdkafka's 100 ms make ten a second
+    "reconnect.backoff.ms": 500,  # librdkafka's 100 ms are ten tries a second
     "reconnect.backoff.max.ms": 5_000,
 }
 
@@ -66,25 +73,41 @@ class ConsumerPort(Protocol):
         """The offset behind the last message handed out of each, below 0 where there was none."""
         ...
 
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        """Why brokers refuse this client since then (time.monotonic); `certain`: only what no restart looks like."""
+        ...
+
 
 class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
     """A confluent-kafka consumer that is told what to read.
 
     `last_error` is the text of the client's last complaint. What it says about one topic partition outside the stream
     of messages (it does not exist, it may not be read) is kept in `complaints` by "topic [number]", the client's own
-    words for it.
+    words for it. Raises ConfigError (`kafka.properties`, `kafka.gssapi`) when librdkafka makes no client of these properties.
     """
 
     def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
-        super().__init__({**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain})
+        self._properties = tuple(properties)
+        self._heard = Heard(log)
+        told = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
+        try:
+            super().__init__(told, logger=self._heard.logger)
+        except KafkaException as error:
+            raise refused_properties(properties, error) from error
 
     def _complain(self, error: KafkaError) -> None:
         self.last_error = str(error)
         subject, colon, _ = error.str().partition(": ")
         if colon and error.code() in ABOUT_ONE:
             self.complaints[subject] = error
+
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        refusal = self._heard.refusal(since)
+        if refusal is None or (certain and not refusal.certain):
+            return None
+        return access_refused(self._properties, refusal)
 
     def assign(self, assignments: list[Assignment]) -> None:
         self.complaints.clear()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Assignment
 
-from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.errors import AccessRefused, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import NEVER, Delivered
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
@@ -93,6 +93,9 @@ class CountedConsumer:
     @property
     def complaints(self) -> dict[str, KafkaError]:
         return self._consumer.complaints
+
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        return self._consumer.refused(since, certain=certain)
 
     def expect(self, ranges: Sequence[OffsetRange]) -> None:
         """The ranges that the next assignment is for, of different topic partitions; earlier counts are forgotten."""

@@ -103,7 +103,10 @@ class Fetch:
         self._release(ended)
 
     def __iter__(self) -> Iterator[Event]:
-        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record that was not requested."""
+        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record that was not requested.
+
+        AccessRefused within seconds when nothing comes because brokers refuse this client.
+        """
         self._consumer.assign(
             [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
         )
@@ -115,6 +118,9 @@ class Fetch:
             if not delivery:
                 stalled = now - last > self._stall_seconds
                 allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
+                lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
+                if lasting and (refused := self._consumer.refused(last, certain=not stalled)):
+                    raise refused
                 failed = self._fail_lasting_problems(now, allowed)
                 yield from failed
                 if stalled and failed:
