@@ -10,6 +10,7 @@ from kafka2hive.cli.screen import Screen, standard_output
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.printable import printable, printable_coloured
 from kafka2hive.observe.log import LogFormat, configure
 
 
@@ -34,11 +35,12 @@ def show(json: bool, color: bool, document: Callable[[], Document], text: Callab
 
 
 def say(text: str) -> None:
-    print(text)  # noqa: T201 (this is the command line)
+    """On standard output; what came from records or brokers reaches no terminal as a command."""
+    print(printable_coloured(text))  # noqa: T201 (this is the command line)
 
 
 def tell_error(error: BaseException) -> None:
-    print(error, file=sys.stderr)  # noqa: T201 (this is the command line)
+    print(printable(str(error)), file=sys.stderr)  # noqa: T201 (this is the command line)
 
 
 def audit_level(log_format: LogFormat) -> int:

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from kafka2hive.config.checks.table_options import (
     metadata_names,
     with_defaults,
 )
-from kafka2hive.config.librdkafka import is_sensitive
+from kafka2hive.config.librdkafka import is_sensitive, uses_gssapi
 from kafka2hive.config.values.columns import Column
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.kerberos import KerberosOptions
@@ -26,6 +26,7 @@ from kafka2hive.config.values.service import (
     DeadLetters,
     Hive,
     HiveOptions,
+    KafkaOptions,
     Map,
     ServiceKeys,
     ServiceMap,
@@ -78,10 +79,19 @@ def dead_letters_of(
     return DeadLetters(table, location_of(template, table).rstrip("/"))
 
 
-def _secret_keys(whole: Map, referenced: frozenset[str]) -> frozenset[str]:
-    """Properties whose value was not in the map's text, or whose name says that it is a secret."""
+def _secret_keys(whole: Map, referenced: Mapping[str, bool]) -> frozenset[str]:
+    """Properties whose value was not in the map's text, or whose name says that it is a secret.
+
+    A few that say where and who may come from the environment and be shown; what was read from a file never is.
+    """
     names = {name for name, _ in whole.properties}
-    return frozenset(name for name in names if name in referenced - NOT_SECRET or is_sensitive(name))
+    return frozenset(
+        name
+        for name in names
+        if is_sensitive(name)
+        or referenced.get(name, False)
+        or (name in referenced and name not in NOT_SECRET)
+    )
 
 
 def with_kerberos(storage: StorageOptions, kerberos: KerberosOptions | None) -> StorageOptions:
@@ -89,6 +99,18 @@ def with_kerberos(storage: StorageOptions, kerberos: KerberosOptions | None) -> 
     if filesystem_of(storage.uri) == "file://":
         return replace(storage, kerberos=None)
     return replace(storage, kerberos=storage.kerberos or kerberos)
+
+
+def kafka_login(kafka: KafkaOptions, kerberos: KerberosOptions | None) -> KafkaOptions:
+    """Kafka's GSSAPI logs in with the map's principal and keytab, unless its own properties say otherwise."""
+    given = dict(kafka.properties)
+    if kerberos is None or kerberos.principal is None or kerberos.keytab is None or not uses_gssapi(given):
+        return kafka
+    ours = {
+        "sasl.kerberos.principal": kerberos.principal,
+        "sasl.kerberos.keytab": kerberos.keytab,
+    }
+    return replace(kafka, properties=tuple((ours | given).items()))
 
 
 def _hive(
@@ -175,16 +197,21 @@ def _same(keys: type, written: object) -> dict[str, Any]:
 def build(
     whole: Map,
     environ: Mapping[str, str],
-    referenced: Iterable[str],
+    referenced: Mapping[str, bool],
     lines: list[int],
     path: str,
     fingerprint: str,
 ) -> ServiceMap:
-    """The map's values. `referenced`: properties whose value was not in the text; `lines`: of each table."""
+    """The map's values. `referenced`: properties whose value was not in the text, and whether a file held it.
+
+    `lines`: of each table.
+    """
     storage = with_kerberos(storage_options(whole.storage), whole.kerberos)
     tables = [with_defaults(table, whole.defaults) for table in whole.tables]
     decided = {
-        "kafka": replace(whole.kafka, group=whole.kafka.group or f"kafka2hive-{whole.service}"),
+        "kafka": replace(
+            kafka_login(whole.kafka, whole.kerberos), group=whole.kafka.group or f"kafka2hive-{whole.service}"
+        ),
         "storage": storage,
         "dead_letters": dead_letters_of(whole.dead_letters, whole.service, whole.tables[0].table, storage),
         "run_directory": _run_directory(whole.run_directory, whole.service, environ),
@@ -195,5 +222,5 @@ def build(
         tables=tuple(_rule(table, storage, line) for table, line in zip(tables, lines, strict=True)),
         path=path,
         fingerprint=fingerprint,
-        secret_keys=_secret_keys(whole, frozenset(referenced)),
+        secret_keys=_secret_keys(whole, referenced),
     )

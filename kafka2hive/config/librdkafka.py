@@ -1,6 +1,7 @@
 """What the map may say to the Kafka client: properties that are the program's own, and names for `did you mean`."""
 
 import re
+from collections.abc import Mapping
 
 OWNED = {
     "auto.offset.reset": "use `start`: a silent jump to another offset would lose records",
@@ -17,6 +18,8 @@ OWNED = {
     "group.protocol": "topic partitions are assigned by the planner, not by the group",
     "metadata.broker.list": "write bootstrap.servers",
     "max.poll.interval.ms": "the group is never polled",
+    "plugin.library.paths": "it loads foreign code into the service",
+    "ssl.engine.location": "it loads foreign code into the service",
     "sasl.jaas.config": "a Java property; write sasl.username and sasl.password",
     "ssl.truststore.location": "a Java property; write ssl.ca.location with a PEM file",
 }
@@ -50,7 +53,7 @@ sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url sasl.passwor
 session.timeout.ms socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails socket.nagle.disable
 socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms ssl.ca.location ssl.ca.pem
 ssl.certificate.location ssl.certificate.pem ssl.cipher.suites ssl.crl.location ssl.curves.list
-ssl.endpoint.identification.algorithm ssl.engine.id ssl.engine.location ssl.key.location ssl.key.password ssl.key.pem
+ssl.endpoint.identification.algorithm ssl.engine.id ssl.key.location ssl.key.password ssl.key.pem
 ssl.keystore.location ssl.keystore.password ssl.providers ssl.sigalgs.list statistics.interval.ms
 test.mock.broker.rtt test.mock.num.brokers topic.blacklist topic.metadata.propagation.max.ms
 topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
@@ -66,6 +69,23 @@ def is_sensitive(name: str) -> bool:
     return _SENSITIVE.search(name) is not None
 
 
+def uses_gssapi(properties: Mapping[str, str]) -> bool:
+    """Whether these properties log in with Kerberos, which is librdkafka's default wherever SASL is used."""
+    said = properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "GSSAPI"
+    is_sasl = properties.get("security.protocol", "").lower().startswith("sasl_")
+    return is_sasl and said.upper() == "GSSAPI"
+
+
+def has_gssapi() -> bool:
+    """Whether the installed client was built with Kerberos; the wheels of the package index are not."""
+    return "No provider for SASL mechanism" not in (_refusal_of(_GSSAPI) or "")
+
+
+_GSSAPI = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanisms": "GSSAPI",
+    "sasl.kerberos.kinit.cmd": "true",
+}
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _NO_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
 
@@ -92,11 +112,15 @@ def is_property(name: str) -> bool:
 
 
 def _refusal(name: str, text: str) -> str | None:
-    """What the installed library says to a property, empty when it takes it; None: the Python client's, that takes no text."""
+    return _refusal_of({name: text})
+
+
+def _refusal_of(properties: Mapping[str, str]) -> str | None:
+    """What the installed library says to properties, empty when it takes them; None: the Python client's, that take no text."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
-        Consumer({"group.id": "validate", "log_level": 0, name: text}).close()
+        Consumer({"group.id": "validate", "log_level": 0, **properties}).close()
     except KafkaException as error:
         return str(error)
     except (TypeError, AttributeError):

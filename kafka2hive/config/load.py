@@ -59,7 +59,11 @@ def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:
     return build(
         whole,
         environ,
-        referenced=[str(path[-1]) for path in references.resolved if path[:-1] in PROPERTY_SECTIONS],
+        referenced={
+            str(path[-1]): written.startswith("file:")
+            for path, written in references.resolved.items()
+            if path[:-1] in PROPERTY_SECTIONS
+        },
         lines=[problems.places["tables", index].line for index in range(len(whole.tables))],
         path=name,
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),

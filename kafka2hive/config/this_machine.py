@@ -1,4 +1,4 @@
-"""What the map asks of this machine for Kerberos: keytab, ticket cache, library, Hadoop's own files. No service is asked."""
+"""What the map asks of this machine for Kerberos: keytab, ticket cache, libraries, Hadoop's own files. No service is asked."""
 
 import ctypes
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from kafka2hive.config.checks.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.config.keytab import NoKeytab, principals
+from kafka2hive.config.librdkafka import has_gssapi, uses_gssapi
 from kafka2hive.config.values import KerberosOptions, ServiceMap, StorageOptions
 from kafka2hive.model.errors import ConfigError
 
@@ -25,6 +26,17 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str]) -> N
         _check_transfer_protection(storage, environ)
     if is_kerberised or (hive and hive.kerberos):
         _check_library()
+    if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
+        raise no_gssapi()
+
+
+def no_gssapi() -> ConfigError:
+    """The Kafka client of this machine cannot log in with Kerberos."""
+    return ConfigError(
+        "kafka.gssapi",
+        "the installed Kafka client was built without GSSAPI, which sasl.mechanisms GSSAPI (librdkafka's default) needs",
+        "build it with scripts/build-gssapi (docs/security.md), or use another of sasl.mechanisms",
+    )
 
 
 def uses_kerberos(storage: StorageOptions, environ: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from kafka2hive.config.this_machine import no_gssapi
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.access.heard import Heard
 from kafka2hive.kafka.access.refusal import Refusal
@@ -14,9 +15,6 @@ from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailab
 from kafka2hive.model.offsets import TopicPartition
 
 Answer = TypeVar("Answer")
-
-NO_GSSAPI = "the installed Kafka client was built without GSSAPI, which sasl.mechanisms GSSAPI (librdkafka's default) needs"
-BUILD_GSSAPI = "build it with scripts/build-gssapi (docs/security.md), or use another sasl.mechanisms"
 
 # Properties of consumers only: librdkafka warns about each one that an admin client is given (its CONFIGURATION.md,
 # column C/P).
@@ -137,7 +135,7 @@ def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) 
     """librdkafka made no client of the map's properties: a value, or a file that this machine lacks."""
     why = reason(properties, error)
     if "No provider for SASL mechanism GSSAPI" in why:
-        return ConfigError("kafka.gssapi", NO_GSSAPI, BUILD_GSSAPI)
+        return no_gssapi()
     return ConfigError(
         "kafka.properties",
         f"librdkafka refuses the map's kafka properties: {why}",

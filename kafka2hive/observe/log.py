@@ -5,11 +5,14 @@ A refusal that lasts (permission, quota, a full disk) is retried again and again
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Collection
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TextIO
+
+from kafka2hive.model.printable import printable, printable_json
 
 
 class LogFormat(Enum):
@@ -31,6 +34,7 @@ _QUIET = {
 _EVERY_CHANGE = ("kafka2hive.storage", "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
+_LINE_BEGIN = re.compile(r"\n(?! )")
 
 
 def configure(
@@ -74,6 +78,8 @@ class HumanFormatter(logging.Formatter):
         text = f"{clock} {level}{record.getMessage()}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
+        # no line of a message passes for a line of the log
+        text = _LINE_BEGIN.sub("\n  ", printable(text))
         colour = _COLOURS.get(record.levelno, "") if self._colour else ""
         return f"{colour}{text}{_PLAIN}" if colour else text
 
@@ -95,7 +101,7 @@ class JsonFormatter(logging.Formatter):
             line.update({key: value for key, value in fields.items() if key not in line})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return printable_json(json.dumps(line, ensure_ascii=False, default=str))
 
 
 class RedactingFormatter(logging.Formatter):

@@ -107,13 +107,13 @@ def payloads_in(table: str, topic: str, **options: Any) -> DumpedTable:
 
 
 class Scenario:
-    """One service of these tables; `sections` are further ones of its map."""
+    """One service of these tables; `sections` are further ones of its map. `bootstrap`: the brokers, or the section `kafka`."""
 
     def __init__(
         self,
         folder: Path,
         service: str,
-        bootstrap: str,
+        bootstrap: str | Mapping[str, str],
         storage: Storage,
         tables: Sequence[DumpedTable],
         **sections: Any,

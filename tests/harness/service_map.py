@@ -1,5 +1,6 @@
 """Small maps of services, written as a user would."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,20 @@ def raw_table(name: str, topic: str, **options: Any) -> dict[str, Any]:
 
 
 def write_map(
-    folder: Path, service: str, kafka: str, uri: str, tables: list[dict[str, Any]], **sections: Any
+    folder: Path,
+    service: str,
+    kafka: str | Mapping[str, str],
+    uri: str,
+    tables: list[dict[str, Any]],
+    **sections: Any,
 ) -> Path:
-    """`<folder>/<service>.yaml`; ledgers at `<uri>/kafka2hive`, tables at `<uri>/warehouse/<db>.db/<table>`."""
+    """`<folder>/<service>.yaml`; ledgers at `<uri>/kafka2hive`, tables at `<uri>/warehouse/<db>.db/<table>`.
+
+    `kafka` is the brokers' addresses, or the whole section.
+    """
     document = {
         "service": service,
-        "kafka": {"bootstrap.servers": kafka},
+        "kafka": {"bootstrap.servers": kafka} if isinstance(kafka, str) else dict(kafka),
         "storage": {"uri": uri},
         "trigger": "500ms",
         "run_directory": str(folder / f"run-{service}"),

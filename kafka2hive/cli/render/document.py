@@ -7,6 +7,7 @@ import json
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.printable import printable_json
 from kafka2hive.service.conditions.condition import Trouble
 
 FORMAT = 1
@@ -15,7 +16,7 @@ Document = dict[str, object]
 
 
 def dumped(document: Document) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return printable_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def document(command: str, exit_code: ExitCode, **content: object) -> Document:

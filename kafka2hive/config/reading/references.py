@@ -35,10 +35,17 @@ class References:
 
 _SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
 
+# It stands in ledgers and messages, and is no property that could be hidden.
+_SHOWN = frozenset({("kafka", "group.id")})
+
 
 def may_be_file(path: Path) -> bool:
     """Where `file:` is understood."""
-    return (path[:1] == ("kafka",) and len(path) == 2) or path in _SECRETS or is_schema(path)
+    return (
+        (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
+        or path in _SECRETS
+        or is_schema(path)
+    )
 
 
 def is_schema(path: Path) -> bool:

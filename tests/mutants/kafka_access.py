@@ -1,0 +1,92 @@
+"""Mistakes in telling why Kafka refuses a client, and in what a map may make a client load."""
+
+from tests.mutants.text_mutant import TextMutant
+
+REFUSALS = "tests/unit/test_kafka_refusals.py"
+CERTIFICATE = "tests/unit/test_server_certificate.py"
+READS = "tests/unit/test_task_refused.py"
+
+MUTANTS = (
+    TextMutant(
+        "a broker that ends its connections refuses the client for certain",
+        "kafka2hive.kafka.access.refusal",
+        (
+            (
+                'port may speak another protocol",\n        _LISTENER,\n        certain=False,\n',
+                'port may speak another protocol",\n        _LISTENER,\n',
+            ),
+        ),
+        REFUSALS,
+    ),
+    TextMutant(
+        "an uncertain refusal hides a certain one",
+        "kafka2hive.kafka.access.refusal",
+        (("refusal.certain >= chosen.certain", "refusal.certain <= chosen.certain"),),
+        REFUSALS,
+    ),
+    TextMutant(
+        "a refusal is told for ever",
+        "kafka2hive.kafka.access.heard",
+        (
+            (
+                "for at, refusal in list(self._refusals.values()) if at >= recent)",
+                "for _at, refusal in list(self._refusals.values()))",
+            ),
+        ),
+        REFUSALS,
+    ),
+    TextMutant(
+        "every try of a client is a line in the log",
+        "kafka2hive.kafka.access.heard",
+        (("_SILENT_SECONDS = 60.0", "_SILENT_SECONDS = 0.0"),),
+        REFUSALS,
+    ),
+    TextMutant(
+        "what a client says is kept without bounds",
+        "kafka2hive.kafka.access.heard",
+        (("while len(kept) > _KEPT:", "while len(kept) > 1_000_000:"),),
+        REFUSALS,
+    ),
+    TextMutant(
+        "a secret stands in what a broker answers",
+        "kafka2hive.kafka.librdkafka",
+        (("    why = redacted(properties, told.why)\n", "    why = told.why\n"),),
+        REFUSALS,
+    ),
+    TextMutant(
+        "a name in a certificate is not compared",
+        "kafka2hive.kafka.access.server_certificate",
+        (('"https") != "none"', '"none") != "none"'),),
+        CERTIFICATE,
+    ),
+    TextMutant(
+        "an expired certificate is one of an unknown authority",
+        "kafka2hive.kafka.access.server_certificate",
+        (("_TIME = frozenset({9, 10})", "_TIME = frozenset({9})"),),
+        CERTIFICATE,
+    ),
+    TextMutant(
+        "a worker that is refused waits until it stalls",
+        "kafka2hive.pipeline.task.fetch.fetch",
+        (("                    raise refused\n", "                    pass\n"),),
+        READS,
+    ),
+    TextMutant(
+        "a worker is refused by a broker that only restarts",
+        "kafka2hive.pipeline.task.fetch.fetch",
+        (("certain=not stalled", "certain=False"),),
+        READS,
+    ),
+    TextMutant(
+        "tables of a worker that is refused have no manifest",
+        "kafka2hive.pipeline.task.run",
+        (("if task.table not in told):", "if task.table in told):"),),
+        READS,
+    ),
+    TextMutant(
+        "a map loads a library into the process that checks it",
+        "kafka2hive.config.librdkafka",
+        (('    "plugin.library.paths": "it loads foreign code into the service",\n', ""),),
+        "tests/unit/test_foreign_maps.py",
+    ),
+)  # fmt: skip
