@@ -1,6 +1,9 @@
 """The encoding that a table's options ask for."""
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.delimited.values import text_lines
+from kafka2hive.formats.json_lines.values import json_lines
+from kafka2hive.formats.lines.encoding import LinesEncoding
 from kafka2hive.formats.orc.encoding import OrcEncoding
 from kafka2hive.formats.parquet.encoding import ParquetEncoding
 from kafka2hive.formats.port import Encoding
@@ -19,3 +22,7 @@ def _of_format(options: WriterOptions) -> Encoding:
             return ParquetEncoding(options)
         case "orc":
             return OrcEncoding(options)
+        case "json":
+            return LinesEncoding(options, json_lines)
+        case "text":
+            return LinesEncoding(options, lambda _schema: text_lines(options.text))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.values import Column
+from kafka2hive.config.values.writer import LINE_FORMATS
 from kafka2hive.config.wider_types import is_wider
 from kafka2hive.hive import text
 from kafka2hive.hive.check import check_table, same_type
@@ -27,6 +28,7 @@ def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
         for column in spec.columns
         if (other := there.get(column.name.lower())) is not None
         and not same_type(column.type, other.type)
+        and spec.format not in LINE_FORMATS  # what Hive makes of an old text by a new type was not tried
         and is_wider(column.type, other.type)
     )
     new = {column.name.lower(): column for column in widened}

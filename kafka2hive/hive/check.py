@@ -4,8 +4,8 @@ import datetime
 import re
 from collections.abc import Mapping
 
-from kafka2hive.config.values import FileFormat
 from kafka2hive.hive.description import TableDescription, TableKind
+from kafka2hive.hive.stored_as import STORED_AS, other_properties
 from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
@@ -35,15 +35,13 @@ _REMEDIES = {
     "hive.managed": "recreate it with CREATE EXTERNAL TABLE (Hive 4 without moving it: ALTER TABLE .. SET TBLPROPERTIES"
     " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
-    "hive.format": "set the map's writer.format to the table's, recreate the table with STORED AS the map's format,"
+    "hive.format": "set the map's writer.format to the table's, recreate the table for the map's format,"
     " or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
     " or recreate the table with partition columns of type string",
     "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns; with"
     " schema_evolution: add a run adds columns and widens them itself",
 }
-
-_FORMAT_NAMES: dict[FileFormat, str] = {"parquet": "Parquet", "orc": "ORC"}
 
 Difference = tuple[str, str]
 
@@ -67,10 +65,12 @@ def _location(spec: TableSpec, found: TableDescription) -> list[Difference]:
 
 
 def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    if not found.input_format or spec.format in found.input_format.rpartition(".")[2].lower():
+    difference = STORED_AS[spec.format].difference(found)
+    if difference is not None:
+        return [("hive.format", difference)]
+    if spec.format != "text" or not found.input_format:
         return []
-    wanted = _FORMAT_NAMES[spec.format]
-    return [("hive.format", f"it does not hold {wanted} files but is read by {found.input_format}")]
+    return [("hive.format", difference) for difference in other_properties(spec.text, found)]
 
 
 def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
@@ -107,19 +107,19 @@ def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
             differences.append(f"Hive has no column {column.name} {column.type}")
         elif not same_type(column.type, other.type):
             differences.append(f"column {column.name} is {column.type} in the map, {other.type} in Hive")
-    if spec.format == "orc" and not differences:
+    if STORED_AS[spec.format].by_place and not differences:
         differences += _order(spec, found)
     return [("hive.columns", difference) for difference in differences]
 
 
 def _order(spec: TableSpec, found: TableDescription) -> list[str]:
-    """Hive takes the first column of an ORC file for the table's first one, whatever their names."""
+    """Hive takes the first column of such a file for the table's first one, whatever their names."""
     wanted = [column.name.lower() for column in spec.columns]
     there = [column.name.lower() for column in found.columns]
     if there[: len(wanted)] == wanted:
         return []
     return [
-        "Hive reads ORC files by the order of their columns, metadata columns last:"
+        f"Hive reads {STORED_AS[spec.format].name} files by the order of their columns, metadata columns last:"
         f" ({', '.join(wanted)}) in the map, ({', '.join(there)}) in Hive"
     ]
 

@@ -1,8 +1,8 @@
 """Reading DESCRIBE FORMATTED, as Hive 1 to 4 and the Spark Thrift Server print it."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -43,6 +43,8 @@ class TableDescription:
     transactional: bool
     input_format: str
     ledger: str | None = None
+    serde: str = ""
+    serde_properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
@@ -51,6 +53,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
     partition_columns: list[Column] = []
     values: dict[str, str] = {}
     parameters: dict[str, str] = {}
+    serde_properties: dict[str, str] = {}
     section = ""
     for row in rows:
         name, value, comment = (
@@ -72,6 +75,8 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
                 parameters[value] = comment
         elif section == "Storage Information" and name:
             values.setdefault(name.removesuffix(":"), value)
+        elif section == "Storage Information" and value:
+            serde_properties[value] = _unescaped(comment)
     parameters.update(_spark_properties(values.get("Table Properties", "")))
     taken = {column.name for column in partition_columns}  # Spark lists them among the columns, too
     return TableDescription(
@@ -82,7 +87,17 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         transactional=parameters.get("transactional", "").lower() == "true",
         input_format=values.get("InputFormat", ""),
         ledger=parameters.get(LEDGER_PROPERTY),
+        serde=values.get("SerDe Library") or values.get("Serde Library") or "",
+        serde_properties=serde_properties,
     )
+
+
+def _unescaped(text: str) -> str:
+    """Hive prints properties as Java writes texts: `\\t`, `\\u0001`."""
+    try:
+        return text.encode("ascii").decode("unicode_escape")
+    except ValueError:
+        return text
 
 
 def _kind(text: str, parameters: dict[str, str]) -> TableKind:

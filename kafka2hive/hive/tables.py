@@ -1,14 +1,15 @@
 """Databases and tables: created when the map asks for it, and described."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka2hive.config.bucket_path import read_bucket_path
-from kafka2hive.config.values import Column, FileFormat
+from kafka2hive.config.values import Column, FileFormat, TextOptions
 from kafka2hive.hive import text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
 from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.layout import parent
 from kafka2hive.model.snapshot import ComparedTable
@@ -29,6 +30,7 @@ class TableSpec:
     comment: str = ""
     bucket_path: str = ""
     format: FileFormat = "parquet"
+    text: TextOptions = field(default_factory=TextOptions)
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
@@ -40,7 +42,7 @@ def compared_table(spec: TableSpec) -> ComparedTable:
     return ComparedTable(
         table=spec.table,
         location=spec.location,
-        format=spec.format,
+        format=spec.format if spec.format != "text" else f"text {spec.text}",
         columns=text_of(spec.columns),
         partition_columns=text_of(spec.partition_columns),
     )
@@ -71,7 +73,7 @@ def create_statement(spec: TableSpec, ledger_id: str) -> str:
         parts.append(f"COMMENT {text.literal(spec.comment)}")
     if spec.partition_columns:
         parts.append(f"PARTITIONED BY ({declared(spec.partition_columns)})")
-    parts.append(f"STORED AS {spec.format.upper()} LOCATION {text.literal(spec.location)}")
+    parts.append(f"{storage_clause(spec.format, spec.text)} LOCATION {text.literal(spec.location)}")
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
     pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")

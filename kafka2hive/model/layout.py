@@ -30,8 +30,11 @@ _DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
 _DATA_FILE = re.compile(
     r"(?P<slug>.{1,80})_task_(?P<task>[0-9]{1,18})-(?P<ledger>[0-9a-f]{8})"
     r"-g(?P<generation>[0-9]{6,18})-e(?P<epoch>[0-9]{6,18})"
-    r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+)\.(?P<state>in-progress|pending|final)"
+    r"-(?P<uuid>[0-9a-f]{32})\.(?P<extension>[a-z0-9.]+?)\.(?P<state>in-progress|pending|final)"
+    r"(?P<codec>\.gz|\.zst)?"
 )
+_CODECS = (".gz", ".zst")
+"""Suffixes by which Hadoop knows how a whole file is compressed: they must be a name's last ones, after the state."""
 _HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 
@@ -160,7 +163,7 @@ def staging_directory(table_location: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileName:
-    """Name of a data file in all its states; `extension` without dots at the ends, e.g. `parquet`."""
+    """Name of a data file in all its states; `extension` without dots at the ends, e.g. `parquet` or `json.gz`."""
 
     slug: str
     task: int
@@ -171,10 +174,11 @@ class DataFileName:
     extension: str
 
     def in_state(self, state: str) -> str:
-        """`state` is `in-progress`, `pending` or `final`."""
+        """`state` is `in-progress`, `pending` or `final`; it stands before the suffix of a codec: `.json.final.gz`."""
+        codec = next((suffix for suffix in _CODECS if self.extension.endswith(suffix)), "")
         return (
             f"{self.slug}_task_{self.task}-{self.ledger}-g{self.generation:06d}-e{self.epoch:06d}"
-            f"-{self.uuid}.{self.extension}.{state}"
+            f"-{self.uuid}.{self.extension.removesuffix(codec)}.{state}{codec}"
         )
 
     @staticmethod
@@ -185,9 +189,16 @@ class DataFileName:
         if not found:
             return None
         parts: dict[str, Any] = found.groupdict()
-        state = parts.pop("state")
+        state, codec = parts.pop("state"), parts.pop("codec") or ""
+        parts["extension"] += codec
         parsed = DataFileName(**parts | {n: int(parts[n]) for n in ("task", "generation", "epoch")})
         return (parsed, state) if parsed.in_state(state) == name else None
+
+
+def extension_of(path: str) -> str:
+    """Of a data file, empty for any other path."""
+    parsed = DataFileName.parse(base_name(path))
+    return "" if parsed is None else parsed[0].extension
 
 
 @lru_cache(_REMEMBERED)

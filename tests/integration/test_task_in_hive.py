@@ -14,9 +14,11 @@ from kafka2hive.config.values import (
     FileFormat,
     MetadataColumn,
     StorageOptions,
+    TextOptions,
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import parent
 from kafka2hive.pipeline.task import run_task
@@ -71,6 +73,8 @@ WRITERS = {
     f"{format}_{codec}": WriterOptions(format=format, compression=codec)
     for format, codec in itertools.product(FORMATS, CODECS)
 } | {
+    "json_gzip": WriterOptions(format="json", compression="gzip", level=9),
+    "json_none": WriterOptions(format="json", compression="none"),
     "parquet_int96": WriterOptions(timestamps="int96"),
     "parquet_millis": WriterOptions(timestamps="millis"),
     "parquet_options": WriterOptions(
@@ -137,7 +141,8 @@ def create(
     names = ", ".join(f"`{column.name}` {column.type}" for column in columns)
     by = ", ".join(f"`{level}` string" for level in levels)
     hive.query(
-        f"create external table {table} ({names}) partitioned by ({by}) stored as {format} location '{where}'"
+        f"create external table {table} ({names}) partitioned by ({by}) {storage_clause(format, TextOptions())}"
+        f" location '{where}'"
     )
     hive.query(f"msck repair table {table}")
 
@@ -199,7 +204,8 @@ def test_hive_reads_back_what_was_in_kafka(
         held = sorted({*range(len(TIMES))} - {*not_held(writer)})
         in_files = [f for f in manifests[table].files if f.kind is FileKind.DATA]
         assert len(in_files) == len({TIMES[number][:10] for number in held})
-        assert all(f.staged.endswith(f".{format}.pending") for f in in_files)
+        suffix = ".gz" if name == "json_gzip" else ""
+        assert all(f.staged.endswith(f".{format}.pending{suffix}") for f in in_files)
         promote(files, manifests[table])
         create(hive, table, (*COLUMNS, *metadata), ("dt",), f"{base}/{name}", format)
         rows = hive.query(
@@ -214,7 +220,7 @@ def test_hive_reads_back_what_was_in_kafka(
             if writer.timestamps != "int96" or time >= JULIAN:
                 assert datetime.datetime.fromisoformat(row[1]) == datetime.datetime.fromisoformat(time)
             assert row[16] == time[:10]
-            if format == "orc" or time >= JULIAN:
+            if format != "parquet" or time >= JULIAN:
                 assert row[2] == row[27] == time[:10]
             assert row[3] == Decimal("12345678.25")
             assert row[4:10] == (0.1, row[0] % 2 == 0, "Grüße", "a", None, 3)

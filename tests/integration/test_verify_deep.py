@@ -45,10 +45,20 @@ class Dumped:
         self.plain = f"{name}.plain"
         self.raw = f"{name}.raw"
         self.copy = f"{name}.copy"
+        self.lines = f"{name}.lines"
+        self.text = f"{name}.text"
         tables = [
             flights_table(self.places, name, bucket=DAILY, metadata=headers | {"key": "k_key"}),
             flights_table(self.plain, name, metadata=None),
             flights_table(self.copy, name, bucket=DAILY, metadata=headers, writer={"format": "orc"}),
+            flights_table(self.lines, name, bucket=DAILY, metadata=headers, writer={"format": "json"}),
+            flights_table(
+                self.text,
+                name,
+                bucket=DAILY,
+                metadata=headers,
+                writer={"format": "text", "compression": "none"},
+            ),
             raw_table(self.raw, name, bucket={"time": "processing", "path": "dt=%Y-%m-%d"}),
         ]
         self.config = write_map(folder, name, kafka.bootstrap, self.uri, tables)
@@ -57,8 +67,9 @@ class Dumped:
             begin(wiring, table)
             dump(wiring, table, most=COUNT // 4, tasks=2)
             dump(wiring, table)
-        begin(wiring, self.copy)
-        dump(wiring, self.copy, tasks=3)
+        for table in (self.copy, self.lines, self.text):
+            begin(wiring, table)
+            dump(wiring, table, tasks=3)
 
     @staticmethod
     def _records() -> Iterator[bytes | None]:
@@ -98,7 +109,7 @@ def found(table: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.mark.timeout(1200)
 def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumped, tmp_path: Path) -> None:
-    for table in (dumped.places, dumped.plain, dumped.raw, dumped.copy):
+    for table in (dumped.places, dumped.plain, dumped.raw, dumped.copy, dumped.lines, dumped.text):
         done, audited = dumped.verify(table)
         assert (done.code, audited["findings"]) == (0, []), audited
         processing = ["buckets: they are of the time of processing, which no record tells"]
@@ -108,6 +119,10 @@ def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumpe
     done, audited = dumped.verify(dumped.places, ("--against", dumped.copy))
     assert (done.code, audited["findings"]) == (0, []), audited
     assert audited["not_checked"] == ["columns that are not in all files of both: k_key"]
+
+    done, audited = dumped.verify(dumped.lines, ("--against", dumped.copy))
+    assert (done.code, audited["findings"]) == (0, []), audited
+    assert not audited["not_checked"]
 
     previews_are_what_was_dumped(dumped)
     a_drafted_map_reads_the_topic(dumped, tmp_path)

@@ -7,11 +7,13 @@ ENCODING = "kafka2hive.formats.orc.encoding"
 TIMES = "kafka2hive.formats.times"
 CHUNKS = "kafka2hive.formats.orc.chunks"
 READER = "kafka2hive.formats.orc.reader"
+STORED_AS = "kafka2hive.hive.stored_as"
 
 PARQUET_ENCODING = "kafka2hive.formats.parquet.encoding"
 
 ORC = "tests/unit/test_orc.py"
 PARQUET = "tests/unit/test_parquet.py"
+LINES = "tests/unit/test_lines.py"
 FORMATS_OF_TASKS = (
     "tests/unit/test_orc.py::test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet"
 )
@@ -83,6 +85,76 @@ MUTANTS = (
         ORC,
     ),
     TextMutant(
+        "the state is a name's last suffix whatever its codec",
+        "kafka2hive.model.layout",
+        (('.removesuffix(codec)}.{state}{codec}"', '}.{state}"'),),
+        "tests/unit/test_layout.py",
+    ),
+    TextMutant(
+        "line ends stand in JSON and text as they are",
+        "kafka2hive.formats.lines.texts",
+        (("        if there[ord(plain)]:\n", '        if there[ord(plain)] and plain != "\\n":\n'),),
+        LINES,
+    ),
+    TextMutant(
+        "decimals are numbers in JSON",
+        "kafka2hive.formats.json_lines.values",
+        (
+            (
+                "if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else",
+                "if not pa.types.is_temporal(kind) and not pa.types.is_binary(kind) else",
+            ),
+        ),
+        LINES,
+    ),
+    TextMutant(
+        "minus zero is the integer",
+        "kafka2hive.formats.lines.texts",
+        (('pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)', "texts"),),
+        LINES,
+    ),
+    TextMutant(
+        "the rows of lines are those that were given",
+        "kafka2hive.formats.lines.reader",
+        (("            if end.rows != len(self._lines):\n", "            if False:\n"),),
+        LINES,
+    ),
+    TextMutant(
+        "a value may have the text of NULL",
+        "kafka2hive.formats.delimited.values",
+        (("if pc.any(same).as_py() else None", "if False else None"),),
+        LINES,
+    ),
+    TextMutant(
+        "files without compression prove a ledger as if they were compressed",
+        "kafka2hive.formats.lines.codec",
+        (
+            (
+                '        return LineCodec("", lambda data: data, None)\n',
+                '        return LineCodec("", lambda data: data, gzip_trailer)\n',
+            ),
+        ),
+        LINES,
+    ),
+    TextMutant(
+        "a long trailer is read as far as the first look goes",
+        "kafka2hive.formats.lines.trailer",
+        (("    if len(data) < whole <= length:\n", "    if False:\n"),),
+        LINES,
+    ),
+    TextMutant(
+        "fields of text may be read by another delimiter",
+        "kafka2hive.hive.check",
+        (('    if spec.format != "text" or not found.input_format:\n', "    if True:\n"),),
+        "tests/unit/test_hive_text.py",
+    ),
+    TextMutant(
+        "lists are fields of text",
+        "kafka2hive.config.checks.writer",
+        (("    for name in nested:\n", "    for name in nested[:0]:\n"),),
+        "tests/unit/test_config_load.py",
+    ),
+    TextMutant(
         "timestamps are written in the default form",
         PARQUET_ENCODING,
         (('options.timestamps == "int96",', "False,"),),
@@ -137,8 +209,19 @@ MUTANTS = (
     ),
     TextMutant(
         "Hive's table may be of any format",
-        "kafka2hive.hive.check",
-        (("    if not found.input_format or spec.format in", "    if found.input_format or spec.format in"),),
+        STORED_AS,
+        (
+            (
+                "        if self.input_format not in found",
+                "        if False and self.input_format not in found",
+            ),
+        ),
+        "tests/unit/test_hive_text.py",
+    ),
+    TextMutant(
+        "rows of text files may be read by any class",
+        STORED_AS,
+        (("        if self.serdes and found.serde not in", "        if False and found.serde not in"),),
         "tests/unit/test_hive_text.py",
     ),
 )

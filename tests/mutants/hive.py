@@ -33,7 +33,7 @@ HIVE = (
         "kafka2hive.hive.check",
         (
             (
-                '    if spec.format == "orc" and not differences:\n        differences += _order(spec, found)\n',
+                "    if STORED_AS[spec.format].by_place and not differences:\n        differences += _order(spec, found)\n",
                 "",
             ),
         ),

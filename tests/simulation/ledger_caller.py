@@ -11,7 +11,7 @@ from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import Generation
+from kafka2hive.model.layout import DataFileName, Generation, base_name
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import AddedColumn
@@ -175,7 +175,7 @@ class LedgerCaller:
             count["fenced at C1"] += 1
         elif last.operation == "rename" and last.target.endswith(".pending"):
             count["fenced at C2"] += 1
-        elif last.operation == "rename" and last.path.endswith(".parquet.pending"):
+        elif last.operation == "rename" and DataFileName.parse(base_name(last.path)):
             count["fenced at R6"] += 1
         elif last.operation == "rename":
             count["fenced at R7"] += 1

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from greenlet import getcurrent
 
-from kafka2hive.model.layout import base_name, join
+from kafka2hive.model.layout import DataFileName, base_name, join
 from kafka2hive.storage.port import Denied, NoRoom
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
@@ -209,9 +209,13 @@ class Schedule:
         if not finished:
             return
         path = finished.pop(self.world.below(len(finished)))
-        stem = base_name(path).removesuffix("final")
-        staged = any(self.world.namenode.node(join(place, f"{stem}pending")) for place in self.stagings)
-        if not staged and not any(stem in request.path for request in self.world.late):
+        parsed = DataFileName.parse(base_name(path))
+        assert parsed is not None
+        name = parsed[0]
+        staged = any(
+            self.world.namenode.node(join(place, name.in_state("pending"))) for place in self.stagings
+        )
+        if not staged and not any(name.uuid in request.path for request in self.world.late):
             self.world.tell("(event)", f"retention takes {path} away")
             self.world.namenode.retire(path)
 

@@ -83,7 +83,7 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
         generation=share.generation,
         epoch=share.epoch,
         uuid=uuid,
-        extension="parquet",
+        extension=("parquet", "json.gz")[share.index % 2],
     )
     return DataFile(
         kind=FileKind.DEAD_LETTER if dead else FileKind.DATA,
@@ -99,7 +99,7 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
 
 
 def _stage(files: SimulatedFileSystem, file: DataFile, data: bytes) -> None:
-    writing = file.staged.removesuffix("pending") + "in-progress"
+    writing = file.staged.replace(".pending", ".in-progress")
     try:
         write_file(files, writing, data)
     except ParentMissing:

@@ -6,6 +6,9 @@ from kafka2hive.model.layout import Generation, base_name, parent, parse_snapsho
 from tests.simulation.namenode import FileNode, NameNode, Node
 from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
 
+VISIBLE = (".final", ".final.gz")
+"""What the names of files end with that readers see."""
+
 
 class Violation(AssertionError):
     """The protocol broke a promise."""
@@ -30,7 +33,7 @@ class WatchedNameNode(NameNode):
             self._directory_moved(target, node)  # type: ignore[arg-type]
         elif target.startswith(LEDGER.root):
             self._snapshot_moved(target, node)
-        elif target.endswith(".final"):
+        elif target.endswith(VISIBLE):
             self._promoted(target)
         return node
 
@@ -43,7 +46,7 @@ class WatchedNameNode(NameNode):
         if (
             done
             and not junk
-            and path.endswith(".final")
+            and path.endswith(VISIBLE)
             and path.startswith((WAREHOUSE, LEDGERS))
             and "/init-" not in path
         ):
@@ -57,7 +60,7 @@ class WatchedNameNode(NameNode):
                 self.count["late take-over that hit" if done else "late take-over refused"] += 1
             elif done and target.endswith(".pending"):
                 self.count["late commit that hit"] += 1
-        elif operation == "rename" and done and target.endswith(".final"):
+        elif operation == "rename" and done and target.endswith(VISIBLE):
             self.count["late promote that hit"] += 1
         elif operation in ("create", "delete") and done:
             self.count[f"late {operation} that hit"] += 1

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.values import Column, TextOptions
 from kafka2hive.hive import errors, text
+from kafka2hive.hive import text as hive_text
 from kafka2hive.hive.add import batches
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
@@ -254,6 +255,49 @@ def test_a_table_of_the_maps_format_is_made_and_taken() -> None:
     ) as refused:
         check_table(wish, replace(FOUND, input_format=PARQUET))
     assert refused.value.code == "hive.format"
+
+
+def test_a_table_of_lines_is_known_by_the_class_that_reads_its_rows() -> None:
+    wish = replace(WISH, format="json")
+    assert (
+        " ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.JsonSerDe' STORED AS TEXTFILE LOCATION "
+        in create_statement(wish, "led")
+    )
+    lines = replace(FOUND, input_format="org.apache.hadoop.mapred.TextInputFormat")
+    for serde in ("org.apache.hadoop.hive.serde2.JsonSerDe", "org.apache.hive.hcatalog.data.JsonSerDe"):
+        check_table(wish, replace(lines, serde=serde))
+    for serde in ("org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", ""):
+        with pytest.raises(TableError, match="its rows are not read as JSON but by") as refused:
+            check_table(wish, replace(lines, serde=serde))
+        assert refused.value.code == "hive.format"
+
+
+def test_a_table_of_delimited_text_has_the_maps_delimiter_escape_and_null() -> None:
+    wish = replace(WISH, format="text", text=TextOptions("\t", "\\", "NULL"))
+    statement = create_statement(wish, "led")
+    assert f"LazySimpleSerDe' WITH SERDEPROPERTIES ('field.delim'={hive_text.literal(chr(9))}, " in statement
+    assert r"'escape.delim'='\\', 'serialization.null.format'='NULL'" in statement
+    assert compared_table(wish).format != compared_table(replace(wish, text=TextOptions())).format
+    as_hive_shows = [
+        ("a", "int", ""),
+        ("# Storage Information", None, None),
+        ("SerDe Library:      ", "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", None),
+        ("InputFormat:        ", "org.apache.hadoop.mapred.TextInputFormat", None),
+        ("Storage Desc Params:", None, None),
+        ("", "escape.delim        ", "\\\\                  "),
+        ("", "field.delim         ", "\\t                  "),
+        ("", "serialization.null.format", "NULL                "),
+    ]
+    found = parse_description(as_hive_shows)
+    lines = replace(FOUND, input_format=found.input_format, serde=found.serde)
+    check_table(wish, replace(lines, serde_properties=found.serde_properties))
+    for key, other in (("field.delim", ","), ("escape.delim", "~"), ("serialization.null.format", "")):
+        changed = replace(lines, serde_properties=dict(found.serde_properties) | {key: other})
+        with pytest.raises(TableError, match=f"its SerDe property {key} is '{other}'") as refused:
+            check_table(wish, changed)
+        assert refused.value.code == "hive.format"
+    with pytest.raises(TableError, match=r"its SerDe property escape\.delim is None"):
+        check_table(replace(wish, text=TextOptions("\x01")), lines)
 
 
 def test_more_columns_in_hive_than_in_the_map_are_fine() -> None:

@@ -46,7 +46,7 @@ def test_snapshot_names_round_trip_and_drafts_are_told_apart(epoch: int, state: 
     numbers,
     numbers,
     uuids,
-    st.sampled_from(["parquet", "json.gz"]),
+    st.sampled_from(["parquet", "json", "json.gz", "text.zst", "avro"]),
 )
 def test_data_file_names_round_trip_in_every_state(
     path: str, task: int, ledger: str, generation: int, epoch: int, uuid: str, extension: str
@@ -66,6 +66,8 @@ def test_data_file_names_round_trip_in_every_state(
         assert len(text) < 200
         assert text[0] not in "_."  # Hive hides such names
         assert "/" not in text
+        _, dot, codec = extension.partition(".")
+        assert text.endswith(f".{state}{dot}{codec}")  # Hadoop tells a codec by the last suffix
 
 
 @given(st.lists(st.tuples(columns, st.text(max_size=30)), max_size=4).map(tuple))
@@ -110,6 +112,15 @@ def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_err
     assert parse_heartbeat_name(f"beat.host-1-{UUID}.{digits}") is None
     assert DataFileName.parse(f"all_task_{digits}-00000000-g000001-e000001-{UUID}.parquet.final") is None
     assert DataFileName.parse(f"all_task_1-00000000-g{digits}-e000001-{UUID}.parquet.final") is None
+
+
+@pytest.mark.parametrize(
+    "end", ["json.gz.final", "json.final.gz.gz", "json.final.bz2", "json.final.", "gz.final", ".final.gz"]
+)
+def test_a_codec_stands_after_the_state_once_and_is_one_that_is_written(end: str) -> None:
+    assert DataFileName.parse(f"all_task_1-00000000-g000001-e000001-{UUID}.json.final.gz") is not None
+    found = DataFileName.parse(f"all_task_1-00000000-g000001-e000001-{UUID}.{end}")
+    assert found is None or (end, found[0].extension) == ("gz.final", "gz")
 
 
 def test_a_number_with_needless_zeros_is_not_ours() -> None:

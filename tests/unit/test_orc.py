@@ -149,7 +149,7 @@ def test_rows_compare_with_those_of_a_parquet_file() -> None:
     parquet.end({})
     span = Span([offsets("t", 0, 0, 1)])
     hashes = [
-        file_rows(data, columns, None, span, 0, 0).whole().hashes.tolist()
+        file_rows(opened(data), columns, None, span, 0, 0).whole().hashes.tolist()
         for data in (written([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
     ]
     assert len(hashes[0]) == 500 and hashes[0] == hashes[1]

@@ -24,7 +24,7 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName, base_name, parent, staging_directory
+from kafka2hive.model.layout import DataFileName, base_name, join, parent, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
@@ -50,7 +50,7 @@ def go_on(service: Service, epochs: int) -> None:
 
 
 def write_file_of(service: Service, path: str, taken: OffsetRange, rows: int = READ) -> None:
-    """A file, Parquet or ORC by its name, that says what it holds: records of a range, all of which a task of the epoch
+    """A file, of the format of its name, that says what it holds: records of a range, all of which a task of the epoch
     that its name tells has written.
     """
     file = service.files[0]
@@ -80,9 +80,18 @@ def write_file_of(service: Service, path: str, taken: OffsetRange, rows: int = R
         pq.write_table(table, local(path))
         return
     with pa.OSFile(str(local(path)), "wb") as stream:
-        orc_file = encoding_of(WriterOptions(format="orc")).open(stream, table)
-        orc_file.write(table)
-        orc_file.end(footer.metadata())
+        other_file = encoding_of(_OPTIONS[name.extension]).open(stream, table)
+        other_file.write(table)
+        other_file.end(footer.metadata())
+
+
+_OPTIONS = {
+    "orc": WriterOptions(format="orc"),
+    "json.gz": WriterOptions(format="json", compression="gzip"),
+    "json": WriterOptions(format="json", compression="none"),
+    "text.zst": WriterOptions(format="text", compression="zstd"),
+}
+"""By the extension of the files."""
 
 
 @pytest.fixture
@@ -120,9 +129,13 @@ def test_epochs_go_on_above_those_of_the_archive(lost_ledger: Service) -> None:
     assert [s.epoch for s in history] == list(range(ledger.final.epoch + 12, ledger.final.epoch - 1, -1))
 
 
-def test_half_visible_orc_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("extension", ["orc", "json.gz", "text.zst"])
+def test_half_visible_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: Path, extension: str) -> None:
     service = pending_service(tmp_path, file_count=2)
-    ours, theirs = (replace(f, final=as_orc(f.final), staged=as_orc(f.staged)) for f in service.files)
+    ours, theirs = (
+        replace(f, final=renamed(f.final, extension), staged=renamed(f.staged, extension))
+        for f in service.files
+    )
     for file in service.files:
         local(file.staged).unlink()
     local(parent(ours.final)).mkdir(parents=True, exist_ok=True)
@@ -138,8 +151,22 @@ def test_half_visible_orc_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: 
     assert found.ledger.newest.positions[0].end == ours.ranges[0].end
 
 
-def as_orc(path: str) -> str:
-    return path.replace(".parquet.", ".orc.")
+def renamed(path: str, extension: str) -> str:
+    parsed = DataFileName.parse(base_name(path))
+    assert parsed is not None
+    return join(parent(path), replace(parsed[0], extension=extension).in_state(parsed[1]))
+
+
+def test_files_of_lines_without_compression_prove_nothing_and_stop_a_rebuild(lost_ledger: Service) -> None:
+    (file,) = lost_ledger.files
+    local(file.final).unlink()
+    plain = renamed(file.final, "json")
+    write_file_of(lost_ledger, plain, file.ranges[0])
+
+    with pytest.raises(ManualActionRequired, match="do not say which offsets they hold") as refused:
+        rebuilt(lost_ledger.wiring)
+
+    assert refused.value.code == "rebuild.untracked" and plain in str(refused.value)
 
 
 def test_epochs_go_on_above_those_of_files_that_nobody_finished(lost_ledger: Service) -> None:

@@ -22,7 +22,8 @@ OPTIONS = tuple(declared_keys(TableOptions))
 
 def with_defaults(table: Table, defaults: TableOptions) -> Table:
     """The table with every option it does not name taken from `defaults`, key by key."""
-    return replace(table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given})
+    whole = replace(table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given})
+    return replace(whole, writer=whole.writer.settled())
 
 
 def metadata_names(

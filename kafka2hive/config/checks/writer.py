@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from kafka2hive.config.checks.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.columns import MetadataColumn
+from kafka2hive.config.values.writer import LINE_FORMATS, TextOptions
 
+_LINE_CODECS = ("gzip", "zstd", "none")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
 _NESTED = ("array", "map", "struct")
 _OF_METADATA = {MetadataColumn.HEADERS: "array"}
@@ -14,6 +16,7 @@ _OF_METADATA = {MetadataColumn.HEADERS: "array"}
 def check_writer(checked: CheckedTable) -> None:
     _check_level(checked)
     _check_format(checked)
+    _check_text(checked)
     _check_columns(checked)
 
 
@@ -33,6 +36,9 @@ def _check_level(checked: CheckedTable) -> None:
 
 def _check_format(checked: CheckedTable) -> None:
     writer = checked.table.writer
+    if writer.format in LINE_FORMATS and writer.compression not in _LINE_CODECS:
+        path = checked.path("writer", "compression")
+        checked.add(path, f"files of format {writer.format} have gzip, zstd or none")
     if writer.format == "parquet":
         return
     given = {
@@ -43,6 +49,27 @@ def _check_format(checked: CheckedTable) -> None:
     }
     for key in (key for key, is_given in given.items() if is_given):
         checked.add(checked.path("writer", key), "is an option of Parquet files")
+
+
+def _check_text(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    text = writer.text
+    if writer.format != "text":
+        if text != TextOptions():
+            checked.add(checked.path("writer", "text"), "is an option of text files")
+        return
+    if text.delimiter == text.escape:
+        checked.add(checked.path("writer", "text"), "delimiter and escape must differ")
+    elif text.delimiter in text.null_text or text.null_text.endswith(text.escape):
+        message = "must not hold the delimiter, nor end with the escape"
+        checked.add(checked.path("writer", "text", "null_text"), message)
+    types = _written(checked)
+    if not types:
+        checked.add(checked.path("writer", "format"), "is text: the table must declare its columns then")
+    nested = [name for name, kind in types.items() if kind.strip().lower().startswith(_NESTED)]
+    for name in nested:
+        message = f"text files have one value per field, which {name} has not; use json, parquet or orc"
+        checked.add(checked.path("writer", "format"), message)
 
 
 def _check_columns(checked: CheckedTable) -> None:

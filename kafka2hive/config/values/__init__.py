@@ -28,4 +28,5 @@ from kafka2hive.config.values.table import SharedOptions as SharedOptions
 from kafka2hive.config.values.table import TableRule as TableRule
 from kafka2hive.config.values.table import Tombstones as Tombstones
 from kafka2hive.config.values.writer import FileFormat as FileFormat
+from kafka2hive.config.values.writer import TextOptions as TextOptions
 from kafka2hive.config.values.writer import WriterOptions as WriterOptions

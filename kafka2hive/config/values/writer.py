@@ -1,24 +1,60 @@
 """How a table's files are written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from kafka2hive.config.values.key import Key, Size
+from kafka2hive.config.values.key import LEFT_OUT, Key, Size
 from kafka2hive.config.values.units import MIB
 
-FileFormat = Literal["parquet", "orc"]
+FileFormat = Literal["parquet", "orc", "json", "text"]
+Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
+
+
+LINE_FORMATS = frozenset({"json", "text"})
+"""Formats whose files are lines, compressed as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How fields stand in a line of format text, as the SerDe properties of Hive's table say it, too."""
+
+    delimiter: Annotated[
+        str,
+        Key(
+            doc="Character between two fields.",
+            pattern=r"[\x01-\x08\x09\x0b\x0c\x0e-\x1f,;|~^]",
+            expected="expected a tab, another control character (not a line end), or one of , ; | ~ ^",
+        ),
+    ] = ","
+    escape: Annotated[
+        str,
+        Key(
+            doc="Character before one that would end a field.",
+            pattern=r"[\\!\"'^~]",
+            expected="expected one of \\ ! \" ' ^ ~",
+        ),
+    ] = "\\"
+    null_text: Annotated[
+        str,
+        Key(
+            doc="Text of NULL.",
+            pattern=r"[ -~]{0,100}",
+            expected="expected at most 100 characters of ASCII",
+        ),
+    ] = "\\N"
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
     """The table's files."""
 
-    format: Annotated[FileFormat, Key("Format of the files; Hive's table must be STORED AS it.")] = "parquet"
+    format: Annotated[FileFormat, Key("Format of the files; Hive's table must be stored as it.")] = "parquet"
     compression: Annotated[
-        Literal["zstd", "snappy", "gzip", "lz4", "none"], Key("Codec (with orc, gzip is ZLIB).")
+        Compression,
+        Key("Codec (with orc, gzip is ZLIB). Default: zstd, with json and text gzip.", derived=True),
     ] = "zstd"
-    level: Annotated[int | None, Key("With parquet: level of zstd (1 to 22) or gzip (1 to 9).")] = None
+    level: Annotated[int | None, Key("Level of zstd (1 to 22) or gzip (1 to 9); not with orc.")] = None
     row_group_rows: Annotated[
         int, Key("A row group (ORC: a stripe) is closed at this many rows,", above=0)
     ] = 1_000_000
@@ -33,6 +69,14 @@ class WriterOptions:
     timestamps: Annotated[
         Timestamps, Key("With parquet: how timestamps are stored; Hive before 4 reads only int96.")
     ] = "micros"
+
+    text: Annotated[TextOptions, Key("With text: how fields stand in a line.")] = TextOptions()
+
+    def settled(self) -> "WriterOptions":
+        """With the codec of the format where the map names none: Hadoop has zstd for lines only with native libraries."""
+        if self.compression is not LEFT_OUT:
+            return self
+        return replace(self, compression="gzip" if self.format in LINE_FORMATS else "zstd")
 
     def of_dead_letters(self) -> "WriterOptions":
         """Dead letters are of one table for all, which is Parquet; whoever reads this table's timestamps reads theirs."""

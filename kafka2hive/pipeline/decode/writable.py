@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.orc.values import unwritable_rows
 from kafka2hive.formats.parquet.values import rows_not_in_millis
 from kafka2hive.formats.times import Bad
@@ -32,6 +34,9 @@ def unwritable_of(options: WriterOptions) -> Unwritable | None:
     """None: files written so hold every row."""
     if options.format == "orc":
         return _ORC
+    if options.format == "text":
+        texts = partial(null_texts, options=options.text)
+        return Unwritable(texts, "text.null", "has the text that stands for NULL")
     return _MILLIS if options.timestamps == "millis" else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, base_name, ledger_tag, parent
+from kafka2hive.model.layout import DataFileName, base_name, extension_of, ledger_tag, parent
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.files_below import files_below
@@ -156,7 +156,7 @@ def whole_file(file: DataFile, path: str, data: bytes) -> Finding | None:
         text = f"has {checksum}, committed was {file.checksum}; {_what(file)}"
         return Finding("verify.checksum", path, text)
     try:
-        rows = opened(data).rows
+        rows = opened(data, extension_of(path)).rows
     except UNREADABLE as error:
         return Finding("verify.unreadable", path, f"{error}; {_what(file)}")
     if rows != file.rows:

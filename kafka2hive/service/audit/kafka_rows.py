@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka2hive.config.values import BucketTime
+from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.opened import opened
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.layout import extension_of
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
@@ -58,6 +60,7 @@ class KafkaAudit:
         self._table = settings.tables[table]
         self._advance = advance
         self._schema = written_schema(self._table)
+        self._plain = Plain(self._schema, self._table.writer)
         self._place = place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
         self._audit = Audited()
@@ -115,7 +118,7 @@ class KafkaAudit:
         if manifest.failure is not None:
             self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return
-        loaded = load(unit.files, contents, columns, place, span, paths)
+        loaded = load(unit.files, contents, columns, place, span, paths, self._plain)
         self._audit.findings += loaded.findings
         whole = set(ranges) == set(unit.ranges)
         if whole:  # in a part, rows outside may be of another part
@@ -181,12 +184,12 @@ class KafkaAudit:
         if damage is None:
             return data
         self._audit.findings.append(damage)
-        return data if is_readable(data) else None
+        return data if is_readable(data, file.final, self._plain) else None
 
     def _note_filled(self, unit: Unit, contents: Sequence[bytes | None]) -> None:
         for file, data in zip(unit.files, contents, strict=True):
             if data is not None and file.kind is FileKind.DATA:
-                self._filled |= opened(data).filled_columns()
+                self._filled |= opened(data, extension_of(file.final), self._plain).filled_columns()
                 self._rows += file.rows
 
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:
@@ -195,7 +198,7 @@ class KafkaAudit:
         for file, data in zip(unit.files, contents, strict=True):
             if data is None or file.kind is not FileKind.DATA:
                 continue
-            for name, why in column_differences(self._schema, file_schema(data)):
+            for name, why in column_differences(self._schema, file_schema(data, file.final, self._plain)):
                 self._uncompared[why] += 1
                 shared.pop(name, None)
         return shared

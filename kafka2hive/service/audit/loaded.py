@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn
-from kafka2hive.formats.opened import UNREADABLE
+from kafka2hive.formats.lines.reader import Plain
+from kafka2hive.formats.opened import UNREADABLE, opened
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.layout import extension_of
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.file_rows import read_rows
@@ -35,6 +37,7 @@ def load(
     place: PlaceColumns | None,
     span: Span,
     paths: Paths,
+    plain: Plain | None = None,
 ) -> Loaded:
     """`contents` of each file, None for one that is not there; a row names its file by the index in `files`."""
     loaded = Loaded()
@@ -45,10 +48,11 @@ def load(
             loaded.absent[bucket] += file.rows
             continue
         try:
+            reader = opened(data, extension_of(file.final), plain)
             if letter:
-                rows = read_rows(data, letter_columns(), LETTER_PLACE, span, bucket, number)
+                rows = read_rows(reader, letter_columns(), LETTER_PLACE, span, bucket, number)
             else:
-                rows = read_rows(data, columns, place, span, bucket, number)
+                rows = read_rows(reader, columns, place, span, bucket, number)
         except UNREADABLE as error:
             loaded.findings.append(Finding("verify.unreadable", file.final, str(error)))
             loaded.absent[bucket] += file.rows

@@ -171,7 +171,7 @@ def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> li
         if data is None or file.kind is not FileKind.DATA:
             continue
         try:
-            found.append(file_schema(data))
+            found.append(file_schema(data, file.final))
         except UNREADABLE:
             continue  # found when its rows are read
     return found

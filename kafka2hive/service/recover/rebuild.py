@@ -55,7 +55,7 @@ def rebuild_ledger(
     letters = dead_letter_directory(wiring.map.dead_letters.location, table)
     # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
     staging = children(files, staging_directory(location))
-    pending = [s for s in staging if s.name.endswith(".pending")]
+    pending = [s for s in staging if (name := DataFileName.parse(s.name)) and name[1] == "pending"]
     staged, _ = _read(wiring, table, pending, final=False)
     below = files_below(files, wiring.ports.concurrency, (location, letters))
     there = [file for file in below if file.name[0] not in "_."]
@@ -107,7 +107,7 @@ def _refuse_unseen_moves(
 ) -> None:
     """A staged file that is gone by now and was not visible: it came into a directory that had been listed before."""
     there = {s.name for s in children(files, staging_directory(location))}
-    there |= {s.name.removesuffix("final") + "pending" for s in visible}
+    there |= {name[0].in_state("pending") for s in visible if (name := DataFileName.parse(s.name))}
     gone = [s.path for s in pending if s.name not in there]
     if gone:
         raise AmbiguousOutcome(

@@ -85,7 +85,14 @@ class Catalogue:
         path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
         partitions = partition_columns(path)
         spec = TableSpec(
-            table.name, columns + metadata, partitions, table.location, comment, path, rule.writer.format
+            table.name,
+            columns + metadata,
+            partitions,
+            table.location,
+            comment,
+            path,
+            rule.writer.format,
+            rule.writer.text,
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return settings_of(rule, columns, effective.added)

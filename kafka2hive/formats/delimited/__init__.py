@@ -1,0 +1,1 @@
+"""Delimited text, as Hive's LazySimpleSerDe reads it."""

@@ -1,0 +1,1 @@
+"""JSON lines, as Hive's JsonSerDe reads them."""

@@ -1,0 +1,90 @@
+"""Rows as lines: encoded some megabytes at a time, counted by their line ends, and compressed."""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.lines.codec import LineCodec, line_codec
+from kafka2hive.formats.lines.trailer import payload_of
+
+ToLines = Callable[[pa.RecordBatch], pa.Array]
+"""One text per row, none of them null, each with one line end, its last character."""
+
+FORMAT_KEY = "kafka2hive.format"
+TEXT_KEY = "kafka2hive.text"
+"""How fields stand in a line, as JSON."""
+SCHEMA_KEY = "kafka2hive.schema"
+"""The columns, as Arrow writes a schema, in base64."""
+
+_AT_ONCE = 2 * 1024 * 1024  # bytes in Arrow; lines are some times larger
+_LINE_END = ord("\n")
+
+
+class LinesEncoder:
+    """One file (Encoder). Nothing is held between row groups."""
+
+    def __init__(
+        self,
+        stream: pa.NativeFile,
+        schema: pa.Schema,
+        to_lines: ToLines,
+        codec: LineCodec,
+        facts: Mapping[str, str],
+    ) -> None:
+        """`facts` stand in the trailer beside the metadata."""
+        self._stream = stream
+        self._schema = schema
+        self._to_lines = to_lines
+        self._codec = codec
+        self._facts = facts
+        self._rows = 0
+
+    def write(self, rows: pa.Table) -> None:
+        for batch in _pieces(rows):
+            text = _joined(self._to_lines(batch))
+            self._rows += int(np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE_END))
+            self._stream.write(self._codec.compress(text))
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        """The rows are the line ends that were written."""
+        if self._codec.trailer is not None:
+            schema = base64.b64encode(self._schema.serialize()).decode()
+            pairs = {**metadata, **self._facts, SCHEMA_KEY: schema}
+            self._stream.write(self._codec.trailer(payload_of(self._rows, pairs)))
+        return self._rows
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+class LinesEncoding:
+    """Files of lines of one table. `make`: how rows of a schema become lines."""
+
+    def __init__(self, options: WriterOptions, make: Callable[[pa.Schema], ToLines]) -> None:
+        self._codec = line_codec(options.compression, options.level)
+        self._make = make
+        self.extension = f"{options.format}.{self._codec.suffix}".rstrip(".")
+        self._facts: dict[str, str] = {FORMAT_KEY: options.format}
+        if options.format == "text":
+            self._facts[TEXT_KEY] = orjson.dumps(asdict(options.text)).decode()
+
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> LinesEncoder:
+        return LinesEncoder(stream, first.schema, self._make(first.schema), self._codec, self._facts)
+
+
+def _pieces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    size = max(1, len(rows) * _AT_ONCE // max(1, rows.nbytes))
+    for start in range(0, len(rows), size):
+        yield from rows.slice(start, size).combine_chunks().to_batches()
+
+
+def _joined(lines: pa.Array) -> pa.Buffer:
+    """The texts of an array, which lie one after the other in memory."""
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    return data.slice(int(ends[0]), int(ends[-1] - ends[0]))

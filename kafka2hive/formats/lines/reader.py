@@ -1,0 +1,90 @@
+"""Files of lines read back."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+
+from kafka2hive.config.values import TextOptions, WriterOptions
+from kafka2hive.formats.delimited.rows import field_count, text_rows
+from kafka2hive.formats.json_lines.rows import json_names, json_rows
+from kafka2hive.formats.lines.codec import codec_of, decompressed
+from kafka2hive.formats.lines.encoding import FORMAT_KEY, SCHEMA_KEY, TEXT_KEY
+from kafka2hive.formats.lines.trailer import read_trailer
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What files without compression do not say of themselves: the columns of their table, and how it is written."""
+
+    schema: pa.Schema
+    options: WriterOptions
+
+
+class LinesReader:
+    """A whole file (FileReader). The rows are its lines; where it has a trailer, that must say as many."""
+
+    def __init__(self, data: bytes, plain: Plain | None) -> None:
+        codec = codec_of(data)
+        text = data if codec is None else decompressed(data, codec)
+        if text and not text.endswith(b"\n"):
+            raise pa.ArrowInvalid("the last line has no end")
+        self._lines = text.split(b"\n")[:-1]
+        self._form: Plain | None = None
+        if codec is not None:
+            end = read_trailer(codec, len(data), lambda count: data[-count:])
+            if end.rows != len(self._lines):
+                raise pa.ArrowInvalid(f"{len(self._lines)} lines, {end.rows} by the trailer")
+            self._form = _form_of(end.metadata)
+        elif plain is not None:
+            self._form = _with_columns_of(self._lines[:1], plain)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._known().schema
+
+    def _known(self) -> Plain:
+        if self._form is None:
+            raise pa.ArrowInvalid("a file without compression does not say its columns")
+        return self._form
+
+    @property
+    def rows(self) -> int:
+        return len(self._lines)
+
+    def filled_columns(self) -> set[str]:
+        """All of them: nothing counts their values."""
+        return set(self.schema.names)
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        form = self._known()
+        for start in range(0, len(self._lines), rows):
+            lines = self._lines[start : start + rows]
+            if form.options.format == "text":
+                yield text_rows(lines, form.schema, columns, form.options.text)
+            else:
+                yield json_rows(lines, pa.schema([form.schema.field(name) for name in columns]))
+
+
+def _form_of(metadata: Mapping[bytes, bytes]) -> Plain:
+    try:
+        schema = base64.b64decode(metadata[SCHEMA_KEY.encode()], validate=True)
+        is_text = metadata[FORMAT_KEY.encode()] == b"text"
+        text = TextOptions(**orjson.loads(metadata[TEXT_KEY.encode()])) if is_text else TextOptions()
+        options = WriterOptions(format="text" if is_text else "json", text=text)
+        return Plain(pa.ipc.read_schema(pa.py_buffer(schema)), options)
+    except (ValueError, KeyError, TypeError) as error:
+        raise pa.ArrowInvalid(f"the trailer does not say the columns: {error}") from error
+
+
+def _with_columns_of(first: Sequence[bytes], plain: Plain) -> Plain:
+    """An older file may have fewer columns than its table has now: in JSON those that its lines name, in text the first."""
+    if not first:
+        return plain
+    if plain.options.format == "text":
+        fields = field_count(first[0], plain.options.text)
+        return Plain(pa.schema(list(plain.schema)[:fields]), plain.options)
+    there = json_names(first[0])
+    return Plain(pa.schema([field for field in plain.schema if field.name in there]), plain.options)
