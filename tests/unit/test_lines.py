@@ -121,7 +121,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(format: FileFormat, co
     assert (ours.rows, ours.schema) == (1_000, schema)
     read = pa.Table.from_batches(ours.batches(schema.names, 300))
     assert read == rows
-    assert [math for math in read["double"].to_pylist() if math is not None][:2] == [-0.0, float("inf")]
+    assert "-0.0" in map(repr, read["double"].to_pylist())  # which compares equal to 0.0
     names = ["price", "n"]
     assert pa.Table.from_batches(ours.batches(names, 999)) == rows.select(names)
     assert len(lines_of(data, codec)) == 1_000
