@@ -11,6 +11,9 @@ from kafka2hive.config.checks.hive import hive_auth, hive_url, url_options
 from kafka2hive.config.checks.service import filesystem_of
 from kafka2hive.config.checks.table_options import (
     GROUP,
+    DeclaredColumn,
+    before_sql,
+    behind_sql,
     bucket_time,
     declared_columns,
     epoch_milliseconds,
@@ -159,7 +162,7 @@ def _start(table: Table) -> StartPolicy:
 
 def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
-    columns = declared_columns(table)
+    columns = declared_columns(behind_sql(table))
     bucket = table.bucket
     event = EventField("") if bucket.field is None else event_field(bucket.field, columns)
     name = table.table if GROUP.search(table.table) else table.table.lower()
@@ -169,9 +172,9 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         topics=table.topics or (),
         pattern=table.pattern,
         start=_start(table),
-        columns=tuple(
-            Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part) for c in columns
-        ),
+        columns=_columns(columns),
+        records=_columns(declared_columns(before_sql(table))) if table.records else (),
+        sql=table.sql,
         metadata=tuple(metadata_names(table.metadata)),
         bucketing=replace(
             bucket,
@@ -187,6 +190,10 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         location=template if GROUP.search(name) else location_of(template, name),
         line=line,
     )
+
+
+def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
+    return tuple(Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part) for c in declared)
 
 
 def _same(keys: type, written: object) -> dict[str, Any]:

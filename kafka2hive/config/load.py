@@ -79,7 +79,7 @@ def _check_tables(sound: Sound, problems: Problems) -> None:
     for checked in tables:
         check_table(checked, sound.storage, sound.has_hive)
         check_schemas(checked, sound.has_registry)
-        check_record_parts(checked, sound.has_registry)
+        check_record_parts(checked.decoded(), sound.has_registry)
     if sound.whole is not None:
         check_registry_is_used(sound, tables, problems)
     if not (sound.storage and sound.service and sound.dead_letters and 0 in sound.tables):

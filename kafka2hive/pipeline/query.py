@@ -42,6 +42,18 @@ Settings = TypeVar("Settings")
 TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
 
 
+class SqlRunner(Protocol):
+    """Runs the tables with SQL (pipeline/sql/job.py)."""
+
+    def is_for(self, table: str) -> bool:
+        """Whether the table has SQL."""
+
+    def run(
+        self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
+    ) -> list[TableManifest]:
+        """One manifest per share; each share has nothing but this table."""
+
+
 class EpochListener(Protocol):
     """Told in the driver, one epoch at a time, before the next one is planned. What it raises ends the query."""
 
@@ -91,8 +103,12 @@ class DumpQuery:
         trigger_seconds: float,
         once: bool = False,
         stop_seconds: float = 60.0,
+        sql: SqlRunner | None = None,
     ) -> None:
-        """`function` comes from `task_function`; `stop_seconds` is the time an epoch gets to end on `stop`."""
+        """`function` comes from `task_function`; `stop_seconds` is the time an epoch gets to end on `stop`.
+
+        `sql` None: no table has SQL.
+        """
         self._spark = spark
         self._listener = listener
         self._function = function
@@ -105,6 +121,7 @@ class DumpQuery:
         )
         self._once = once
         self._stop_seconds = stop_seconds
+        self._sql = sql
         self._gate = PlanGate(planner)
         self._kept = KeptError()
         self._drained = False
@@ -206,6 +223,16 @@ class DumpQuery:
         self._listener.on_epoch(epoch.number, manifests)
 
     def _run_tasks(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
+        """The job of the tables without SQL, then one for each with SQL."""
+        if self._sql is None:
+            return self._run_fused(tasks)
+        fused, by_table = apart_with_sql(tasks, self._sql.is_for)
+        manifests = self._run_fused(fused) if fused else []
+        for table, shares in by_table.items():
+            manifests += self._sql.run(table, shares, lambda: self._abandoning)
+        return planned_manifests(tasks, manifests)
+
+    def _run_fused(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
         """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
         job = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(self._function)
         returned = job.collect()
@@ -233,6 +260,21 @@ class DumpQuery:
         if self._drained:
             return Ended(EndReason.DRAINED)
         return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))
+
+
+def apart_with_sql(
+    tasks: Sequence[TaskPlan], has_sql: Callable[[str], bool]
+) -> tuple[list[TaskPlan], dict[str, list[TaskPlan]]]:
+    """The plans without the tables that have SQL, and those tables' shares, each with the index of its plan."""
+    fused: list[TaskPlan] = []
+    by_table: dict[str, list[TaskPlan]] = {}
+    for plan in tasks:
+        for task in plan.tables:
+            if has_sql(task.table):
+                by_table.setdefault(task.table, []).append(TaskPlan(plan.index, (task,)))
+        if rest := tuple(task for task in plan.tables if not has_sql(task.table)):
+            fused.append(TaskPlan(plan.index, rest))
+    return fused, by_table
 
 
 def task_function(

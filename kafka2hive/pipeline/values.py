@@ -137,10 +137,13 @@ class TableSettings(SharedOptions):
     columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
     columns that are not the map's. `schema_evolution`: what a schema means that has other fields; only a run may have
     another than `ignore`.
+    `sql` makes `columns` of `records` (empty: of the same columns); None: they are the value's own.
     """
 
     table: str
     columns: tuple[Column, ...]
+    records: tuple[Column, ...] = ()
+    sql: str | None = None
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     location: str

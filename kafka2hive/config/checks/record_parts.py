@@ -30,7 +30,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
 
 
 def uses_registry_for_keys(checked: CheckedTable) -> bool:
-    keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.table))
+    keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.decoded().table))
     return keys and checked.table.key_format in NAMED_BY_ID
 
 

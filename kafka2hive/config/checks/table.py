@@ -7,6 +7,7 @@ from kafka2hive.config.checks.columns import check_columns, check_metadata
 from kafka2hive.config.checks.csv import check_csv
 from kafka2hive.config.checks.service import check_location, fault_of_table
 from kafka2hive.config.checks.source import check_source
+from kafka2hive.config.checks.sql import sides_of_sql
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
 from kafka2hive.config.checks.writer import check_writer
 from kafka2hive.config.problems import closest
@@ -20,12 +21,15 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     _check_topics(checked)
     _check_name(checked)
     _check_start(checked)
-    check_source(checked)
-    check_csv(checked)
-    check_columns(checked, has_hive)
-    check_metadata(checked)
-    check_bucket(checked)
-    check_writer(checked)
+    decoded, filled = sides_of_sql(checked)
+    check_source(decoded)
+    check_csv(decoded)
+    check_columns(decoded, has_hive)
+    if filled is not decoded:
+        check_columns(filled, has_hive)
+    check_metadata(filled)
+    check_bucket(filled)
+    check_writer(filled)
     _check_location(checked, storage)
     checked.check_zone(checked.table.zone, checked.path("zone"))
 

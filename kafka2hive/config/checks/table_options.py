@@ -82,6 +82,18 @@ def declared_columns(table: Table) -> list[DeclaredColumn]:
     return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in added.items())]
 
 
+def before_sql(table: Table) -> Table:
+    """The table as its records are decoded: what its SELECT reads."""
+    return replace(table, columns=table.records or table.columns, records=(), sql=None)
+
+
+def behind_sql(table: Table) -> Table:
+    """The table as its SELECT fills it: its columns are then of no format and no change log."""
+    if not table.records:
+        return table
+    return replace(table, records=(), format="json", key_format="raw", source="events")
+
+
 def _own_columns(table: Table) -> list[DeclaredColumn]:
     if not table.columns:
         return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
@@ -121,6 +133,7 @@ class CheckedTable:
     table: Table
     index: int
     problems: Problems
+    columns_key: str = "columns"
 
     @classmethod
     def of(cls, own: Table, defaults: TableOptions, index: int, problems: Problems) -> "CheckedTable":
@@ -128,9 +141,16 @@ class CheckedTable:
 
     def path(self, key: str, *deeper: str | int) -> Path:
         """Where a key stands: in the table, or in `defaults` when the table has it from there."""
+        key = self.columns_key if key == "columns" else key
         inherited = key in OPTIONS and key not in self.own.given
         base: Path = ("defaults", key) if inherited else ("tables", self.index, key)
         return (*base, *deeper)
+
+    def decoded(self) -> "CheckedTable":
+        """The same table as its records are decoded."""
+        if not self.table.records:
+            return self
+        return replace(self, table=before_sql(self.table), columns_key="records")
 
     def add(self, path: Path, message: str, suggestion: str = "") -> None:
         self.problems.add(path, message, suggestion)

@@ -62,6 +62,10 @@ class NamedColumnKeys(ColumnKeys):
     name: Annotated[str, Key("Name of the column.")]
 
 
+COORDINATES = "__kafka2hive"
+"""Beside the columns of records: where each row comes from. It goes through a SELECT, never into files."""
+
+
 class MetadataColumn(Enum):
     """Columns a table may take from the record instead of its value; the name in the table is the map's choice."""
 

@@ -222,6 +222,17 @@ class Table(TableOptions):
             "Left out: read from the existing Hive table."
         ),
     ] = ()
+    sql: Annotated[
+        str | None,
+        Key(
+            "SELECT .. FROM records: Spark's SQL, which makes the table's columns of the decoded records, one row or none "
+            "of each."
+        ),
+    ] = None
+    records: Annotated[
+        dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
+        Key("With sql: the columns of records, as the value holds them. Default: the table's columns."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +241,8 @@ class TableRule(SharedOptions):
 
     Exactly one of `topics` and `pattern` is set. With a pattern, `table` may hold the pattern's groups as `{1}` or
     `{name}`. `table` is `db.table`. `location` may hold `{db}` and `{table}`; it is a full path (scheme and authority).
-    Empty `columns`: the schema is read from Hive (the table must exist).
+    Empty `columns`: the schema is read from Hive (the table must exist). `sql` makes them of `records` (empty: the same
+    columns).
     """
 
     table: str
@@ -238,6 +250,8 @@ class TableRule(SharedOptions):
     pattern: str | None
     start: StartPolicy
     columns: tuple[Column, ...]
+    records: tuple[Column, ...] = ()
+    sql: str | None = None
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     create: bool

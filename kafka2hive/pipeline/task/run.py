@@ -172,6 +172,8 @@ class Task:
     def _begin(self, task: TableTask) -> Iterator[TableManifest]:
         table = self._settings.tables[task.table]
         try:
+            if table.sql is not None:
+                raise needs_spark(task.table)
             writers = writers_of(table, self._settings, self._files, keeps=self._writes_files)
             of_keys = key_writers_of(table, self._settings, self._files, keeps=self._writes_files)
             decoder, touch = ChunkDecoder(table, writers, of_keys), self._watchdog.touch
@@ -245,6 +247,15 @@ class Task:
 def _on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
     """What keeps a worker out of Kafka may be its host's own: files, clock, addresses."""
     return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
+
+
+def needs_spark(table: str) -> TableError:
+    """Its rows are what its SELECT makes: never those of the records."""
+    return TableError(
+        "sql.needs_spark",
+        f"{table} has sql, which Spark runs: this command decodes records in its own process and cannot make its rows",
+        "`kafka2hive run` dumps it; see docs/sql.md for what else holds for such a table",
+    )
 
 
 def as_failure(error: Exception) -> TableFailure:

@@ -9,6 +9,7 @@ from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.scratch import Scratch
+from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.pipeline.warm.launch import Jvm
 from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.assembly import assemble
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafka2hive.pipeline.query import Ended
+    from kafka2hive.pipeline.sql.job import SqlJobs
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,12 @@ SETTLE_SECONDS = 30.0
 _OBJECTS_PER_COLLECTION = (
     10_000  # Python's own 700 make it look again and again at what an epoch of many tables holds
 )
+
+
+def _sql_jobs(spark: "SparkSession", settings: TaskSettings) -> "SqlJobs":
+    from kafka2hive.pipeline.sql.job import SqlJobs
+
+    return SqlJobs(spark, settings)
 
 
 class Run:
@@ -85,15 +93,17 @@ class Run:
         with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
             loop.start_tables()
         parts.ownership.end_take_over()
+        settings = task_settings(service_map, loop.settings)
         query = DumpQuery(
             spark,
             loop,
             loop,
-            task_function(run_task, task_settings(service_map, loop.settings)),
+            task_function(run_task, settings),
             scratch,
             trigger_seconds=service_map.trigger_seconds,
             once=self._order.once,
             stop_seconds=service_map.limits.stop_seconds,
+            sql=_sql_jobs(spark, settings) if any(rule.sql for rule in service_map.tables) else None,
         )
         query.start()
         gc.freeze()  # what is there now stays: Python need not look for cycles in it

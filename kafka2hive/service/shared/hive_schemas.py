@@ -200,6 +200,8 @@ def settings_of(
         **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
         table=rule.table,
         columns=columns,
+        records=rule.records,
+        sql=rule.sql,
         metadata=rule.metadata,
         bucketing=rule.bucketing,
         location=rule.location,

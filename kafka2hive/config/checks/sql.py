@@ -1,0 +1,54 @@
+"""A table's SELECT, as far as it can be checked without Spark: what it reads and what it fills are checked apart."""
+
+import re
+from dataclasses import replace
+
+from kafka2hive.config.checks.columns import check_metadata
+from kafka2hive.config.checks.table_options import (
+    CheckedTable,
+    behind_sql,
+    declared_columns,
+)
+from kafka2hive.config.values.columns import COORDINATES, RecordPart
+from kafka2hive.config.values.table import Tombstones
+
+_SELECT = re.compile(r"\s*(select|from)\b", re.IGNORECASE)
+_RECORDS = re.compile(r"\brecords\b", re.IGNORECASE)
+
+
+def sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
+    """The table as its records are decoded, and as its SELECT fills it; without sql both are the table itself."""
+    table = checked.table
+    if table.sql is None:
+        if table.records:
+            checked.add(checked.path("records"), "is used with sql only")
+        return checked, checked
+    _check_statement(checked, table.sql)
+    if table.tombstones is Tombstones.WRITE:
+        checked.add(
+            checked.path("tombstones"), "a record without a value is no row for sql: use tombstones skip"
+        )
+    if not table.records:
+        return checked, checked
+    if not table.columns:
+        checked.add(checked.path("columns"), "are required with records: sql makes them")
+    decoded = checked.decoded()
+    filled = replace(checked, table=behind_sql(table))
+    for column in declared_columns(filled.table):
+        if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
+            checked.add(
+                checked.path("columns", column.place),
+                "sql fills it: only records have from, header, key and unit",
+            )
+    check_metadata(decoded)
+    return decoded, filled
+
+
+def _check_statement(checked: CheckedTable, text: str) -> None:
+    path = checked.path("sql")
+    if not _SELECT.match(text):
+        checked.add(path, "expected one SELECT .. FROM records")
+    elif not _RECORDS.search(text):
+        checked.add(path, "the SELECT reads nothing: the decoded records are called records")
+    if COORDINATES in text.lower():
+        checked.add(path, f"{COORDINATES} is the name of a column of ours")

@@ -1,0 +1,188 @@
+"""A table's SELECT as Spark's plan, with the rows' coordinates carried through it, or refused with the reason.
+
+Spark itself parses and analyses; what it makes of the text is then held against a list of what keeps one row per record.
+Facts it is built on (pyspark 4.3.0): the parsed plan is a tree that can be changed before it is analysed; attributes keep
+their id through every node that passes them on as they are.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DecimalType, StructType
+
+from kafka2hive.config.values.columns import COORDINATES
+from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.spark_errors import error_text
+
+RECORDS = "records"
+
+_REFUSED = {
+    "Aggregate": "it aggregates: one row of many records",
+    "Distinct": "DISTINCT drops records by what others hold",
+    "Deduplicate": "it drops records by what others hold",
+    "Generate": "it makes several rows of one record (explode, LATERAL VIEW)",
+    "Expand": "it makes several rows of one record",
+    "Window": "a window function looks at other records, and which ones are in an epoch is chance",
+    "Sort": "ORDER BY does not survive in a table",
+    "GlobalLimit": "LIMIT drops records by chance",
+    "LocalLimit": "LIMIT drops records by chance",
+    "Offset": "OFFSET drops records by chance",
+    "Sample": "TABLESAMPLE drops records by chance",
+    "Union": "UNION makes several rows of one record",
+    "Intersect": "INTERSECT looks at other records",
+    "Except": "EXCEPT looks at other records",
+    "Join": "a join may lose and multiply records",
+    "UnresolvedWith": "WITH is not supported: write a subquery after FROM",
+    "WithCTE": "WITH is not supported: write a subquery after FROM",
+}
+_KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
+_PASSED = frozenset({"Project", "Filter", "SubqueryAlias"})
+_WIDER = {
+    ("tinyint", "smallint"),
+    ("tinyint", "int"),
+    ("tinyint", "bigint"),
+    ("smallint", "int"),
+    ("smallint", "bigint"),
+    ("int", "bigint"),
+    ("int", "double"),
+    ("float", "double"),
+    ("timestamp", "timestamp_ntz"),
+    ("date", "timestamp_ntz"),
+}
+"""What becomes a wider type by itself. A timestamp becomes the wall clock of the session's zone, which is the table's."""
+
+
+def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
+    """The rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
+
+    `records` ends with its coordinates. Raises TableError: `sql.syntax` (Spark does not understand it), `sql.refused`
+    (not one row or none of each record, or not the same ones each time), `sql.columns` (not the table's).
+    """
+    session = records.sparkSession
+    records.createOrReplaceTempView(RECORDS)
+    try:
+        parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+        plan = _with_coordinates(session, table, parsed)
+        selected = DataFrame(
+            session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session
+        )
+        _check(table, selected, records)
+        return _as_table(table, selected, columns)
+    except PySparkException as error:
+        raise TableError("sql.syntax", f"{table}: {error_text(error)}", "correct the table's sql") from error
+
+
+def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
+    """The parsed plan with the coordinates in every list of columns on the way from `records` to its result."""
+    name = plan.nodeName()
+    if name == "UnresolvedRelation":
+        return plan
+    if name not in _PASSED:
+        raise _refused(table, name)
+    (child,) = _children(plan)
+    below = _with_coordinates(session, table, child)
+    if name != "Project":
+        return plan.withNewChildren(_scala(session, below))
+    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    attribute = catalyst.analysis.UnresolvedAttribute.quoted(COORDINATES)
+    return catalyst.plans.logical.Project(plan.projectList().appended(attribute), below)
+
+
+def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
+    """The analysed plan only passes on, drops and computes; its last column is the very one of `records`."""
+    execution = selected._jdf.queryExecution()
+    analysed = execution.analyzed()
+    source = records._jdf.queryExecution().analyzed()
+    for node in _until_records(analysed):
+        if node.nodeName() not in _KEPT:
+            raise _refused(table, node.nodeName())
+        if node.subqueries().nonEmpty():
+            raise _refused(table, "", "a subquery in an expression looks at other records")
+    if not analysed.deterministic():
+        told = "it has a function that gives another value each time (rand, uuid, ..)"
+        raise _refused(table, "", told)
+    if _id(analysed.output().last()) != _id(source.output().last()):
+        raise _refused(table, "", f"it changes {COORDINATES}")
+    if not any(node.nodeName() == "MapInArrow" for node in _nodes(execution.optimizedPlan())):
+        raise _refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
+
+
+def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
+    """By name and without regard to case, as Hive knows columns; types as the table has them."""
+    fields = selected.schema.fields[:-1]
+    by_name: dict[str, list[int]] = {}
+    for number, field in enumerate(fields):
+        if field.name != COORDINATES:  # of a star
+            by_name.setdefault(field.name.lower(), []).append(number)
+    chosen = selected.toDF(*[f"c{number}" for number in range(len(fields))], COORDINATES)
+    result: list[Column] = []
+    faults: list[str] = []
+    for column in columns.fields:
+        found = by_name.pop(column.name.lower(), [])
+        if len(found) != 1:
+            faults.append(f"{column.name} is {'twice in it' if found else 'missing'}")
+            continue
+        given = fields[found[0]].dataType
+        if not fits(given, column.dataType):
+            faults.append(
+                f"{column.name} is {given.simpleString()}, the table's is {column.dataType.simpleString()}"
+            )
+        result.append(sf.col(f"c{found[0]}").cast(column.dataType).alias(column.name))
+    faults += [f"{fields[found[0]].name} is no column of the table" for found in by_name.values()]
+    if faults:
+        raise TableError(
+            "sql.columns",
+            f"{table}: the SELECT does not give the table's columns: {'; '.join(faults)}",
+            "name each column of the table, its metadata columns too, and CAST to its type",
+        )
+    return chosen.select(*result, COORDINATES)
+
+
+def fits(given: DataType, wanted: DataType) -> bool:
+    """Whether every value of one type is one of the other."""
+    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
+        whole = given.precision - given.scale <= wanted.precision - wanted.scale
+        return bool(whole and given.scale <= wanted.scale)
+    texts: tuple[str, str] = given.simpleString(), wanted.simpleString()
+    return texts[0] in ("void", texts[1]) or texts in _WIDER
+
+
+def _refused(table: str, node: str, why: str = "") -> TableError:
+    return TableError(
+        "sql.refused",
+        f"{table}: {why or _REFUSED.get(node, f'Spark plans a {node} for it')}; nothing is dumped",
+        "each record becomes one row or none, by what it holds itself: SELECT columns and functions FROM records WHERE ..",
+    )
+
+
+def _until_records(plan: Any) -> Iterator[Any]:
+    """The nodes above what the view of `records` stands for."""
+    yield plan
+    if plan.nodeName() != "View":
+        for child in _children(plan):
+            yield from _until_records(child)
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in _children(plan):
+        yield from _nodes(child)
+
+
+def _children(plan: Any) -> list[Any]:
+    children = plan.children()
+    return [children.apply(number) for number in range(children.size())]
+
+
+def _scala(session: SparkSession, *items: Any) -> Any:
+    held = session._jvm.java.util.ArrayList()
+    for item in items:
+        held.add(item)
+    return session._jvm.scala.jdk.javaapi.CollectionConverters.asScala(held).toSeq()
+
+
+def _id(attribute: Any) -> int:
+    return int(attribute.exprId().id())

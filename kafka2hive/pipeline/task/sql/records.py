@@ -1,0 +1,172 @@
+"""Before the SELECT: a table's planned ranges become batches of rows with their coordinates, and dead letters.
+
+All is counted as in a task without SQL. Dead letters do not go through the SELECT: their files are written here, and the
+driver takes those of the very attempt whose rows were written (accounts.py).
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.dead_letters import dead_letter_path
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.pipeline.delivered import Delivered
+from kafka2hive.pipeline.task.accounts import TableAccounts
+from kafka2hive.pipeline.task.chunk import Chunk
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
+from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
+from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
+from kafka2hive.pipeline.task.refusals import Refusals
+from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.row_sources import RowSources
+from kafka2hive.pipeline.task.write.write import TableWriter
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskSettings
+from kafka2hive.storage.port import FileSystem
+
+
+def staged_by(
+    kind: FileKind, index: int, task: TableTask, hive_table: str, location: str, staging: str
+) -> Destination:
+    """Where an attempt of ours puts its files: under names used once, ever."""
+    return Destination(
+        kind=kind,
+        hive_table=hive_table,
+        location=location,
+        staging=staging,
+        table=task.table,
+        ledger_id=task.ledger_id,
+        generation=task.generation,
+        epoch=task.epoch,
+        task=index,
+        ranges=tuple(r for r in task.ranges if len(r)),
+        attempt=uuid4().hex,
+        planned_at_ms=task.planned_at_ms,
+    )
+
+
+class RecordsOfTask:
+    """One table's share of a task up to the SELECT: `batches`, then `manifest`; `abandon` at any time."""
+
+    def __init__(
+        self,
+        index: int,
+        task: TableTask,
+        table: TableSettings,
+        settings: TaskSettings,
+        decoder: ChunkDecoder,
+        files: FileSystem,
+        consumer: ConsumerPort,
+        watchdog: Watchdog,
+    ) -> None:
+        """`table` has the columns of the records."""
+        self._index = index
+        self._task = task
+        self._stall_seconds = settings.stall_seconds
+        self._decoder = decoder
+        self._consumer = CountedConsumer(consumer)
+        self._watchdog = watchdog
+        self._accounts = TableAccounts(index, task.ranges)
+        self._refusals = Refusals()
+        self._sources = RowSources(task.ranges)
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._rows = 0
+        self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
+        destination = staged_by(
+            FileKind.DEAD_LETTER,
+            index,
+            task,
+            settings.dead_letter_table,
+            settings.dead_letter_location,
+            staging_directory(table.location),
+        )
+        options = table.writer_of(FileKind.DEAD_LETTER)
+        self._letters = TableWriter(
+            destination, files, DEAD_LETTER_SCHEMA, options, self._limits, watchdog.touch
+        )
+        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows with their coordinates. Raises what belongs to the table (see TABLE_ERRORS in run), or to no table."""
+        delivered: tuple[Delivered, ...] = ()
+        for wave in waves([RangeRequest(self._task.table, r) for r in self._task.ranges]):
+            ranges = [item.range for item in wave]
+            self._consumer.expect(ranges)
+            fetch = Fetch(self._consumer, wave, self._stall_seconds, self._watchdog.touch)
+            asked = time.perf_counter()
+            for event in fetch:
+                self._seconds["fetch"] += time.perf_counter() - asked
+                match event:
+                    case Chunk():
+                        yield from self._take(event)
+                    case TableUnreadable(_, failure):
+                        raise TableError(failure.code, failure.message, failure.remedy)
+                    case TableRead():
+                        delivered = (*delivered, *self._consumer.delivered(ranges))
+                asked = time.perf_counter()
+        self._accounts.complete(delivered)
+        self._letters.finish()
+
+    def _take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        begun = time.perf_counter()
+        decoded = self._decoder.decode(chunk)
+        self._seconds["decode"] += time.perf_counter() - begun
+        for positions, reasons in decoded.refused:
+            self._refusals.add(chunk, positions, reasons)
+            letters = dead_letters(chunk, positions, reasons, self._task.epoch)
+            bucket, sources = np.zeros(len(letters), np.int32), self._sources.of_rows(chunk, positions)
+            self._letters.add(letters, bucket, self._letter_paths, sources)
+        self._accounts.count(
+            chunk,
+            dead_lettered=[positions for positions, _ in decoded.refused],
+            filtered=(),
+            tombstones=decoded.skipped,
+        )
+        for rows, chosen in decoded.batches:
+            if len(rows):
+                self._rows += len(rows)
+                yield rows.append_column(
+                    COORDINATES, coordinates(chunk, chosen, self._index, self._task.ranges)
+                )
+
+    def manifest(self) -> TableManifest:
+        """Wait for the dead letters' files. `written` of the accounts are the rows that `batches` gave."""
+        files = tuple(self._letters.results())
+        accounts = self._accounts.of_ranges()
+        if self._letters.rows != sum(a.account.dead_lettered for a in accounts):
+            raise AccountingMismatch(f"{self._task.table}: {self._letters.rows} rows in dead-letter files")
+        if self._rows != sum(a.account.written for a in accounts):
+            raise AccountingMismatch(f"{self._task.table}: {self._rows} rows went to the SELECT")
+        return TableManifest(
+            table=self._task.table,
+            task=self._index,
+            generation=self._task.generation,
+            epoch=self._task.epoch,
+            files=files,
+            accounts=accounts,
+            delivered=self._accounts.delivered,
+            leader_epochs=self._accounts.leader_epochs(),
+            newest_ms=self._accounts.newest_ms,
+            seconds=tuple(self._seconds.items()),
+            refusals=self._refusals.most_frequent(),
+            columns=self._decoder.columns_seen(),
+        )
+
+    def abandon(self) -> None:
+        """Give the files up that are not in a manifest; never raises."""
+        self._letters.abandon()
+
+    def close(self) -> None:
+        self._limits.closer.stop()

@@ -1,0 +1,117 @@
+"""What Spark's workers run on both sides of the SELECT, in processes of their own: batches in, batches out."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.pipeline.task.fetch.counted import FetchBug
+from kafka2hive.pipeline.task.run import TABLE_ERRORS, as_failure, process_files, seldom_collected
+from kafka2hive.pipeline.task.sql.records import RecordsOfTask
+from kafka2hive.pipeline.task.sql.rows import RowsOfTask
+from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
+from kafka2hive.pipeline.task.table import failed_manifest
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
+from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
+from kafka2hive.pipeline.values import TableSettings, TaskPlan, TaskSettings
+
+WRITTEN = pa.schema([("written", pa.binary())])
+"""What comes out in the end: one pickled RowsWritten per task."""
+
+
+def records_table(table: TableSettings) -> TableSettings:
+    """The table as the records are decoded: with their columns, and without the SELECT."""
+    return replace(table, columns=table.records or table.columns, records=(), sql=None)
+
+
+def read_records(
+    share: TaskPlan, attempt: int, settings: TaskSettings, tell: Callable[[RecordsRead], None]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the only table of `share`; at the end `tell` what was read.
+
+    An error of the table is told, too, and ends the rows. Raises what Spark is to try again.
+    """
+    (task,) = share.tables
+    with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+        table = records_table(settings.tables[task.table])
+        files, consumer = process_files(settings.storage), process_consumer(settings.kafka)
+        try:
+            writers = writers_of(table, settings, files, keeps=True)
+            decoder = ChunkDecoder(table, writers, key_writers_of(table, settings, files, keeps=True))
+            records = RecordsOfTask(share.index, task, table, settings, decoder, files, consumer, watchdog)
+        except TABLE_ERRORS as error:
+            tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
+            return
+        with closing(records):
+            try:
+                for batch in records.batches():
+                    with watchdog.idle():
+                        yield batch
+                tell(RecordsRead(attempt, records.manifest()))
+            except AMBIGUOUS:
+                raise  # another attempt may be answered
+            except TABLE_ERRORS as error:
+                tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
+            except (ServiceUnavailable, FetchBug):
+                forget_consumer(settings.kafka)
+                raise
+            finally:
+                records.abandon()
+
+
+def write_rows(
+    batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
+) -> RowsWritten:
+    """The rows that the SELECT gave of one task, in files. An error of the table is a value; the rest is read all the same."""
+    (task,) = share.tables
+    with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+        arriving = _idle_between(batches, watchdog)
+        try:
+            rows = RowsOfTask(
+                attempt,
+                share.index,
+                task,
+                settings.tables[task.table],
+                settings,
+                process_files(settings.storage),
+                watchdog.touch,
+            )
+        except TABLE_ERRORS as error:
+            return _failed(share.index, attempt, error, arriving)
+        with closing(rows):
+            try:
+                for batch in arriving:
+                    rows.take(batch)
+                return rows.finish()
+            except AMBIGUOUS:
+                raise
+            except TABLE_ERRORS as error:
+                return _failed(share.index, attempt, error, arriving)
+            finally:
+                rows.abandon()
+
+
+def _failed(task: int, attempt: int, error: Exception, rest: Iterator[pa.RecordBatch]) -> RowsWritten:
+    for _ in rest:
+        pass  # the other side goes on sending, and tells what it has read at its end
+    return RowsWritten(attempt=attempt, task=task, failure=as_failure(error))
+
+
+def _idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
+    source = iter(batches)
+    while True:
+        with watchdog.idle():
+            batch = next(source, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def packed(written: RowsWritten) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], pa.binary())], schema=WRITTEN)

@@ -1,0 +1,193 @@
+"""Tables with SQL beside one without: Spark's SELECT between our two ends, read back through HiveServer2."""
+
+import json
+import signal
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+from tests.drills.spark_workers import python_workers
+from tests.harness.cli_ledger import invoke
+from tests.harness.program import Running, command, run_once
+from tests.harness.service_map import PLACE, flights_table, ledger_root, location, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.exact import ends_of
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.flights import flights
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+RECORDS, TOPIC_PARTITIONS = 600, 2
+SHAPED = """
+SELECT upper(trim(name)) AS name, id * 2 AS twice, CAST(price AS decimal(10,2)) AS price, CAST(day AS timestamp) AS at,
+       k_topic, k_partition, k_offset
+FROM (SELECT * FROM records WHERE id % 3 <> 0) AS r
+WHERE name IS NOT NULL -- a comment
+"""
+
+
+def _record(i: int) -> bytes | None:
+    if i % 50 == 7:
+        return None
+    if i % 50 == 9:
+        return b'{"id": "no number"}'
+    name = None if i % 10 == 1 else f" n{i} "
+    return orjson.dumps({"id": i, "name": name, "price": f"{i}.25", "day": f"2013-01-0{1 + i % 3}"})
+
+
+def _is_read(i: int) -> bool:
+    return i % 50 not in (7, 9)
+
+
+def _is_shaped(i: int) -> bool:
+    return _is_read(i) and i % 3 != 0 and i % 10 != 1
+
+
+def _entries(database: str, topic: str) -> list[dict[str, Any]]:
+    columns = {"id": "bigint", "name": "string", "price": "string", "day": "date"}
+    every = {"topics": [topic], "start": "earliest", "metadata": PLACE, "flush": {"interval": "1s"}}
+    return [
+        {
+            **every,
+            "table": f"{database}.shaped",
+            "zone": "Asia/Tokyo",
+            "columns": {"name": "string", "twice": "bigint", "price": "decimal(10,2)", "at": "timestamp"},
+            "bucket": {"field": "at", "path": "dt=%Y-%m-%d"},
+            "records": columns,
+            "sql": SHAPED,
+        },
+        {
+            **every,
+            "table": f"{database}.some",
+            "columns": columns,
+            "bucket": {"path": "dt={day}"},
+            "writer": {"format": "orc"},
+            "sql": "SELECT * FROM records WHERE id < 100",
+        },
+        {**every, "table": f"{database}.plain", "columns": columns, "bucket": {"path": "dt={day}"}},
+    ]
+
+
+def _accounts(ledger: LedgerText) -> dict[str, int]:
+    found = ledger.newest()["account"]
+    return {
+        key: sum(a[key] for a in found)
+        for key in ("read", "written", "filtered", "tombstones", "dead_lettered")
+    }
+
+
+@pytest.mark.timeout(900)
+def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
+    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+) -> None:
+    topic = hive_database
+    uri, tree = f"{hdfs.namenode_url}/{topic}", HdfsTree(hdfs.client())
+    kafka.create_topic(topic, TOPIC_PARTITIONS)
+    produce(kafka.bootstrap, topic, [_record(i) for i in range(RECORDS)], TOPIC_PARTITIONS)
+    section = {"url": f"hive://{hive.address}"}
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, _entries(topic, topic), hive=section)
+    done = run_once(config)
+    assert done.code == 0, done.log[-6000:]
+
+    shown = hive.query(f"select name, twice, price, `at`, dt, k_offset from {topic}.shaped")
+    assert sorted(shown, key=lambda row: row[1]) == [
+        (
+            f"N{i}",
+            2 * i,
+            Decimal(f"{i}.25"),
+            f"2013-01-0{1 + i % 3} 00:00:00.0",
+            f"2013-01-0{1 + i % 3}",
+            i // TOPIC_PARTITIONS,
+        )
+        for i in range(RECORDS)
+        if _is_shaped(i)
+    ]
+    assert sorted(hive.query(f"select id from {topic}.some")) == [(i,) for i in range(100) if _is_read(i)]
+    assert sorted(hive.query(f"select id from {topic}.plain")) == [
+        (i,) for i in range(RECORDS) if _is_read(i)
+    ]
+    letters = hive.query(
+        f"select count(*), count(distinct `partition`, `offset`) from {topic}.{topic}_dead_letters"
+        f" where source_table = '{topic}.shaped'"
+    )
+    assert letters == [(RECORDS // 50, RECORDS // 50)]
+
+    every, read = LedgerText(tree, ledger_root(uri), f"{topic}.shaped"), sum(map(_is_read, range(RECORDS)))
+    kept = sum(map(_is_shaped, range(RECORDS)))
+    assert _accounts(every) == {
+        "read": RECORDS,
+        "written": kept,
+        "filtered": read - kept,
+        "tombstones": RECORDS // 50,
+        "dead_lettered": RECORDS // 50,
+    }
+    assert command("verify", config).code == 0
+    previewed = json.loads(invoke("preview", "--json", "--table", f"{topic}.some", "-c", str(config)).stdout)
+    assert previewed["tables"][0]["error"]["code"] == "sql.needs_spark", previewed
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT count(*) AS n, max(id) AS id FROM records", "aggregates"),
+        ("SELECT id, explode(array(1, 2)) AS n FROM records", "several rows of one record"),
+    ],
+)
+def test_a_select_that_is_not_one_row_per_record_commits_nothing_while_others_go_on(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, sql: str, why: str
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, 1)
+    stored = produce(kafka.bootstrap, unique, [b'{"id": %d}' % i for i in range(100)], 1)
+    every = {"topics": [unique], "start": "earliest", "bucket": {"path": ""}}
+    refused = {**every, "columns": {"id": "bigint", "n": "bigint"}, "records": {"id": "bigint"}, "sql": sql}
+    entries = [
+        {**refused, "table": f"{unique}.bad"},
+        {**every, "table": f"{unique}.good", "columns": {"id": "bigint"}},
+    ]
+    done = run_once(write_map(tmp_path, unique, kafka.bootstrap, uri, entries))
+    assert done.code == 75, done.log[-3000:]
+    assert "sql.refused" in done.log and why in done.log
+    assert LedgerText(tree, ledger_root(uri), f"{unique}.good").ends() == ends_of(stored)
+    assert not tree.files(location(uri, f"{unique}.bad") + "/_tmp")
+
+
+@pytest.mark.timeout(900)
+def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    table = f"{unique}.late"
+    kafka.create_topic(unique, TOPIC_PARTITIONS)
+    stored = produce(kafka.bootstrap, unique, flights()[:150_000], TOPIC_PARTITIONS)
+    entry = flights_table(table, unique, sql="SELECT * FROM records WHERE dep_delay > 0")
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [entry])
+    ledger, place = LedgerText(tree, ledger_root(uri), table), location(uri, table)
+    killed = 0
+    with Running(config) as run:
+        run.wait_until(
+            lambda: any(name.endswith(".in-progress") for name in tree.files(f"{place}/_tmp")),
+            "a file",
+            300,
+            0.05,
+        )
+        for worker in python_workers([run.pid]):
+            worker.send_signal(signal.SIGKILL)
+            killed += 1
+        run.wait_until(lambda: ledger.ends() == ends_of(stored), "all is read", 600, 0.2)
+        assert run.terminate() == 143, run.tail()
+    assert killed >= 2
+    wanted = {at for at, value in stored.items() if (orjson.loads(value or b"{}").get("dep_delay") or 0) > 0}
+    found = [tuple(row.values[column] for column in PLACE.values()) for row in visible_rows(tree, place)]
+    assert len(found) == len(set(found)) == len(wanted)
+    assert set(found) == wanted
+    assert command("verify", config).code == 0

@@ -1,0 +1,231 @@
+"""Both ends of a table with SQL around a SELECT that a test plays: each offset is a row, filtered, or a dead letter, once."""
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.sql.accounts import manifest_of
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.run import Task
+from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
+from kafka2hive.pipeline.task.sql.records import RecordsOfTask
+from kafka2hive.pipeline.task.sql.rows import RowsOfTask
+from kafka2hive.pipeline.task.sql.shares import RecordsRead
+from kafka2hive.pipeline.task.sql.workers import records_table
+from kafka2hive.pipeline.task.watchdog import Watchdog
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
+from kafka2hive.service.run.manifests import judge_manifests
+from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    read_rows,
+    table_settings,
+    table_task,
+    task_settings,
+)
+
+Select = Callable[[pa.RecordBatch], pa.RecordBatch]
+ATTEMPT = 17
+
+
+def table_of() -> TableSettings:
+    """Of records (n, day) a table (n, pos), by day."""
+    table = table_settings(
+        format="json",
+        columns=(("n", "bigint"), ("day", "date")),
+        metadata=((MetadataColumn.OFFSET, "pos"),),
+        bucketing=Bucketing("dt=%Y-%m-%d", BucketTime.EVENT, "day"),
+    )
+    return replace(table, sql="SELECT * FROM records")
+
+
+def log_of_days(
+    count: int, bad: frozenset[int] = frozenset(), no_day: frozenset[int] = frozenset()
+) -> FakeLog:
+    def record(at: int) -> bytes:
+        if at in bad:
+            return b'{"n":"no number","day":"2013-01-01"}'
+        return b'{"n":%d%s}' % (at, b"" if at in no_day else b',"day":"2013-01-0%d"' % (1 + at % 2))
+
+    return FakeLog({at: record(at) for at in range(count)}, count)
+
+
+def dump(
+    logs: dict[Key, FakeLog],
+    table: TableSettings,
+    ranges: Iterable[OffsetRange],
+    select: Select,
+    read_attempt: int = ATTEMPT,
+) -> tuple[TableManifest, MemoryFiles]:
+    files, task = MemoryFiles(), table_task("db.t", *ranges)
+    settings = task_settings("", table, stall_seconds=2.0)
+    before = records_table(table)
+    with Watchdog(30.0) as watchdog:
+        records = RecordsOfTask(
+            3, task, before, settings, ChunkDecoder(before), files, FakeConsumer(logs), watchdog
+        )
+        rows = RowsOfTask(ATTEMPT, 3, task, table, settings, files, watchdog.touch)
+        with closing(records), closing(rows):
+            for batch in records.batches():
+                rows.take(select(batch))
+            read, written = RecordsRead(read_attempt, records.manifest()), rows.finish()
+    return manifest_of("db.t", 3, [read], [written]), files
+
+
+def judged(manifest: TableManifest, *ranges: OffsetRange) -> OffsetAccounting:
+    return judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t").total
+
+
+def even(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(pa.array([n % 2 == 0 for n in batch.column("n").to_pylist()]))
+
+
+def whole(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def test_what_the_select_leaves_out_is_filtered_and_the_rest_is_in_files() -> None:
+    logs = {("t", 0): log_of_days(100), ("t", 1): log_of_days(50)}
+    planned = offsets("t", 0, 10, 90), offsets("t", 1, 0, 50)
+    manifest, files = dump(logs, table_of(), planned, even)
+    total = judged(manifest, *planned)
+    assert (total.read, total.written, total.filtered, total.dead_lettered) == (130, 65, 65, 0)
+    rows = read_rows(files, manifest)
+    assert sorted(row["pos"] for row in rows) == sorted([*range(10, 90, 2), *range(0, 50, 2)])
+    assert {row["_path"] for row in rows} == {"dt=2013-01-01"}
+    assert COORDINATES not in rows[0]
+
+
+def test_the_accounts_are_those_of_each_range() -> None:
+    logs = {("t", 0): log_of_days(100), ("t", 1): log_of_days(50)}
+    planned = offsets("t", 0, 10, 90), offsets("t", 1, 0, 50)
+
+    def only_low(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pa.array([n < 20 for n in batch.column("n").to_pylist()]))
+
+    manifest, _ = dump(logs, table_of(), planned, only_low)
+    assert [(a.account.written, a.account.filtered) for a in manifest.accounts] == [(10, 70), (20, 30)]
+
+
+def test_a_select_that_leaves_out_everything_gives_no_data_files() -> None:
+    manifest, _ = dump(
+        {("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], lambda b: b.slice(0, 0)
+    )
+    assert manifest.files == ()
+    assert judged(manifest, offsets("t", 0, 0, 9)).filtered == 9
+
+
+def test_dead_letters_go_past_the_select() -> None:
+    logs = {("t", 0): log_of_days(20, bad=frozenset({3, 8}))}
+    manifest, files = dump(logs, table_of(), [offsets("t", 0, 0, 20)], lambda batch: batch.slice(0, 0))
+    total = judged(manifest, offsets("t", 0, 0, 20))
+    assert (total.dead_lettered, total.filtered, total.written) == (2, 18, 0)
+    assert [row["offset"] for row in read_rows(files, manifest, FileKind.DEAD_LETTER)] == [3, 8]
+
+
+def test_columns_may_be_others_than_those_of_the_records() -> None:
+    columns = Column("twice", "bigint"), Column("on", "date")
+    table = replace(table_of(), columns=columns, records=table_of().columns)
+    table = replace(table, bucketing=replace(table.bucketing, field="on"))
+
+    def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
+        doubled = pa.array([2 * n for n in batch.column("n").to_pylist()], pa.int64())
+        columns = [doubled, batch.column("day"), batch.column("pos"), batch.column(COORDINATES)]
+        return pa.RecordBatch.from_arrays(columns, ["twice", "on", "pos", COORDINATES])
+
+    manifest, files = dump({("t", 0): log_of_days(5)}, table, [offsets("t", 0, 0, 5)], twice)
+    assert sorted(row["twice"] for row in read_rows(files, manifest)) == [0, 2, 4, 6, 8]
+
+
+def test_by_record_time_a_row_is_in_the_bucket_of_its_record() -> None:
+    log = replace(log_of_days(3), first_ms=86_400_000 - 2)
+    table = replace(table_of(), bucketing=Bucketing("dt=%Y-%m-%d", BucketTime.RECORD))
+    manifest, files = dump({("t", 0): log}, table, [offsets("t", 0, 0, 3)], lambda batch: batch.slice(1, 2))
+    assert {row["pos"]: row["_path"] for row in read_rows(files, manifest)} == {
+        1: "dt=1970-01-01",
+        2: "dt=1970-01-02",
+    }
+
+
+@pytest.mark.parametrize("again", [slice(0, 1), slice(4, 5)])
+def test_a_row_that_comes_twice_is_refused_with_its_offset(again: slice) -> None:
+    def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = list(range(len(batch)))
+        return batch.take(pa.array(rows[: again.stop] + rows[again] + rows[again.stop :]))
+
+    with pytest.raises(TableError, match=rf"more than one row of t-0@{again.start}") as refused:
+        dump({("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], doubled)
+    assert refused.value.code == "sql.coordinates"
+
+
+def test_a_row_that_comes_again_in_a_later_batch_is_refused() -> None:
+    seen: list[pa.RecordBatch] = []
+
+    def repeated(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch)
+        return seen[0]
+
+    logs = {("t", 0): log_of_days(40_000)}
+    with pytest.raises(TableError, match="more than one row of t-0@0"):
+        dump(logs, table_of(), [offsets("t", 0, 0, 40_000)], repeated)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("task", 4), ("range", 1), ("range", -1), ("offset", 9), ("offset", None), ("range", None)],
+)
+def test_rows_of_elsewhere_are_a_bug(field: str, value: int | None) -> None:
+    def moved(batch: pa.RecordBatch) -> pa.RecordBatch:
+        places = [{**place, field: value} for place in batch.column(COORDINATES).to_pylist()]
+        index = batch.schema.get_field_index(COORDINATES)
+        return batch.set_column(index, COORDINATES, pa.array(places, batch.schema.field(index).type))
+
+    with pytest.raises(AccountingMismatch):
+        dump({("t", 0): log_of_days(1)}, table_of(), [offsets("t", 0, 0, 1)], moved)
+
+
+def test_counts_of_two_attempts_are_never_put_together() -> None:
+    with pytest.raises(AccountingMismatch, match="without reading its records to the end"):
+        dump({("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], whole, read_attempt=ATTEMPT - 1)
+
+
+def test_a_row_without_a_bucket_fails_the_table_and_says_which() -> None:
+    logs = {("t", 0): log_of_days(9, no_day=frozenset({4, 6}))}
+    manifest, _ = dump(logs, table_of(), [offsets("t", 0, 0, 9)], whole)
+    assert manifest.failure is not None
+    assert manifest.failure.code == "sql.no_bucket"
+    assert (
+        "2 rows of the SELECT cannot be written, the first at t-0@4: bucket.no_time"
+        in manifest.failure.message
+    )
+
+
+def test_a_row_without_a_bucket_that_is_left_out_does_no_harm() -> None:
+    logs = {("t", 0): log_of_days(9, no_day=frozenset({4}))}
+
+    def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(batch.column("day").is_valid())
+
+    manifest, _ = dump(logs, table_of(), [offsets("t", 0, 0, 9)], dated)
+    assert judged(manifest, offsets("t", 0, 0, 9)).filtered == 1
+
+
+def test_a_task_without_spark_never_writes_rows_of_a_table_with_sql() -> None:
+    settings = task_settings("", table_of(), stall_seconds=2.0)
+    plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 9)),))
+    logs = {("t", 0): log_of_days(9)}
+    files = MemoryFiles()
+    with Watchdog(30.0) as watchdog:
+        (manifest,) = Task(plan, settings, files, FakeConsumer(logs), watchdog).run()
+    assert manifest.failure is not None
+    assert manifest.failure.code == "sql.needs_spark"
+    assert not files.content
