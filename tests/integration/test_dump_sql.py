@@ -2,6 +2,7 @@
 
 import json
 import signal
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,7 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
             f"N{i}",
             2 * i,
             Decimal(f"{i}.25"),
-            f"2013-01-0{1 + i % 3} 00:00:00.0",
+            datetime(2013, 1, 1 + i % 3),  # noqa: DTZ001  a wall clock
             f"2013-01-0{1 + i % 3}",
             i // TOPIC_PARTITIONS,
         )

@@ -10,18 +10,19 @@ import pytest
 from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.sql.accounts import manifest_of
+from kafka2hive.pipeline.query import apart_with_sql
+from kafka2hive.pipeline.sql.accounts import check_against_spark, failed, manifest_of
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.rows import RowsOfTask
-from kafka2hive.pipeline.task.sql.shares import RecordsRead
+from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.pipeline.task.sql.workers import records_table
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
 from tests.harness.task_files import (
@@ -229,3 +230,50 @@ def test_a_task_without_spark_never_writes_rows_of_a_table_with_sql() -> None:
     assert manifest.failure is not None
     assert manifest.failure.code == "sql.needs_spark"
     assert not files.content
+
+
+def accounted(into: int, out: int) -> tuple[TableManifest, RowsWritten]:
+    account = RangeAccounting(3, offsets("t", 0, 0, 9), OffsetAccounting(read=9, written=into))
+    manifest = TableManifest(table="db.t", task=3, generation=3, epoch=7, accounts=(account,))
+    return manifest, RowsWritten(attempt=ATTEMPT, task=3, rows=(out,), refused=(0,))
+
+
+def test_no_more_rows_come_out_than_went_in() -> None:
+    manifest, rows = accounted(into=4, out=5)
+    with pytest.raises(AccountingMismatch, match="4 rows went into the SELECT, 5 came out"):
+        manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], [rows])
+
+
+@pytest.mark.parametrize(("into", "out"), [(8, 5), (9, 4), (10, 5)])
+def test_another_count_of_sparks_own_is_a_mismatch(into: int, out: int) -> None:
+    manifest, rows = accounted(into=9, out=5)
+    whole_manifest = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], [rows])
+    check_against_spark("db.t", [whole_manifest], 9, 5)
+    with pytest.raises(AccountingMismatch, match="the tasks count 9 and 5"):
+        check_against_spark("db.t", [whole_manifest], into, out)
+
+
+def test_a_task_that_wrote_twice_or_never_is_a_mismatch() -> None:
+    manifest, rows = accounted(into=9, out=5)
+    for written in ([], [rows, rows]):
+        with pytest.raises(AccountingMismatch, match="task 3 wrote"):
+            manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], written)
+
+
+def test_a_failure_of_either_end_is_the_tasks() -> None:
+    manifest, rows = accounted(into=9, out=5)
+    before = failed(manifest, TableFailure("registry.tls", "no"))
+    behind = replace(rows, failure=TableFailure("storage.denied", "no"), rows=(), refused=())
+    for read, written, code in ((before, rows, "registry.tls"), (manifest, behind, "storage.denied")):
+        told = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, read)], [written])
+        assert told.failure is not None
+        assert (told.failure.code, told.files, told.accounts) == (code, (), ())
+
+
+def test_tables_with_sql_are_planned_apart_with_the_index_of_their_task() -> None:
+    one, other = table_task("db.sql", offsets("t", 0, 0, 9)), table_task("db.plain", offsets("t", 0, 0, 9))
+    later = table_task("db.sql", offsets("t", 0, 9, 20))
+    tasks = [TaskPlan(0, (one, other)), TaskPlan(1, (later,))]
+    fused, by_table = apart_with_sql(tasks, lambda table: table == "db.sql")
+    assert fused == [TaskPlan(0, (other,))]
+    assert by_table == {"db.sql": [TaskPlan(0, (one,)), TaskPlan(1, (later,))]}

@@ -1,0 +1,86 @@
+"""Mistakes at both ends of a table with SQL: guards of coordinates, accounts, and of who may write its rows."""
+
+from tests.mutants.text_mutant import TextMutant
+
+TASK = "tests/unit/test_sql_task.py"
+
+MUTANTS = (
+    TextMutant(
+        "a row that comes again behind a SELECT is taken",
+        "kafka2hive.pipeline.task.sql.coordinates",
+        (("np.flatnonzero(at <= before)", "np.flatnonzero(at < before)"),),
+        TASK,
+    ),
+    TextMutant(
+        "a row of an earlier batch may come again behind a SELECT",
+        "kafka2hive.pipeline.task.sql.coordinates",
+        (("        self._next[number] = at[-1] + 1\n", ""),),
+        TASK,
+    ),
+    TextMutant(
+        "a SELECT may give offsets outside of the planned range",
+        "kafka2hive.pipeline.task.sql.coordinates",
+        (("        if at.max() >= source.end or at.min() < source.start:\n", "        if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "a SELECT may give a task the rows of another",
+        "kafka2hive.pipeline.task.sql.coordinates",
+        (("(tasks.to_numpy(zero_copy_only=False) != self._task).any()", "False"),),
+        TASK,
+    ),
+    TextMutant(
+        "counts of two attempts around a SELECT are put together",
+        "kafka2hive.pipeline.sql.accounts",
+        ((" and one.attempt == rows.attempt]", "]"),),
+        TASK,
+    ),
+    TextMutant(
+        "more rows may come out of a SELECT than went in",
+        "kafka2hive.pipeline.sql.accounts",
+        (("    if filtered < 0:\n", "    if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "rows of a SELECT without a bucket count as filtered",
+        "kafka2hive.pipeline.sql.accounts",
+        (("    if sum(rows.refused):\n", "    if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "Spark's own counts around a SELECT are not looked at",
+        "kafka2hive.pipeline.sql.accounts",
+        (("    if ours != (into, out):\n", "    if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "a failure before a SELECT is not told",
+        "kafka2hive.pipeline.sql.accounts",
+        (("    if manifest.failure is not None:\n", "    if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "a failure behind a SELECT is not told",
+        "kafka2hive.pipeline.sql.accounts",
+        (("    if rows.failure is not None:\n", "    if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "a task without Spark writes the records of a table with SQL",
+        "kafka2hive.pipeline.task.run",
+        (("            if table.sql is not None:\n", "            if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "by record time a row of a SELECT is in the bucket of another",
+        "kafka2hive.pipeline.task.sql.rows",
+        (("lambda: times.take(pa.array(places))", "lambda: times.take(pa.array(places[::-1]))"),),
+        TASK,
+    ),
+    TextMutant(
+        "a table with SQL stays in the tasks without it",
+        "kafka2hive.pipeline.query",
+        (("for task in plan.tables if not has_sql(task.table))", "for task in plan.tables)"),),
+        TASK,
+    ),
+)
