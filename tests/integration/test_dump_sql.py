@@ -67,7 +67,7 @@ def _entries(database: str, topic: str) -> list[dict[str, Any]]:
         },
         {
             **every,
-            "table": f"{database}.some",
+            "table": f"{database}.few",
             "columns": columns,
             "bucket": {"path": "dt={day}"},
             "writer": {"format": "orc"},
@@ -104,14 +104,14 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
             f"N{i}",
             2 * i,
             Decimal(f"{i}.25"),
-            datetime(2013, 1, 1 + i % 3),  # noqa: DTZ001  a wall clock
+            datetime(2013, 1, 1 + i % 3),
             f"2013-01-0{1 + i % 3}",
             i // TOPIC_PARTITIONS,
         )
         for i in range(RECORDS)
         if _is_shaped(i)
     ]
-    assert sorted(hive.query(f"select id from {topic}.some")) == [(i,) for i in range(100) if _is_read(i)]
+    assert sorted(hive.query(f"select id from {topic}.few")) == [(i,) for i in range(100) if _is_read(i)]
     assert sorted(hive.query(f"select id from {topic}.plain")) == [
         (i,) for i in range(RECORDS) if _is_read(i)
     ]
@@ -131,7 +131,7 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
         "dead_lettered": RECORDS // 50,
     }
     assert command("verify", config).code == 0
-    previewed = json.loads(invoke("preview", "--json", "--table", f"{topic}.some", "-c", str(config)).stdout)
+    previewed = json.loads(invoke("preview", "--json", "--table", f"{topic}.few", "-c", str(config)).stdout)
     assert previewed["tables"][0]["error"]["code"] == "sql.needs_spark", previewed
 
 

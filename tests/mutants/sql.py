@@ -44,13 +44,13 @@ MUTANTS = (
     TextMutant(
         "rows of a SELECT without a bucket count as filtered",
         "kafka2hive.pipeline.sql.accounts",
-        (("    if sum(rows.refused):\n", "    if False:\n"),),
+        (("read.account.written - rows - refused\n", "read.account.written - rows\n"),),
         TASK,
     ),
     TextMutant(
         "Spark's own counts around a SELECT are not looked at",
         "kafka2hive.pipeline.sql.accounts",
-        (("    if ours != (into, out):\n", "    if False:\n"),),
+        (("    if (given, came) != (into, out):\n", "    if False:\n"),),
         TASK,
     ),
     TextMutant(
@@ -75,6 +75,18 @@ MUTANTS = (
         "by record time a row of a SELECT is in the bucket of another",
         "kafka2hive.pipeline.task.sql.rows",
         (("lambda: times.take(pa.array(places))", "lambda: times.take(pa.array(places[::-1]))"),),
+        TASK,
+    ),
+    TextMutant(
+        "a late dead letter whose record has gone is left out",
+        "kafka2hive.pipeline.task.sql.late_letters",
+        (("        if found != len(self):\n", "        if False:\n"),),
+        TASK,
+    ),
+    TextMutant(
+        "Spark's counts are compared with those of another attempt",
+        "kafka2hive.pipeline.sql.accounts",
+        (("of_attempt[one.task, one.attempt] for one in written", "read[0].manifest for one in written"),),
         TASK,
     ),
     TextMutant(

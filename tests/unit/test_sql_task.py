@@ -66,6 +66,7 @@ def dump(
     ranges: Iterable[OffsetRange],
     select: Select,
     read_attempt: int = ATTEMPT,
+    later: dict[Key, FakeLog] | None = None,
 ) -> tuple[TableManifest, MemoryFiles]:
     files, task = MemoryFiles(), table_task("db.t", *ranges)
     settings = task_settings("", table, stall_seconds=2.0)
@@ -74,7 +75,8 @@ def dump(
         records = RecordsOfTask(
             3, task, before, settings, ChunkDecoder(before), files, FakeConsumer(logs), watchdog
         )
-        rows = RowsOfTask(ATTEMPT, 3, task, table, settings, files, watchdog.touch)
+        again = lambda: FakeConsumer(later or logs)  # noqa: E731
+        rows = RowsOfTask(ATTEMPT, 3, task, table, settings, files, again, watchdog.touch)
         with closing(records), closing(rows):
             for batch in records.batches():
                 rows.take(select(batch))
@@ -199,15 +201,28 @@ def test_counts_of_two_attempts_are_never_put_together() -> None:
         dump({("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], whole, read_attempt=ATTEMPT - 1)
 
 
-def test_a_row_without_a_bucket_fails_the_table_and_says_which() -> None:
-    logs = {("t", 0): log_of_days(9, no_day=frozenset({4, 6}))}
-    manifest, _ = dump(logs, table_of(), [offsets("t", 0, 0, 9)], whole)
-    assert manifest.failure is not None
-    assert manifest.failure.code == "sql.no_bucket"
-    assert (
-        "2 rows of the SELECT cannot be written, the first at t-0@4: bucket.no_time"
-        in manifest.failure.message
-    )
+def test_a_row_without_a_bucket_is_a_dead_letter_with_every_byte_of_its_record() -> None:
+    log = log_of_days(30, no_day=frozenset({4, 6, 7, 22}), bad=frozenset({9}))
+    planned = offsets("t", 0, 2, 30)
+    manifest, files = dump({("t", 0): log}, table_of(), [planned], even)
+    total = judged(manifest, planned)
+    assert (total.read, total.written, total.filtered, total.dead_lettered) == (28, 11, 13, 4)
+    letters = read_rows(files, manifest, FileKind.DEAD_LETTER)
+    assert {row["offset"]: (row["value"], row["reason"]) for row in letters} == {
+        4: (log.records[4], "bucket.no_time"),
+        6: (log.records[6], "bucket.no_time"),
+        9: (log.records[9], "json.type"),
+        22: (log.records[22], "bucket.no_time"),
+    }
+    assert {(one.code, one.count) for one in manifest.refusals} == {("json.type", 1), ("bucket.no_time", 3)}
+
+
+def test_a_record_that_has_gone_before_it_became_a_late_dead_letter_fails_the_table() -> None:
+    log = log_of_days(9, no_day=frozenset({4}))
+    less = replace(log, records={at: value for at, value in log.records.items() if at != 4})
+    with pytest.raises(TableError, match="1 of their records have gone from Kafka") as refused:
+        dump({("t", 0): log}, table_of(), [offsets("t", 0, 0, 9)], whole, later={("t", 0): less})
+    assert refused.value.code == "sql.no_bucket"
 
 
 def test_a_row_without_a_bucket_that_is_left_out_does_no_harm() -> None:
@@ -247,10 +262,11 @@ def test_no_more_rows_come_out_than_went_in() -> None:
 @pytest.mark.parametrize(("into", "out"), [(8, 5), (9, 4), (10, 5)])
 def test_another_count_of_sparks_own_is_a_mismatch(into: int, out: int) -> None:
     manifest, rows = accounted(into=9, out=5)
-    whole_manifest = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], [rows])
-    check_against_spark("db.t", [whole_manifest], 9, 5)
+    other = RecordsRead(ATTEMPT - 1, accounted(into=8, out=5)[0])
+    read = [other, RecordsRead(ATTEMPT, manifest), other]
+    check_against_spark("db.t", read, [rows], 9, 5)
     with pytest.raises(AccountingMismatch, match="the tasks count 9 and 5"):
-        check_against_spark("db.t", [whole_manifest], into, out)
+        check_against_spark("db.t", read, [rows], into, out)
 
 
 def test_a_task_that_wrote_twice_or_never_is_a_mismatch() -> None:

@@ -34,32 +34,36 @@ def manifest_of(
         return manifest
     if rows.failure is not None:
         return failed(manifest, rows.failure)
-    if sum(rows.refused):
-        return failed(manifest, _without_bucket(table, rows))
     accounts = tuple(
-        _whole(account, count) for account, count in zip(manifest.accounts, rows.rows, strict=True)
+        _whole(account, count, refused)
+        for account, count, refused in zip(manifest.accounts, rows.rows, rows.refused, strict=True)
     )
     return replace(
         manifest,
         files=(*manifest.files, *rows.files),
         accounts=accounts,
         seconds=(*manifest.seconds, *rows.seconds),
+        refusals=(*manifest.refusals, *rows.refusals),
         columns=ColumnsSeen(),
     )
 
 
-def check_against_spark(table: str, manifests: Sequence[TableManifest], into: int, out: int) -> None:
+def check_against_spark(
+    table: str, read: Sequence[RecordsRead], written: Sequence[RowsWritten], into: int, out: int
+) -> None:
     """Spark's own counts of the rows on both sides of the SELECT are those of all tasks together.
 
-    Raises AccountingMismatch. Of tasks with a failure, which commit nothing, nothing is known.
+    Raises AccountingMismatch. Where a task has failed, nothing is committed, and nothing is compared.
     """
-    if any(manifest.failure for manifest in manifests):
+    of_attempt = {(one.manifest.task, one.attempt): one.manifest for one in read}
+    manifests = [of_attempt[one.task, one.attempt] for one in written]
+    if any(one.failure for one in manifests) or any(one.failure for one in written):
         return
-    accounts = [a.account for manifest in manifests for a in manifest.accounts]
-    ours = sum(a.written + a.filtered for a in accounts), sum(a.written for a in accounts)
-    if ours != (into, out):
+    given = sum(a.account.written for manifest in manifests for a in manifest.accounts)
+    came = sum(sum(one.rows) + sum(one.refused) for one in written)
+    if (given, came) != (into, out):
         raise AccountingMismatch(
-            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {ours[0]} and {ours[1]}"
+            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {given} and {came}"
         )
 
 
@@ -73,23 +77,16 @@ def failed(manifest: TableManifest, failure: TableFailure) -> TableManifest:
     )
 
 
-def _whole(read: RangeAccounting, rows: int) -> RangeAccounting:
-    filtered = read.account.written - rows
+def _whole(read: RangeAccounting, rows: int, refused: int) -> RangeAccounting:
+    filtered = read.account.written - rows - refused
     if filtered < 0:
         raise AccountingMismatch(
-            f"{read.range}: {read.account.written} rows went into the SELECT, {rows} came out"
+            f"{read.range}: {read.account.written} rows went into the SELECT, {rows + refused} came out"
         )
-    account = replace(read.account, written=rows, filtered=read.account.filtered + filtered)
-    return replace(read, account=account)
-
-
-def _without_bucket(table: str, rows: RowsWritten) -> TableFailure:
-    where = ""
-    if rows.first_refused is not None:
-        topic_partition, offset, reason = rows.first_refused
-        where = f", the first at {topic_partition}@{offset}: {reason}"
-    return TableFailure(
-        "sql.no_bucket",
-        f"{table}: {sum(rows.refused)} rows of the SELECT cannot be written{where}",
-        "let the SELECT mend such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
+    account = replace(
+        read.account,
+        written=rows,
+        filtered=read.account.filtered + filtered,
+        dead_lettered=read.account.dead_lettered + refused,
     )
+    return replace(read, account=account)

@@ -115,7 +115,7 @@ class SqlJobs:
         returned = rows.mapInArrow(_writer(shares, self._settings), "written binary").collect()
         written: list[RowsWritten] = [pickle.loads(row.written) for row in returned]
         manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
-        check_against_spark(table, manifests, int(into.get["rows"]), int(out.get["rows"]))
+        check_against_spark(table, told.value, written, int(into.get["rows"]), int(out.get["rows"]))
         return manifests
 
     def _session(self, settings: TableSettings) -> SparkSession:

@@ -38,6 +38,8 @@ _REFUSED = {
     "UnresolvedWith": "WITH is not supported: write a subquery after FROM",
     "WithCTE": "WITH is not supported: write a subquery after FROM",
 }
+_WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
+"""What Spark says of the coordinates beside an aggregate."""
 _KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
 _PASSED = frozenset({"Project", "Filter", "SubqueryAlias"})
 _WIDER = {
@@ -72,7 +74,9 @@ def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> Da
         _check(table, selected, records)
         return _as_table(table, selected, columns)
     except PySparkException as error:
-        raise TableError("sql.syntax", f"{table}: {error_text(error)}", "correct the table's sql") from error
+        if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
+            raise _refused(table, "Aggregate") from error
+        raise TableError("sql.syntax", f"{table}: {_reason(error)}", "correct the table's sql") from error
 
 
 def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
@@ -148,6 +152,11 @@ def fits(given: DataType, wanted: DataType) -> bool:
         return bool(whole and given.scale <= wanted.scale)
     texts: tuple[str, str] = given.simpleString(), wanted.simpleString()
     return texts[0] in ("void", texts[1]) or texts in _WIDER
+
+
+def _reason(error: PySparkException) -> str:
+    """Spark's own words, without the plan that it shows behind them."""
+    return error_text(error).partition(";\n")[0]
 
 
 def _refused(table: str, node: str, why: str = "") -> TableError:

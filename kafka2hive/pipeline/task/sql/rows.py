@@ -7,18 +7,24 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode.writable import held_by_orc
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
 from kafka2hive.pipeline.task.chunk import Positions
+from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
+from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
+from kafka2hive.pipeline.task.sql.late_letters import LateLetters
 from kafka2hive.pipeline.task.sql.records import staged_by
 from kafka2hive.pipeline.task.sql.shares import RowsWritten
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
 from kafka2hive.storage.port import FileSystem
@@ -38,9 +44,10 @@ class RowsOfTask:
         table: TableSettings,
         settings: TaskSettings,
         files: FileSystem,
+        consumer: Callable[[], ConsumerPort],
         progress: Callable[[], None],
     ) -> None:
-        """`table` has the columns of the table."""
+        """`table` has the columns of the table. `consumer` is asked for only where records must be read again."""
         self._attempt = attempt
         self._index = index
         self._task = task
@@ -49,17 +56,28 @@ class RowsOfTask:
         self._written = written_schema(table)
         self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms)
         self._arrivals = Arrivals(task.table, index, task.ranges)
-        self._refused = np.zeros(len(task.ranges), np.int64)
-        self._first_refused: tuple[TopicPartition, int, str] | None = None
+        self._late = LateLetters(task.table, task.ranges)
+        self._consumer, self._stall_seconds, self._progress = consumer, settings.stall_seconds, progress
+        self._refusals = Refusals()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         numbers = {tp: n for n, tp in enumerate(sorted({r.topic_partition for r in task.ranges}))}
         self._sources = np.array([numbers[r.topic_partition] for r in task.ranges], np.int32)
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        destination = staged_by(
-            FileKind.DATA, index, task, task.table, table.location, staging_directory(table.location)
-        )
+        staging = staging_directory(table.location)
+        data = staged_by(FileKind.DATA, index, task, task.table, table.location, staging)
         options = table.writer_of(FileKind.DATA)
-        self._data = TableWriter(destination, files, self._written, options, self._limits, progress)
+        self._data = TableWriter(data, files, self._written, options, self._limits, progress)
+        letters = staged_by(
+            FileKind.DEAD_LETTER,
+            index,
+            task,
+            settings.dead_letter_table,
+            settings.dead_letter_location,
+            staging,
+        )
+        options = table.writer_of(FileKind.DEAD_LETTER)
+        self._letters = TableWriter(letters, files, DEAD_LETTER_SCHEMA, options, self._limits, progress)
+        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
 
     def take(self, batch: pa.RecordBatch) -> None:
         if not len(batch):
@@ -88,32 +106,49 @@ class RowsOfTask:
     def _refuse(
         self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[str]
     ) -> None:
-        self._refused += np.bincount(of_range[places], minlength=len(self._refused))
-        if self._first_refused is None:
-            first = int(places[0])
-            source = self._task.ranges[int(of_range[first])].topic_partition
-            self._first_refused = source, offsets[first].as_py(), reasons[0]
+        for place, reason in zip(places.tolist(), reasons, strict=True):
+            self._late.add(int(of_range[place]), offsets[place].as_py(), reason)
 
     def finish(self) -> RowsWritten:
         """Write what waits, and wait for the files."""
         begun = time.perf_counter()
+        if len(self._late):
+            self._write_letters()
         self._data.finish()
-        files = tuple(self._data.results())
+        self._letters.finish()
+        files = (*self._data.results(), *self._letters.results())
         self._seconds["close"] += time.perf_counter() - begun
-        arrived = np.array(self._arrivals.counts(), np.int64)
+        late = self._late.counts()
+        if self._letters.rows != sum(late):
+            raise AccountingMismatch(
+                f"{self._task.table}: {self._letters.rows} rows in late dead-letter files"
+            )
         return RowsWritten(
             attempt=self._attempt,
             task=self._index,
-            rows=tuple((arrived - self._refused).tolist()),
-            refused=tuple(self._refused.tolist()),
-            first_refused=self._first_refused,
+            rows=tuple(
+                arrived - refused for arrived, refused in zip(self._arrivals.counts(), late, strict=True)
+            ),
+            refused=late,
+            refusals=self._refusals.most_frequent(),
             files=files,
             seconds=tuple(self._seconds.items()),
         )
 
+    def _write_letters(self) -> None:
+        sources = RowSources(self._task.ranges)
+        for chunk, positions, reasons in self._late.records(
+            self._consumer(), self._stall_seconds, self._progress
+        ):
+            self._refusals.add(chunk, positions, reasons)
+            letters = dead_letters(chunk, positions, reasons, self._task.epoch)
+            bucket = np.zeros(len(letters), np.int32)
+            self._letters.add(letters, bucket, self._letter_paths, sources.of_rows(chunk, positions))
+
     def abandon(self) -> None:
         """Give all files up; never raises."""
         self._data.abandon()
+        self._letters.abandon()
 
     def close(self) -> None:
         self._limits.closer.stop()

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.pipeline.values import TableFailure, TableManifest
+from kafka2hive.pipeline.values import Refusal, TableFailure, TableManifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +22,14 @@ class RowsWritten:
     """Behind the SELECT, of one task.
 
     `rows` and `refused` by range, in the plan's order: rows in data files; and rows that have no bucket, or that the files
-    cannot hold. `first_refused` is one of these with its reason.
+    cannot hold: their records are dead letters. `refusals`: why.
     """
 
     attempt: int
     task: int
     rows: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
-    first_refused: tuple[TopicPartition, int, str] | None = None
+    refusals: tuple[Refusal, ...] = ()
     files: tuple[DataFile, ...] = ()
     seconds: tuple[tuple[str, float], ...] = ()
     failure: TableFailure | None = None

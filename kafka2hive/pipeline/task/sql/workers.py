@@ -80,6 +80,7 @@ def write_rows(
                 settings.tables[task.table],
                 settings,
                 process_files(settings.storage),
+                lambda: process_consumer(settings.kafka),
                 watchdog.touch,
             )
         except TABLE_ERRORS as error:
@@ -90,6 +91,9 @@ def write_rows(
                     rows.take(batch)
                 return rows.finish()
             except AMBIGUOUS:
+                raise
+            except (ServiceUnavailable, FetchBug):
+                forget_consumer(settings.kafka)
                 raise
             except TABLE_ERRORS as error:
                 return _failed(share.index, attempt, error, arriving)
