@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn
+from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, WriterOptions
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
@@ -215,6 +215,18 @@ def test_a_row_without_a_bucket_is_a_dead_letter_with_every_byte_of_its_record()
         22: (log.records[22], "bucket.no_time"),
     }
     assert {(one.code, one.count) for one in manifest.refusals} == {("json.type", 1), ("bucket.no_time", 3)}
+
+
+def test_what_the_files_cannot_hold_is_asked_of_the_rows_of_the_select() -> None:
+    log = FakeLog({0: b'{"at":"1969-01-01T00:00:00.5Z"}', 1: b'{"at":"2013-01-01T00:00:00.5Z"}'}, 2)
+    table = table_settings(format="json", columns=[("at", "timestamp")], writer=WriterOptions("orc"))
+    table = replace(table, sql="SELECT at FROM records")
+    manifest, files = dump({("t", 0): log}, table, [offsets("t", 0, 0, 2)], whole)
+    assert [row["offset"] for row in read_rows(files, manifest, FileKind.DEAD_LETTER)] == [0]
+    assert [row["at"].year for row in read_rows(files, manifest)] == [2013]
+    filtered, files = dump({("t", 0): log}, table, [offsets("t", 0, 0, 2)], lambda batch: batch.slice(1))
+    assert [a.account.filtered for a in filtered.accounts] == [1]
+    assert read_rows(files, filtered, FileKind.DEAD_LETTER) == []
 
 
 def test_a_record_that_has_gone_before_it_became_a_late_dead_letter_fails_the_table() -> None:

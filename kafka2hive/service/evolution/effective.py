@@ -44,6 +44,7 @@ def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
     own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
     return (
         rule.schema_evolution != "ignore"
+        and rule.sql is None  # its columns are the SELECT's
         and has_registry
         and rule.format in own_schema
         and own_schema[rule.format] is None

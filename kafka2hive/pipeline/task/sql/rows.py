@@ -11,7 +11,7 @@ from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode.writable import held_by_orc
+from kafka2hive.pipeline.decode.writable import held_by_files, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
@@ -51,7 +51,7 @@ class RowsOfTask:
         self._attempt = attempt
         self._index = index
         self._task = task
-        self._is_orc = table.writer.format == "orc"
+        self._unwritable = unwritable_of(table.writer)
         self._whole = row_schema(column_schema(table), table.metadata)
         self._written = written_schema(table)
         self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms)
@@ -86,8 +86,8 @@ class RowsOfTask:
         of_range, offsets, times = self._arrivals.note(batch.column(COORDINATES))
         rows = batch.select(self._whole.names).cast(self._whole)
         places: Positions = np.arange(len(rows))
-        if self._is_orc:
-            rows, _, bad = held_by_orc(rows, None)
+        if self._unwritable is not None:
+            rows, _, bad = held_by_files(rows, None, self._unwritable)
             if bad is not None:
                 self._refuse(of_range, offsets, *bad)
                 places = np.setdiff1d(places, bad[0])

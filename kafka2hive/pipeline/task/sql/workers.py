@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from kafka2hive.config.values import WriterOptions
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
@@ -26,8 +27,18 @@ WRITTEN = pa.schema([("written", pa.binary())])
 
 
 def records_table(table: TableSettings) -> TableSettings:
-    """The table as the records are decoded: with their columns, and without the SELECT."""
-    return replace(table, columns=table.records or table.columns, records=(), sql=None)
+    """The table as the records are decoded: with their columns, and without the SELECT.
+
+    What the files can hold is asked of the rows that come out of it.
+    """
+    return replace(
+        table,
+        columns=table.records or table.columns,
+        records=(),
+        sql=None,
+        schema_evolution="ignore",
+        writer=WriterOptions(),
+    )
 
 
 def read_records(
