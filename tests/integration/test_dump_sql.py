@@ -78,7 +78,7 @@ def _entries(database: str, topic: str) -> list[dict[str, Any]]:
 
 
 def _accounts(ledger: LedgerText) -> dict[str, int]:
-    found = ledger.newest()["account"]
+    found = [account for snapshot in ledger.history() for account in snapshot["account"]]
     return {
         key: sum(a[key] for a in found)
         for key in ("read", "written", "filtered", "tombstones", "dead_lettered")
