@@ -42,14 +42,15 @@ def _check(rule: TableRule, schema: WriterSchema, table: Path, problems: Problem
         faults_of_own,
     )  # costs a map without them nothing
 
-    values = [column for column in rule.columns if column.part is RecordPart.VALUE]
+    key, columns = ("records", rule.records) if rule.records else ("columns", rule.columns)
+    values = [column for column in columns if column.part is RecordPart.VALUE]
     try:
         faults = faults_of_own(schema, values)
     except ValueError as error:
         problems.add((*table, f"{rule.format}_schema"), str(error))
         return
-    for number, column in enumerate(rule.columns):
+    for number, column in enumerate(columns):
         if column.name in faults:
-            by_name: Path = (*table, "columns", column.name)
-            path = by_name if by_name in problems.places else (*table, "columns", number)
+            by_name: Path = (*table, key, column.name)
+            path = by_name if by_name in problems.places else (*table, key, number)
             problems.add(path, faults[column.name])

@@ -79,7 +79,7 @@ def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
         except (AccessRefused, ConfigError) as error:
             forget_consumer(settings.kafka)
             for task in (task for task in plan.tables if task.table not in told):
-                yield failed_manifest(plan.index, task, _on_this_host(error))
+                yield failed_manifest(plan.index, task, on_this_host(error))
         except (ServiceUnavailable, FetchBug):
             forget_consumer(settings.kafka)
             raise
@@ -244,7 +244,7 @@ class Task:
             yield failed
 
 
-def _on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
+def on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
     """What keeps a worker out of Kafka may be its host's own: files, clock, addresses."""
     return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
 

@@ -8,11 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
-from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch.counted import FetchBug
-from kafka2hive.pipeline.task.run import TABLE_ERRORS, as_failure, process_files, seldom_collected
+from kafka2hive.pipeline.task.run import (
+    TABLE_ERRORS,
+    as_failure,
+    on_this_host,
+    process_files,
+    seldom_collected,
+)
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.rows import RowsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
@@ -51,11 +57,15 @@ def read_records(
     (task,) = share.tables
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
         table = records_table(settings.tables[task.table])
-        files, consumer = process_files(settings.storage), process_consumer(settings.kafka)
+        files = process_files(settings.storage)
         try:
+            consumer = process_consumer(settings.kafka)
             writers = writers_of(table, settings, files, keeps=True)
             decoder = ChunkDecoder(table, writers, key_writers_of(table, settings, files, keeps=True))
             records = RecordsOfTask(share.index, task, table, settings, decoder, files, consumer, watchdog)
+        except (AccessRefused, ConfigError) as error:
+            tell(RecordsRead(attempt, failed_manifest(share.index, task, on_this_host(error))))
+            return
         except TABLE_ERRORS as error:
             tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
             return
@@ -67,6 +77,9 @@ def read_records(
                 tell(RecordsRead(attempt, records.manifest()))
             except AMBIGUOUS:
                 raise  # another attempt may be answered
+            except AccessRefused as error:
+                forget_consumer(settings.kafka)
+                tell(RecordsRead(attempt, failed_manifest(share.index, task, on_this_host(error))))
             except TABLE_ERRORS as error:
                 tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
             except (ServiceUnavailable, FetchBug):
