@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import fastavro
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from tests.harness.avro_flights import framed
 from tests.harness.cli_ledger import invoke
 from tests.harness.program import Finished, command, run_once
+from tests.harness.protobuf_flights import message_class
 from tests.harness.service_map import PLACE, write_map
 from tests.services.produce import produce
 
@@ -39,7 +41,7 @@ SECOND = [
     {"name": "dt", "type": ["null", "string"], "default": None},
     {"name": "odd", "type": ["null", "string", "long"], "default": None},
 ]
-THIRD = [
+THIRD: list[dict[str, Any]] = [
     *FIRST,
     {"name": "Order", "type": ["null", "long"], "default": None},
     {"name": "spot", "type": ["null", WIDE_SPOT], "default": None},
@@ -85,7 +87,7 @@ class Topic:
         self.table = f"{self.name}.flights"
         self.kafka.create_topic(self.name, 2)
 
-    def map_of(self, columns: dict[str, str] | None = None, **more: Any) -> Path:
+    def map_of(self, columns: dict[str, Any] | None = None, **more: Any) -> Path:
         entry = {
             "table": self.table,
             "topics": [self.name],
@@ -227,3 +229,109 @@ def test_stop_sets_the_table_aside_with_the_difference_and_resumes_when_the_map_
     columns |= {"spot": "struct<gate:int,hall:string>", "tags": "array<string>"}
     _done(topic.map_of(columns, schema_evolution="stop"))
     topic.assert_rows()
+
+
+NOTE = {"name": "note", "type": ["null", "string"], "default": None}
+GATE = {"name": "gate", "type": ["null", "int"], "default": None}
+BARE_GATE = {"name": "gate", "type": "int"}
+BY_MODE: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "BACKWARD": ([*FIRST, NOTE], [*FIRST, GATE], [FIRST[0], GATE, NOTE]),
+    "FORWARD": ([*FIRST, NOTE], [*FIRST, BARE_GATE], [*FIRST, BARE_GATE, NOTE]),
+    "FULL_TRANSITIVE": ([*FIRST, NOTE], [*FIRST, GATE], [*FIRST, GATE, NOTE]),
+}
+"""Three generations that the mode allows; each drops a field of the one before it, or has a new one."""
+REFUSED = {
+    "BACKWARD": [FIRST[0], GATE, {"name": "bare", "type": "int"}],
+    "FORWARD": [FIRST[0], NOTE],
+    "FULL_TRANSITIVE": [*FIRST, BARE_GATE],
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mode", BY_MODE)
+def test_three_generations_under_the_registrys_compatibility_are_in_hive_row_by_row(
+    topic: Topic, mode: str
+) -> None:
+    subject = f"{topic.name}-value"
+    path = topic.map_of({"id": "bigint"}, schema_evolution="add", bucket={"path": ""})
+    sent: list[dict[str, Any]] = []
+    ids: dict[int, int] = {}
+    for generation, fields in enumerate(BY_MODE[mode], 1):
+        schema = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": fields}
+        ids[generation] = topic.registry.register(subject, schema)
+        topic.registry.require(subject, mode)
+        messages = []
+        for i in range(EACH):
+            for writer in {max(generation - 1, 1), generation}:  # the producers are rolled out one by one
+                values = {"id": len(sent), "day": f"d{i}", "note": f"n{i}", "gate": i}
+                known = BY_MODE[mode][writer - 1]
+                own = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": known}
+                body = io.BytesIO()
+                fastavro.schemaless_writer(body, own, values)
+                messages.append(framed(ids[writer], body.getvalue()))
+                sent.append({field["name"]: values[field["name"]] for field in known})
+        produce(topic.kafka.bootstrap, topic.name, messages, 2)
+        _done(path)
+    refused = {"type": "record", "name": "Flight", "namespace": topic.name, "fields": REFUSED[mode]}
+    with pytest.raises(HTTPError, match="409"):
+        topic.registry.register(subject, refused)
+    rows = topic.hive.query(f"select id, `day`, note, gate from {topic.table}")
+    assert sorted(rows) == [
+        (row["id"], row.get("day"), row.get("note"), row.get("gate"))
+        for row in sorted(sent, key=lambda r: r["id"])
+    ]
+    audited = command("verify", path, "--deep")
+    assert audited.code == 0, audited.log[-3000:]
+
+
+PROTO = """syntax = "proto3";
+package air;
+message Other {{ int32 x = 1; }}
+message Flight {{ int64 id = 1; {more} }}
+message Key {{ int64 id = 1; }}
+"""
+PROTOS = (
+    "",
+    "optional int32 gate = 2; Spot spot = 3; message Spot { int32 row = 1; }",
+    "optional int64 gate = 2; Spot spot = 3; message Spot { int32 row = 1; string hall = 2; } repeated string tags = 4;",
+)
+
+
+@pytest.mark.timeout(900)
+def test_fields_of_protobuf_messages_become_columns_and_keys_are_read_too(topic: Topic) -> None:
+    """Which of a schema's messages the records are, they say themselves; so do their keys."""
+    columns: dict[str, Any] = {"id": "bigint", "key_id": {"type": "bigint", "key": "$.id"}}
+    more: dict[str, Any] = {"format": "protobuf", "key_format": "protobuf", "bucket": {"path": ""}}
+    path = topic.map_of(columns, schema_evolution="add", **more)
+    wanted: list[tuple[Any, ...]] = []
+    ids: dict[int, int] = {}
+    for generation, fields in enumerate(PROTOS, 1):
+        text = PROTO.format(more=fields)
+        ids[generation] = topic.registry.register(f"{topic.name}-value", text, "PROTOBUF")
+        messages, keys = [], []
+        for i in range(EACH):
+            for writer in sorted({1, generation}):
+                flight = message_class(PROTO.format(more=PROTOS[writer - 1]), "air.Flight")(id=len(wanted))
+                if writer > 1:
+                    flight.gate, flight.spot.row = i + 2**40 * (writer > 2), i
+                if writer > 2:
+                    flight.spot.hall = f"h{i}"
+                    flight.tags.append("x")
+                key = message_class(PROTO.format(more=""), "air.Key")(id=7 + len(wanted))
+                messages.append(framed(ids[writer], b"\2\2" + flight.SerializeToString()))
+                keys.append(framed(ids[1], b"\2\4" + key.SerializeToString()))
+                own = (flight.gate, i) if writer > 1 else (None, None)
+                hall = f"h{i}" if writer > 2 else None
+                wanted.append((len(wanted), 7 + len(wanted), *own, hall))
+        produce(topic.kafka.bootstrap, topic.name, messages, 2, keys)
+        done = _done(path)
+        assert ("have new fields" in done.log) == (generation > 1), "only records say which message it is"
+    rows = topic.hive.query(f"select id, key_id, gate, spot.`row`, spot.hall, tags from {topic.table}")
+    assert [row[:4] for row in sorted(rows)] == [row[:4] for row in wanted]
+    assert [row[4] or None for row in sorted(rows)] == [row[4] or None for row in wanted]
+    assert [row[5] for row in sorted(rows) if row[5] not in (None, "[]")] == ['["x"]'] * EACH
+    audited = command("verify", path, "--deep")
+    assert audited.code == 0, audited.log[-3000:]
+    previewed = command("preview", path, "-n", "2", "--json").document["tables"][0]
+    assert previewed["error"] is None and previewed["dead_letters"] == []
+    assert {row["values"]["tags"][0] for row in previewed["rows"] if row["values"]["tags"]} == {"x"}

@@ -1,4 +1,4 @@
-"""Mistakes around columns by the records' schemas: what is compared, recorded, known to a start, and read again."""
+"""Mistakes around columns by the records' schemas, and around schemas and fields that a map is drafted from or checked by."""
 
 from tests.mutants.text_mutant import TextMutant
 
@@ -9,6 +9,7 @@ TASKS = "tests/unit/test_task_schemas.py"
 CLIENT = "tests/unit/test_registry_client.py"
 LINES = "tests/unit/test_hive_lines.py"
 VERIFY = "tests/unit/test_verify.py"
+SAMPLE = "tests/unit/test_sample.py"
 OWN = "tests/unit/test_own_schemas.py"
 CONFIG = "tests/unit/test_config_registry.py"
 
@@ -250,5 +251,23 @@ EVOLUTION = (
         "kafka2hive.pipeline.task.writer_schemas",
         (('not in ("avro", "protobuf") or not has_keys', 'not in ("avro",) or not has_keys'),),
         "tests/unit/test_record_parts.py",
+    ),
+    TextMutant(
+        "records with any number of fields are CSV",
+        "kafka2hive.service.sample.csv_fields",
+        ((" and count >= SHARE * len(values)", ""),),
+        SAMPLE,
+    ),
+    TextMutant(
+        "a place where one text is a number becomes a number",
+        "kafka2hive.service.sample.csv_fields",
+        (("if there and all(len(text) < 400 and", "if there and any(len(text) < 400 and"),),
+        SAMPLE,
+    ),
+    TextMutant(
+        "fields of CSV are tried by a comma whatever stands between them",
+        "kafka2hive.service.sample.sample",
+        (("        csv=settings.csv,\n", ""),),
+        SAMPLE,
     ),
 )

@@ -38,6 +38,17 @@ class SchemaRegistry(Service):
             number: int = json.load(response)["id"]
         return number
 
+    def require(self, subject: str, compatibility: str) -> None:
+        """Of every further version of this subject: BACKWARD, FORWARD, FULL, each also with _TRANSITIVE."""
+        request = urllib.request.Request(
+            f"{self.url}/config/{quote(subject, safe='')}",
+            json.dumps({"compatibility": compatibility}).encode(),
+            {"Content-Type": "application/vnd.schemaregistry.v1+json"},
+            method="PUT",
+        )
+        with urllib.request.urlopen(request, timeout=120) as response:
+            assert response.status == 200
+
     def _configure(self) -> None:
         self.service.command = [
             *java_command(

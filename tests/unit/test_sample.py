@@ -128,13 +128,64 @@ def test_a_slow_topic_gets_a_longer_flush_interval() -> None:
     [
         ([], "holds no record"),
         ([b"\0\0\0\0\7abc"] * 3, "schema ids 7"),
-        ([b"a,b"] * 3, "0 of 3 records are JSON objects"),
+        ([b"a text"] * 3, "0 of 3 records are JSON objects"),
     ],
 )
 def test_what_is_no_json_becomes_a_raw_table(values: list[bytes], said: str) -> None:
     text = _map(_sampled(values))
     assert said in text
     assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
+
+
+def _lines(delimiter: str) -> list[bytes]:
+    rows = [
+        (
+            str(n),
+            f"AA{n}" if n % 2 else str(n or ""),
+            f"{n / 4}",
+            "true" if n % 2 else "false",
+            f"2026-01-{1 + n % 28:02}",
+            "",
+            f"0{n}",
+        )
+        for n in range(40)
+    ]
+    return [delimiter.join(row).encode() for row in rows]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_fields_of_csv_become_columns_by_their_places(delimiter: str) -> None:
+    text = _map(_sampled([*_lines(delimiter), b"broken", b"\xff"]))
+    table = load_text(text, "m", {}).tables[0]
+    assert (table.format, table.csv.delimiter) == ("csv", delimiter)
+    assert [(column.name, column.type) for column in table.columns] == [
+        ("field_1", "bigint"),
+        ("field_2", "string"),
+        ("field_3", "double"),
+        ("field_4", "boolean"),
+        ("field_5", "date"),
+        ("field_6", "string"),
+        ("field_7", "string"),
+    ]
+    assert (
+        "40 decode" in text and "# 1 dead letter: csv.utf8" in text and "# 1 dead letter: csv.fields" in text
+    )
+    assert "have no names: give each column its own" in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"no fields at all"] * 20,
+        [b"a,b", b"a,b,c"] * 10,
+        [b'["a", 1]'] * 20,
+        [b"a,b"] * 17 + [b"\xff,"] * 3,
+        [b"x" * 70_000 + b",b"] * 20,
+        [b'a"b,c'] * 20,
+    ],
+)
+def test_what_has_not_the_same_fields_in_nearly_all_records_is_raw(values: list[bytes]) -> None:
+    assert load_text(_map(_sampled(values)), "m", {}).tables[0].format == "raw"
 
 
 def test_no_secret_is_printed() -> None:

@@ -28,7 +28,10 @@ class DraftColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top."""
+    """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
+
+    `delimiter`: of format csv.
+    """
 
     topic: str
     kafka: Mapping[str, str]
@@ -39,6 +42,7 @@ class Draft:
     event: str = ""
     interval_seconds: int = 60
     notes: tuple[str, ...] = ()
+    delimiter: str = ","
 
     def text(self) -> str:
         return "\n".join([*self._service(), *self._table(), ""])
@@ -63,6 +67,8 @@ class Draft:
         ]
         lines += ["    start: earliest   # without this line: the end of the topic"]
         lines += [f"    format: {self.format}"] if self.format != "json" else []
+        if self.format == "csv" and self.delimiter != ",":
+            lines += [f"    csv: {{delimiter: {_quoted(self.delimiter)}}}"]
         lines += [f"    source: {self.source}"] if self.source != "events" else []
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
         names = {column.name.lower() for column in self.columns}

@@ -1,4 +1,4 @@
-"""What the sampled values are: JSON, JSON behind a registry's head, Avro, Protobuf, a change log, or bytes that nobody knows."""
+"""What the sampled values are: JSON, JSON behind a registry's head, Avro, Protobuf, CSV, a change log, or unknown bytes."""
 
 import json
 from collections import Counter
@@ -20,6 +20,7 @@ from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, Wri
 from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
 from kafka2hive.service.sample.avro_columns import AvroColumns
 from kafka2hive.service.sample.columns import Columns
+from kafka2hive.service.sample.csv_fields import as_documents, fields_of
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.protobuf_columns import ProtobufColumns
 from kafka2hive.service.sample.shape import Shape
@@ -29,12 +30,13 @@ Documents = Sequence[dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """`format`, `source` and columns of a table that takes the values; no columns: they are raw."""
+    """`format`, `source` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV."""
 
     format: str
     source: str = "events"
     columns: tuple[DraftColumn, ...] = ()
     notes: tuple[str, ...] = ()
+    delimiter: str = ","
 
 
 def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
@@ -60,7 +62,21 @@ def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
             hint = "the registry has none of them for Avro or Protobuf records"
         named = ", ".join(map(str, sorted(frequent)))
         notes.append(f"most begin as a schema registry's records do (schema ids {named}): {hint}")
+    elif (fields := fields_of(values)) is not None:
+        return _of_fields(*fields)
     return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
+
+
+def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognised:
+    """A column for each place, also where every record has nothing there: places count."""
+    shape = Shape()
+    for document in as_documents(rows):
+        shape.add(document)
+    known = {column.name: column for column in Columns(shape).columns}
+    names = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
+    columns = tuple(known.get(name, DraftColumn(name, "string", (name,))) for name in names)
+    note = f"fields stand by their places ({delimiter!r} between them) and have no names: give each column its own"
+    return Recognised("csv", "events", columns, (note,), delimiter)
 
 
 def _most(documents: Documents) -> bool:

@@ -53,7 +53,14 @@ def drafted_map(
         return replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",)).text()
     found = recognised(sampled.values, writers)
     used = draft.registry if found.format in ("avro", "protobuf") else None
-    draft = replace(draft, format=found.format, source=found.source, columns=found.columns, registry=used)
+    draft = replace(
+        draft,
+        format=found.format,
+        source=found.source,
+        columns=found.columns,
+        registry=used,
+        delimiter=found.delimiter,
+    )
     decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
     notes = [*_outcome(draft, sampled, decoded), *found.notes]
@@ -107,6 +114,7 @@ def _decoded(
         value_sources(settings),
         writers=writers,
         change_log=change_log_of(settings.source),
+        csv=settings.csv,
     )
     return decoder.decode(pa.array(sampled.values, pa.binary()))
 
