@@ -270,4 +270,21 @@ EVOLUTION = (
         (("        csv=settings.csv,\n", ""),),
         SAMPLE,
     ),
+    TextMutant(
+        "a column is put between those of ORC files and the metadata",
+        _DIFFERENCES,
+        (("        elif self._is_closed:\n", "        elif False:\n"),),
+        FIELDS,
+    ),
+    TextMutant(
+        "one subject without an answer keeps all others from being asked",
+        "kafka2hive.service.evolution.newest",
+        (
+            (
+                "                if isinstance(error, SchemaRegistryUnavailable):\n",
+                "                if True:\n",
+            ),
+        ),
+        RUN,
+    ),
 )

@@ -10,7 +10,7 @@ import pytest
 from kafka2hive.hive.port import Hive
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.ledger.reading.look import look
-from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema
@@ -18,6 +18,7 @@ from kafka2hive.pipeline.values import PlannedEpoch, TableFailure
 from kafka2hive.registry.port import NewestSchema, Registry
 from kafka2hive.service.evolution.newest import NewestSchemas
 from kafka2hive.service.plan import PlannedTable, plan
+from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.evolution import Evolution, RegistryEvolution, registry_evolution
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -26,9 +27,12 @@ from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.registrar import NoRegistrar
+from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import MapTables
 from kafka2hive.service.shared.wiring import Wiring
 from tests.harness.cli_ledger import wired
+from tests.harness.task_files import table_settings
+from tests.simulation.service.maps import rule_of
 from tests.unit.test_once import EARLY, Clock, Kafka, next_epoch, only_tombstones, planned, run
 
 REFRESH = 300.0
@@ -50,12 +54,13 @@ class FakeRegistry:
     def __init__(self, *versions: WriterSchema) -> None:
         self.versions = list(versions)
         self.error: TableError | None = None
+        self.errors: dict[str, TableError] = {}
         self.asked: list[str] = []
 
     def newest(self, subject: str) -> NewestSchema | None:
         self.asked.append(subject)
-        if self.error is not None:
-            raise self.error
+        if error := self.errors.get(subject, self.error):
+            raise error
         if subject != "early-value" or not self.versions:
             return None
         count = len(self.versions)
@@ -85,7 +90,7 @@ class Service:
         real = wired(folder, text, service="once")
         self.wiring: Wiring = replace(real, ports=replace(real.ports, clock=Clock()))
 
-    def start(self) -> EpochLoop:
+    def start(self, gate: Gate = Gate()) -> EpochLoop:  # noqa: B008  it holds nothing
         wiring = self.wiring
         self.catalogue = Catalogue(wiring.map, None)
         evolution = RegistryEvolution(
@@ -96,7 +101,8 @@ class Service:
             wiring.ownership_check(take_over=True),
             LostLedgerCheck(self.kafka, None, wiring),
             self.catalogue,
-            evolution=evolution,
+            gate,
+            evolution,
         )
         view = KafkaView(self.kafka, wiring.ports.clock)
         self.tables.refresh(view.cluster().topics)
@@ -182,6 +188,38 @@ def test_a_registry_that_is_away_delays_nothing_and_is_asked_again_later(
     service.registry.error = None
     service.wait(REFRESH)
     assert loop.plan() is None and service.added == [("note", "string")]
+
+
+class Away(Gate):
+    """Hive does not answer for a table that has a column more."""
+
+    def admit(self, table: Table) -> None:
+        if table.added:
+            raise ServiceUnavailable("hive.not_compared", "HiveServer2 is away")
+
+
+def test_a_column_in_the_ledger_that_hive_has_not_got_yet_is_known_to_the_next_start(tmp_path: Path) -> None:
+    service = Service(tmp_path, FakeRegistry(SECOND))
+    loop = service.start(Away())
+    assert service.error is not None and service.added == [("note", "string")]
+    for _ in range(3):
+        service.wait(60)
+        assert loop.plan() is None, "files before Hive has the column"
+    service.registry.error = SchemaRegistryUnavailable("away")
+    run(service.start(), next_epoch(service.loop))
+    assert service.told_to_tasks == ["id", "note"] and service.dumped() == 7
+    assert service.added == [("note", "string")]
+
+
+def test_a_subject_without_a_right_answer_keeps_no_other_from_being_asked(tmp_path: Path) -> None:
+    registry = FakeRegistry(SECOND)
+    clock = Service(tmp_path, registry).wiring.ports.clock
+    newest = NewestSchemas(cast("Registry", registry), clock, REFRESH)
+    rule, settings = rule_of("db.t", ("a", "early")), replace(table_settings("db.t"), format="avro")
+    registry.errors["a-value"] = TableError("registry.answer", "odd")
+    assert len(newest.of(rule, ("a", "early"), settings)) == 1
+    registry.errors["a-value"] = SchemaRegistryUnavailable("away")
+    assert newest.of(rule, ("a", "early"), settings) == [] and registry.asked[-1] == "a-value"
 
 
 def test_what_records_have_is_added_and_the_same_offsets_are_read_again_at_once(tmp_path: Path) -> None:

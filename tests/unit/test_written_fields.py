@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import Bucketing, Column, MetadataColumn
+from kafka2hive.config.values import Bucketing, Column, MetadataColumn, WriterOptions
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
@@ -97,6 +97,14 @@ def test_what_hive_has_no_column_for_is_named_and_the_rest_is_taken() -> None:
         "good.b is a union of several types: left out",
         "GOOD int has the name of column good",
     ]
+
+
+def test_a_table_of_orc_files_with_metadata_gets_no_column_between() -> None:
+    schema = avro(("id", "long"), ("x", "int"))
+    orc = table(("id", "bigint"), writer=WriterOptions(format="orc"))
+    assert columns(found(orc, schema)) == [("x", "int")]
+    closed = found(replace(orc, metadata=((MetadataColumn.TOPIC, "k_topic"),)), schema)
+    assert (closed.columns, len(closed.lost)) == ((), 1)
 
 
 def test_an_added_column_becomes_wider_and_never_narrower_whatever_the_order_of_schemas() -> None:

@@ -4,7 +4,7 @@ import logging
 import threading
 
 from kafka2hive.config.values import TableRule
-from kafka2hive.model.errors import TableError
+from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.evolution.written import Written, read_written
@@ -38,8 +38,9 @@ class NewestSchemas:
                 return None
             try:
                 newest = self._registry.newest(subject)
-            except TableError as error:  # SchemaRegistryUnavailable among them
-                self._away_until = self._clock.monotonic() + self.refresh_seconds
+            except TableError as error:
+                if isinstance(error, SchemaRegistryUnavailable):
+                    self._away_until = self._clock.monotonic() + self.refresh_seconds
                 log.warning("the newest schemas are not known, what is known of them holds: %s", error)
                 return None
         if newest is None:

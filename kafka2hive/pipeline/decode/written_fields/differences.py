@@ -67,6 +67,8 @@ class _Comparison:
         self._ignored = frozenset(table.ignored_fields)
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
         self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
+        # Hive reads ORC files by the order of their columns, and metadata columns are the last
+        self._is_closed = table.writer.format == "orc" and bool(table.metadata)
         path = read_bucket_path(table.bucketing.path).names
         self._taken |= {name.lower(): f"partition column {name}" for name in path}
 
@@ -85,6 +87,10 @@ class _Comparison:
             return
         if (other := self._taken.get(field.name.lower())) is not None:
             self.lost.append(f"{field.name} {field.type} has the name of {other}")
+        elif self._is_closed:
+            self.lost.append(
+                f"{field.name} {field.type} would stand between columns of ORC files and the metadata"
+            )
         elif not _NAME.fullmatch(field.name):
             self.lost.append(f"{field.name[:140]} is no name of a column")
         else:
