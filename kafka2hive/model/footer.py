@@ -62,7 +62,7 @@ class Footer(Origin):
             "location": self.partition.location,
         }
         if self.accounts is not None:
-            pairs["accounts"] = orjson.dumps([account.counts() for account in self.accounts]).decode()
+            pairs["accounts"] = orjson.dumps([_counts(account) for account in self.accounts]).decode()
         return {_PREFIX + key: value for key, value in pairs.items()}
 
     @staticmethod
@@ -79,6 +79,11 @@ class Footer(Origin):
             return _parsed(pairs)
         except (KeyError, ValueError, TypeError):
             return None
+
+
+def _counts(account: OffsetAccounting) -> tuple[int, ...]:
+    """The last one, `more_rows`, only where it is not 0: an older program knows seven."""
+    return account.counts() if account.more_rows else account.counts()[:-1]
 
 
 def _parsed(pairs: Mapping[str, str]) -> Footer:

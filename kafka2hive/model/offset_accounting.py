@@ -13,6 +13,9 @@ class AccountingMismatch(ValueError):
 class OffsetAccounting:
     """Records of one range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
 
+    A written record became one row or more: `more_rows` are those beyond one for each. So files hold `rows` of it.
+    `filtered` are records without a row for the table: they hold none, or a refetch wanted others.
+
     `absent` are offsets without a record for the reader (compacted, transaction markers, aborted), counted where the
     next record, or the end of the log, came behind them; `bytes` is the size of the values read.
     """
@@ -24,6 +27,12 @@ class OffsetAccounting:
     dead_lettered: int = 0
     absent: int = 0
     bytes: int = 0
+    more_rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Of the written records."""
+        return self.written + self.more_rows
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
         return OffsetAccounting(
@@ -34,6 +43,7 @@ class OffsetAccounting:
             self.dead_lettered + other.dead_lettered,
             self.absent + other.absent,
             self.bytes + other.bytes,
+            self.more_rows + other.more_rows,
         )
 
     def counts(self) -> tuple[int, ...]:
@@ -63,3 +73,5 @@ class RangeAccounting:
                 f"{self.range}: {a.read} read, but {a.written} written + {a.filtered} filtered"
                 f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
             )
+        if a.more_rows and not a.written:
+            raise AccountingMismatch(f"{self.range}: {a.more_rows} rows more than one for each of 0 written")

@@ -153,7 +153,11 @@ def _previewed(
     except TableError as error:
         return PreviewedTable(table.name, ranges, error=error)
     return PreviewedTable(
-        table.name, ranges, tuple(sorted(seen.rows)), tuple(sorted(seen.letters)), tombstones
+        table.name,
+        ranges,
+        tuple(sorted(seen.rows, key=lambda row: row.place)),
+        tuple(sorted(seen.letters)),
+        tombstones,
     )
 
 

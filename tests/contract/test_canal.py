@@ -84,7 +84,13 @@ CASES: list[tuple[str, dict[str, Any], Any]] = [
     ("query", flat("QUERY", None), "change_log.op"),
     ("no operation", flat(None, [ROW]), "change_log.op"),
     ("a row without envelope", ROW, "change_log.op"),
-    ("two rows", flat("INSERT", [ROW, ROW]), "change_log.rows"),
+    (
+        "two rows",
+        flat("INSERT", [ROW, {"id": "2"}]),
+        [(*SAME, "c", TS, None), (2, *[None] * 5, "c", TS, None)],
+    ),
+    ("two rows, one bad", flat("INSERT", [ROW, {"id": "x"}]), "canal.type"),
+    ("two rows, one null", flat("DELETE", [ROW, None]), "change_log.row"),
     ("no row", flat("INSERT", []), "change_log.row"),
     ("no data", flat("UPDATE", None), "change_log.row"),
     ("a row that is null", flat("UPDATE", [None]), "change_log.row"),
@@ -103,14 +109,16 @@ def decoder(way: str) -> CanalDecoder:
 
 
 def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
-    """Of each record its row, or the reason's code."""
+    """Of each record its row (several: a list of them), or the reason's code."""
     decoded = made.decode(pa.array([json.dumps(r).encode() for r in records], pa.binary()))
     decoded.rows.validate(full=True)
     assert decoded.rows.schema == made.schema and len(decoded.rows) == len(decoded.accepted)
     assert decoded.accepted.to_pylist() == sorted(decoded.accepted.to_pylist())
-    found = dict(
-        zip(decoded.accepted.to_pylist(), map(tuple, map(dict.values, decoded.rows.to_pylist())), strict=True)
-    )
+    found: dict[int, Any] = {}
+    for place, row in zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True):
+        found.setdefault(place, []).append(tuple(row.values()))
+    found = {place: rows[0] if len(rows) == 1 else rows for place, rows in found.items()}
+    assert not found.keys() & set(decoded.rejected.to_pylist())
     reasons = [reason.partition(": ")[0] for reason in decoded.reasons.to_pylist()]
     found |= dict(zip(decoded.rejected.to_pylist(), reasons, strict=True))
     return [found[place] for place in range(len(records))]
@@ -130,11 +138,10 @@ def test_messages_together_are_what_each_is_alone(way: str) -> None:
         assert outcomes(made, [record for _, record, _ in some]) == [outcome for _, _, outcome in some]
 
 
-def test_a_message_of_several_rows_says_what_to_do() -> None:
-    values = pa.array([json.dumps(flat("INSERT", [ROW] * 3)).encode()])
+def test_the_reason_says_which_row_of_the_statement_is_bad() -> None:
+    values = pa.array([json.dumps(flat("INSERT", [ROW, ROW, {"id": "x"}])).encode()])
     (reason,) = decoder("parsed").decode(values).reasons.to_pylist()
-    assert reason.startswith("change_log.rows: 3 rows of one statement in one message")
-    assert "source binlog" in reason
+    assert reason.startswith("canal.type: column id") and reason.endswith("(ordinal 2 of its message)")
 
 
 def test_keys_of_a_table_whose_columns_come_from_hive_match_in_any_case() -> None:

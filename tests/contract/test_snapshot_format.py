@@ -136,9 +136,24 @@ def test_format_2_has_added_columns_beside() -> None:
     assert decode((FROZEN / "format-2.snapshot").read_bytes()) == FORMAT_2
 
 
-def test_what_is_written_now_is_frozen_under_its_version() -> None:
-    assert encode(FORMAT_1) == (FROZEN / "format-1.snapshot").read_bytes()
-    assert encode(FORMAT_2) == (FROZEN / f"format-{FORMAT}.snapshot").read_bytes()
+FORMAT_3 = replace(
+    FORMAT_2,
+    files=(replace(FORMAT_1.files[0], rows=103), FORMAT_1.files[1]),
+    accounts=(
+        RangeAccounting(0, OffsetRange(FIRST, 100, 200), OffsetAccounting(99, 98, 0, 0, 1, 1, 30_000, 5)),
+    ),
+)
+"""Its records became more rows than one each."""
+
+
+def test_format_3_has_more_rows_than_records() -> None:
+    assert decode((FROZEN / "format-3.snapshot").read_bytes()) == FORMAT_3
+
+
+@pytest.mark.parametrize(("number", "snapshot"), [(1, FORMAT_1), (2, FORMAT_2), (FORMAT, FORMAT_3)])
+def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:
+    """Where nothing needs a newer one, an older program reads what this one writes."""
+    assert encode(snapshot) == (FROZEN / f"format-{number}.snapshot").read_bytes()
 
 
 def test_every_single_changed_or_missing_byte_is_noticed() -> None:

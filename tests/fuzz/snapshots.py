@@ -165,7 +165,7 @@ def any_snapshot(dice: random.Random) -> Snapshot:
             lambda: Position(TopicPartition(word(), number()), number(), number(), word(), number() - 1)
         ),
         accounts=some(
-            lambda: RangeAccounting(number(), span(), OffsetAccounting(*(number() for _ in range(7))))
+            lambda: RangeAccounting(number(), span(), OffsetAccounting(*(number() for _ in range(8))))
         ),
         gaps=some(lambda: AcceptedGap(range=span(), reason=word(), accepted_at=word(), epoch=number())),
         losses=some(

@@ -20,6 +20,7 @@ EXAMPLES = {
     "maps": 60,
     "avro": 60,
     "csv": 60,
+    "rows": 60,
     "protobuf": 60,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
@@ -52,6 +53,8 @@ def test_a_hundred_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["maps that load"] > 0
     assert count["avro messages"] > 20_000
     assert count["avro messages that are rows"] > 2_000
+    assert count["lines with rows"] > 4_000
+    assert count["array with rows"] > 4_000
     assert count["csv messages"] > 20_000
     assert count["csv messages that are rows"] > 5_000
     assert count["protobuf messages"] > 5_000

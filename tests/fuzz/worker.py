@@ -22,6 +22,7 @@ TARGETS = {
     "maps": "maps",
     "avro": "avro",
     "csv": "csv",
+    "rows": "rows",
     "protobuf": "protobuf",
 }
 """Each target's module, imported only by the worker that needs it."""

@@ -69,9 +69,9 @@ CANAL = "kafka2hive.pipeline.decode.change_logs.canal"
 CANAL_TESTS = "tests/contract/test_canal.py"
 CANAL_MUTANTS = (
     TextMutant(
-        "of several rows in a message the first is taken",
+        "a row of Canal that is null among others is a row of nulls",
         CANAL,
-        (("(truncates | (counts == 1))", "(truncates | (counts >= 1))"),),
+        ((" & (missing == 0)", ""),),
         CANAL_TESTS,
     ),
     TextMutant(
@@ -85,7 +85,7 @@ CANAL_MUTANTS = (
         CANAL,
         (
             (
-                "                refused.setdefault(int(places[at]), reason)\n                good[at] = False\n",
+                '                refused.setdefault(int(places[at]), f"{reason} (ordinal {ordinal} of its message)")\n',
                 "                pass\n",
             ),
         ),

@@ -213,7 +213,7 @@ EVOLUTION = (
     TextMutant(
         "a snapshot with added columns says that older versions may read it",
         "kafka2hive.ledger.snapshot.codec",
-        (("FORMAT if s.added else 1", "1"),),
+        (("return 2 if s.added else 1", "return 1"),),
         LINES,
     ),
     TextMutant(

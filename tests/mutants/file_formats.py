@@ -60,8 +60,8 @@ MUTANTS = (
         "kafka2hive.pipeline.task.chunk_decoder",
         (
             (
-                "            rows, chosen, bad = held_by_files(rows, chosen, self._unwritable)\n",
-                "            bad = None\n",
+                "            unwritable, reasons = rows_not_held(rows, self._unwritable)\n",
+                "            reasons: list[str] = []\n",
             ),
         ),
         FORMATS_OF_TASKS,

@@ -414,8 +414,8 @@ TEXT_MUTANTS = (
         CHUNK_DECODER,
         (
             (
-                "        if self._table.tombstones is Tombstones.SKIP:\n",
-                "        if self._table.tombstones is Tombstones.SKIP and not len(tombstones):\n",
+                "        if len(tombstones) > len(skipped):\n",
+                "        if len(tombstones):\n",
             ),
         ),
         ROWS,
@@ -425,8 +425,8 @@ TEXT_MUTANTS = (
         CHUNK_DECODER,
         (
             (
-                "        return DecodedChunk(batches, refused, NOWHERE)\n",
-                "        return DecodedChunk(batches, refused, tombstones)\n",
+                "            yield DecodedChunk(batches, refused, skipped, empty)\n",
+                "            yield DecodedChunk(batches, refused, tombstones, empty)\n",
             ),
         ),
         ROWS,
@@ -456,7 +456,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "data rows are not compared in the task",
         TABLE,
-        (('        _check_rows("data", self._data.rows, sum(a.account.written for a in accounts))\n', ""),),
+        (('        _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))\n', ""),),
         ROWS,
     ),
     TextMutant(

@@ -1,4 +1,6 @@
-"""The simulated topic: which records exist, and where each belongs. A record's id is `number:offset`."""
+"""The simulated topic: which records exist, and where each belongs. A record's id is `number:offset`; of one that holds
+several rows the further ones are `number:offset#1` and so on, each with a place of its own.
+"""
 
 from functools import lru_cache
 
@@ -15,8 +17,8 @@ TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
 
 
 @lru_cache(10_000)
-def place_of(number: int, offset: int, table: str = TABLE) -> HivePartition | None:
-    """Where a record must become visible in a table fed by its topic, None for an offset without a record.
+def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> HivePartition | None:
+    """Where a row of a record must become visible in a table fed by its topic, None for an offset without a record.
 
     Partitions come and go with the offsets, so a forgotten registration is not made by chance by a later epoch.
     """
@@ -25,12 +27,12 @@ def place_of(number: int, offset: int, table: str = TABLE) -> HivePartition | No
     if offset % 11 == 7:
         path = f"source_table={table}/dt={offset // 22}"
         return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
-    path = f"dt={offset // 6}/hr={(number + offset) % 2}"
+    path = f"dt={offset // 6}/hr={(number + offset + row) % 2}"
     return HivePartition(table, path, join(location_of(table), path))
 
 
 def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dict[HivePartition, list[str]]:
-    """Record ids of the ranges, in order, by place."""
+    """Ids of the ranges' rows, in order, by place."""
     places: dict[HivePartition, list[str]] = {}
     for r in ranges:
         number = r.topic_partition.number
@@ -38,7 +40,19 @@ def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dic
             place = place_of(number, offset, table)
             if place is not None:
                 places.setdefault(place, []).append(f"{number}:{offset}")
+            for further in range(1, rows_of(number, offset)):
+                place = place_of(number, offset, table, further)
+                assert place is not None
+                places.setdefault(place, []).append(f"{number}:{offset}#{further}")
     return places
+
+
+def rows_of(number: int, offset: int) -> int:
+    """How many rows a record becomes: none of an offset without a record, one dead letter; few records hold several."""
+    place = place_of(number, offset)
+    if place is None or place.table == DEAD_LETTER_TABLE:
+        return int(place is not None)
+    return 3 if offset % 8 == 1 else 1
 
 
 def account_of(r: OffsetRange, table: str = TABLE) -> OffsetAccounting:
@@ -47,6 +61,12 @@ def account_of(r: OffsetRange, table: str = TABLE) -> OffsetAccounting:
     absent = places.count(None)
     dead = sum(place is not None and place.table == DEAD_LETTER_TABLE for place in places)
     read = len(places) - absent
+    rows = sum(rows_of(r.topic_partition.number, offset) for offset in range(r.start, r.end))
     return OffsetAccounting(
-        read=read, written=read - dead, dead_lettered=dead, absent=absent, bytes=RECORD_BYTES * read
+        read=read,
+        written=read - dead,
+        dead_lettered=dead,
+        absent=absent,
+        bytes=RECORD_BYTES * read,
+        more_rows=rows - read,
     )

@@ -186,6 +186,27 @@ def test_every_kind_of_difference_has_its_place() -> None:
     assert not any(map(len, (found.lost, found.extra, found.doubled, found.different, found.misplaced)))
 
 
+def test_several_rows_of_an_offset_are_compared_together_in_any_order() -> None:
+    expected = side((0, 10, 0), (0, 11, 1), (1, 12, 0), (2, 13, 0), (2, 13, 0), (4, 15, 0), (4, 16, 0))
+    actual = side((0, 11, 1), (0, 10, 0), (1, 12, 0), (2, 13, 0), (2, 13, 0), (4, 16, 0), (4, 15, 0))
+    found = by_place(6, expected, actual)
+    assert not any(map(len, (found.lost, found.extra, found.doubled, found.different, found.misplaced)))
+    wrong = side(
+        (0, 9, 0),
+        (0, 11, 1),
+        (1, 12, 0),
+        (1, 12, 0),
+        (2, 13, 0),
+        (3, 1, 0),
+        (3, 2, 0),
+        (4, 16, 1),
+        (4, 15, 0),
+    )
+    found = by_place(6, expected, wrong)
+    differences = (found.lost, found.extra, found.doubled, found.different, found.misplaced)
+    assert [places.tolist() for places in differences] == [[2], [3], [1], [0], [4]]
+
+
 def test_multisets_count_what_is_lost_and_extra_in_each_bucket() -> None:
     expected = side((-1, 7, 0), (-1, 7, 0), (-1, 8, 1), (-1, 9, 1))
     actual = side((-1, 7, 0), (-1, 8, 0), (-1, 9, 1), (-1, 9, 1))

@@ -201,10 +201,11 @@ def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema,
             return schema if schema_id == 5 else None
 
     settings = replace(table(), key_format=format)
-    decoded = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
+    (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
     assert [rows.column("id").to_pylist() for rows, _ in decoded.batches] == [[7]]
     chunk.messages[0].set_key(b"\0\0\0\0\6" + key)
-    (refused,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk).refused
+    (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
+    (refused,) = decoded.refused
     assert refused[1][0].startswith(f"key.{format}.schema: ")
 
 
@@ -223,7 +224,7 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
         chunk.messages[place] = kind(
             topic="t", partition=0, offset=place, value=b"{}", key=b"{}", timestamp=(1, 1)
         )
-    decoded = ChunkDecoder(table()).decode(chunk)
+    (decoded,) = ChunkDecoder(table()).decode(chunk)
     assert [len(rows) for rows, _ in decoded.batches] == [1]
     ((places, reasons),) = decoded.refused
     assert places.tolist() == [0] and reasons[0].startswith("headers.utf8: ")

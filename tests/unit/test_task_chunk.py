@@ -162,7 +162,8 @@ def test_threads_that_decode_one_table_at_once_each_get_their_own_rows() -> None
         )
         barrier.wait(60)
         for _ in range(1_000):
-            ((rows, _),) = ChunkDecoder(table).decode(chunk).batches
+            (part,) = ChunkDecoder(table).decode(chunk)
+            ((rows, _),) = part.batches
             if rows.column("a").to_pylist() != [number] * len(source):
                 return False
         return True

@@ -44,9 +44,9 @@ def test_fields_are_taken_apart_by_the_characters_of_the_map() -> None:
 
 
 def test_a_flat_message_of_canal_is_unpacked() -> None:
-    messages = as_json(flat("INSERT", [ROW]), flat("DELETE", [ROW, ROW]))
-    rows = [[1004, Decimal("12.50"), "c"]]
-    assert outcome(settings(CHANGE, source="canal"), messages) == (rows, ["change_log.rows"])
+    messages = as_json(flat("INSERT", [ROW]), flat("DELETE", [ROW, ROW]), flat("DELETE", [ROW, None]))
+    rows = [[1004, Decimal("12.50"), "c"], *[[1004, Decimal("12.50"), "d"]] * 2]
+    assert outcome(settings(CHANGE, source="canal"), messages) == (rows, ["change_log.row"])
 
 
 def test_decimals_of_debezium_are_bytes_where_the_map_says_so() -> None:

@@ -11,6 +11,7 @@ from kafka2hive.config.checks.sql import sides_of_sql
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds
 from kafka2hive.config.checks.writer import check_writer
 from kafka2hive.config.problems import closest
+from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.config.values.service import StorageOptions
 from kafka2hive.config.values.start import Start
 
@@ -24,6 +25,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     decoded, filled = sides_of_sql(checked)
     check_source(decoded)
     check_csv(decoded)
+    _check_rows(checked)
     check_columns(decoded, has_hive)
     if filled is not decoded:
         check_columns(filled, has_hive)
@@ -99,6 +101,22 @@ def _check_start(checked: CheckedTable) -> None:
             checked.add((*path, "offsets", topic), message, closest(topic, checked.table.topics))
         elif pattern is not None and not pattern.fullmatch(topic):
             checked.add((*path, "offsets", topic), f"the pattern does not match the topic {topic}")
+
+
+def _check_rows(checked: CheckedTable) -> None:
+    table = checked.table
+    if table.sql is not None and table.may_hold_several:
+        told = "is for messages of one row each: a row of several has no place of its own to be counted by"
+        checked.add(checked.path("sql"), told)
+    if table.rows == "one" or not (table.format != "json" or change_log_of(table.source)):
+        return
+    if "rows" in checked.own.given:
+        told = (
+            f"the table's is {table.format}"
+            if table.format != "json"
+            else "a change log has an envelope a message"
+        )
+        checked.add(checked.path("rows"), f"{table.rows} is for events in format json: {told}")
 
 
 def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> None:

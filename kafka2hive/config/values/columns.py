@@ -75,6 +75,7 @@ class MetadataColumn(Enum):
     TIMESTAMP = "timestamp"
     KEY = "key"
     HEADERS = "headers"
+    ORDINAL = "ordinal"
 
 
 METADATA_TYPES = {
@@ -84,5 +85,6 @@ METADATA_TYPES = {
     MetadataColumn.TIMESTAMP: "timestamp",
     MetadataColumn.KEY: "binary",
     MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
+    MetadataColumn.ORDINAL: "int",
 }
 """Hive's."""

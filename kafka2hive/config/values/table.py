@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Final, Literal
 
-from kafka2hive.config.values.change_log import SourceKind
+from kafka2hive.config.values.change_log import ChangeLog, SourceKind, change_log_of
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
@@ -123,6 +123,13 @@ class SharedOptions:
             "Default: the only one that is declared at the top of the schema."
         ),
     ] = None
+    rows: Annotated[
+        Literal["one", "lines", "array"],
+        Key(
+            "With format json: how the rows stand in a message. one: it is one object; lines: one object a line; "
+            "array: one array of objects. A message of which one row is bad is one dead letter."
+        ),
+    ] = "one"
     csv: Annotated[CsvOptions, Key("With format csv: how fields are written.")] = CsvOptions()  # noqa: RUF009  it is frozen
     source: Annotated[
         SourceKind,
@@ -153,6 +160,11 @@ class SharedOptions:
             at_most=1,
         ),
     ] = 0.1
+
+    @property
+    def may_hold_several(self) -> bool:
+        """Whether a message can become more rows than one."""
+        return self.rows != "one" or change_log_of(self.source) is ChangeLog.CANAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ def _rows(snapshot: Snapshot) -> Iterator[Finding]:
         return
     unproven = set(_passed_over(snapshot))
     total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
-    for kind, expected in ((FileKind.DATA, total.written), (FileKind.DEAD_LETTER, total.dead_lettered)):
+    for kind, expected in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
         rows = sum(f.rows for f in snapshot.files if f.kind is kind and not unproven.intersection(f.ranges))
         if rows != expected:
             yield of_epoch(

@@ -55,7 +55,7 @@ class Task:
         if accounts is None:
             return "the files that were closed last are not there"
         total = sum(accounts, OffsetAccounting())
-        for kind, wanted in ((FileKind.DATA, total.written), (FileKind.DEAD_LETTER, total.dead_lettered)):
+        for kind, wanted in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
             rows = sum(f.footer.rows for f in self.every_file if f.footer.kind is kind)
             if rows != wanted:
                 return f"its {kind.value} files hold {rows:,} of {wanted:,} rows"

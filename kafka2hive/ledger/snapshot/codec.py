@@ -1,4 +1,5 @@
-"""A snapshot as text that people can read, and back. Format version 1; 2 where columns were added.
+"""A snapshot as text that people can read, and back. Format version 1; 2 where columns were added, 3 where records became
+more rows than one.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
@@ -17,7 +18,10 @@ import orjson
 from kafka2hive.ledger.snapshot import lines
 from kafka2hive.model.snapshot import Snapshot
 
-FORMAT = 2
+FORMAT = 3
+"""The newest that is read. One is written only where it is needed: a program that does not know it reads all others, and
+would find too many rows in the files of these.
+"""
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
 _REMEMBERED = (
@@ -125,9 +129,16 @@ def _line(tag: str, value: dict[str, Any]) -> str:
     return f"{tag} {orjson.dumps(value).decode()}"
 
 
+def _format_of(s: Snapshot) -> int:
+    """The oldest whose readers read it right."""
+    if any(a.account.more_rows for a in s.accounts):
+        return FORMAT
+    return 2 if s.added else 1
+
+
 def _header(s: Snapshot) -> dict[str, Any]:
     return {
-        "format": FORMAT if s.added else 1,  # versions that know no added columns read all others
+        "format": _format_of(s),
         "ledger": s.ledger_id,
         "service": s.service,
         "table": s.table,

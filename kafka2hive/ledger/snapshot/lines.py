@@ -18,6 +18,8 @@ from kafka2hive.model.snapshot import (
 )
 
 _COUNTS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
+_MORE = "more_rows"
+"""Only where it is not 0: see format 3 (codec.py)."""
 
 
 class _Shape:
@@ -110,11 +112,16 @@ def parse_position(v: dict[str, Any]) -> Position:
 
 
 def account(a: RangeAccounting) -> dict[str, Any]:
-    return {"task": a.task, **_range(a.range), **{name: getattr(a.account, name) for name in _COUNTS}}
+    more = {_MORE: a.account.more_rows} if a.account.more_rows else {}
+    return {"task": a.task, **_range(a.range), **{name: getattr(a.account, name) for name in _COUNTS}, **more}
 
 
 def parse_account(v: dict[str, Any]) -> RangeAccounting:
-    return RangeAccounting(v["task"], _parse_range(v), OffsetAccounting(*(v[name] for name in _COUNTS)))
+    more = v.get(_MORE, 0)
+    if type(more) is not int:
+        raise ValueError(f"account: {_MORE} is {more!r}")
+    counts = OffsetAccounting(*[*(v[name] for name in _COUNTS), more])
+    return RangeAccounting(v["task"], _parse_range(v), counts)
 
 
 def gap(g: AcceptedGap) -> dict[str, Any]:

@@ -25,6 +25,7 @@ def make_decoder(
     base64_decimals: bool = False,
     csv: CsvOptions = CsvOptions(),  # noqa: B008  it is frozen
     check: SchemaCheck | None = None,
+    rows: str = "one",
 ) -> Decoder:
     """The decoder of one table, for one thread of one process.
 
@@ -33,8 +34,8 @@ def make_decoder(
     its name), and whether the case of keys does not matter. `writers` is for `avro` and `protobuf`: where messages name
     their schema by an id, the schemas; else the one that all were written with. `change_log`: whose envelope is unpacked,
     in any format with names; `base64_decimals` of Debezium's in JSON. `csv`: how its fields are written. `check`: is
-    told of the schemas that messages of `avro` and `protobuf` name. Raises ValueError for another format, an unknown zone,
-    or a schema the format cannot fill.
+    told of the schemas that messages of `avro` and `protobuf` name. `rows`: of `json`, how they stand in a message (`one`,
+    `lines`, `array`). Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
     """
     if change_log is not None:
 
@@ -53,7 +54,14 @@ def make_decoder(
     if format == "json":
         from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 
-        return JsonDecoder(schema, zone, sources=sources, any_case=any_case)
+        one = JsonDecoder(schema, zone, sources=sources, any_case=any_case)
+        if rows == "one":
+            return one
+        from kafka2hive.pipeline.decode.rows.arrays import split_arrays
+        from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
+        from kafka2hive.pipeline.decode.rows.lines import split_lines
+
+        return SeveralRowsDecoder(one, {"lines": split_lines, "array": split_arrays}[rows])
     if format == "json_schema":
         from kafka2hive.pipeline.decode.registered.framed import FramedDecoder
 

@@ -1,4 +1,4 @@
-"""What every decoder promises: each message becomes exactly one row or exactly one dead letter."""
+"""What every decoder promises: each message becomes rows, or one dead letter as a whole; never both."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 class Decoded:
     """One batch, decoded. Positions count the input's messages from 0 and are ascending.
 
-    `rows`: accepted messages only, in message order, exactly the table's schema. `accepted`: their positions.
-    `rejected`: positions that go to the dead letters. accepted + rejected = every input position exactly once.
-    `reasons`: one per rejected, `<stable code>: <text with column and JSON path>`.
+    `rows`: of the accepted messages only, in message order, exactly the table's schema. `accepted`: the position of each
+    row's message, as often as the message has rows (most formats: once). `rejected`: positions that go to the dead letters.
+    `reasons`: one per rejected, `<stable code>: <text with column and JSON path>`. `without_rows`: sound messages that hold
+    no row; None: there are none. Every input position is in exactly one of accepted, rejected and without_rows.
     """
 
     rows: "pa.RecordBatch"
     accepted: "pa.Int32Array"
     rejected: "pa.Int32Array"
     reasons: "pa.StringArray"
+    without_rows: "pa.Int32Array | None" = None
 
 
 class Decoder(Protocol):

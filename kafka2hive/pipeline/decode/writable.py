@@ -40,23 +40,13 @@ def unwritable_of(options: WriterOptions) -> Unwritable | None:
     return _MILLIS if options.timestamps == "millis" else None
 
 
-def held_by_files(
-    rows: pa.RecordBatch, chosen: Positions | None, unwritable: Unwritable
-) -> tuple[pa.RecordBatch, Positions | None, tuple[Positions, list[str]] | None]:
-    """The rows that Hive can read from a file, and their positions; those of the others, with one reason each.
-
-    `chosen`: the positions of all rows; None: they are the first ones, in their order.
-    """
+def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[str]]:
+    """The rows that Hive cannot read from a file, by number, with one reason each."""
     reasons: dict[int, str] = {}
     for field, column in zip(rows.schema, rows.columns, strict=True):
         bad = unwritable.rows(column)
         if bad is not None:
             reason = f"{unwritable.reason}: column {field.name} {unwritable.fault}"
             reasons = dict.fromkeys(np.flatnonzero(bad).tolist(), reason) | reasons
-    if not reasons:
-        return rows, chosen, None
-    positions = np.arange(len(rows)) if chosen is None else chosen
-    kept = np.ones(len(rows), np.bool_)
-    kept[list(reasons)] = False
-    refused = positions[~kept], [reasons[row] for row in sorted(reasons)]
-    return rows.filter(pa.array(kept)), positions[kept], refused
+    places = sorted(reasons)
+    return np.array(places, dtype=np.int64), [reasons[row] for row in places]

@@ -27,11 +27,15 @@ class TableAccounts:
         dead_lettered: Sequence[Positions],
         filtered: Sequence[Positions],
         tombstones: Positions,
+        rows: Sequence[Positions] = (),
     ) -> None:
-        """A whole chunk was dealt with; what is in none of the three became rows."""
+        """A whole chunk was dealt with; what is in none of the three became rows. `rows`: the message of each that was
+        written, all of a message in one item.
+        """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
         skipped = chunk.count_by_segment(tombstones)
+        more = _sums(chunk, [_repeated(positions) for positions in rows])
         for number, segment in enumerate(chunk.segments):
             self._accounts[segment.range] += OffsetAccounting(
                 read=segment.count,
@@ -40,6 +44,7 @@ class TableAccounts:
                 tombstones=skipped[number],
                 dead_lettered=letters[number],
                 bytes=segment.bytes,
+                more_rows=more[number],
             )
             self._note_leader(segment.range, segment.leader_epoch)
         newest = pc.max(chunk.timestamps()).as_py()
@@ -70,6 +75,12 @@ class TableAccounts:
 
     def leader_epochs(self) -> tuple[tuple[TopicPartition, int], ...]:
         return tuple((place, epoch) for place, (_, epoch) in self._leader_epochs.items())
+
+
+def _repeated(positions: Positions) -> Positions:
+    """Once for every row beyond the first of its message."""
+    further: Positions = positions[1:][positions[1:] == positions[:-1]]
+    return further
 
 
 def _sums(chunk: Chunk, several: Sequence[Positions]) -> list[int]:

@@ -13,7 +13,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task import message_columns
 
 Positions = npt.NDArray[np.int64]
-"""Positions of messages within a chunk, from 0, ascending."""
+"""Positions of messages within a chunk, from 0, ascending; of rows as often as a message has rows."""
 
 HeaderPairs = list[tuple[str, bytes | None]] | None
 
@@ -50,7 +50,7 @@ class Chunk:
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
     def _chosen(self, positions: Positions | None) -> Sequence[Any]:
-        if positions is None or len(positions) == len(self.messages):
+        if positions is None or np.array_equal(positions, np.arange(len(self.messages))):
             return self.messages
         return [self.messages[position] for position in positions.tolist()]
 

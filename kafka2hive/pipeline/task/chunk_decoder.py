@@ -1,7 +1,7 @@
 """From the messages of a chunk to rows with metadata columns, dead letters and tombstones."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,13 +13,15 @@ from kafka2hive.config.values.change_log import change_log_of, has_base64_decima
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
-from kafka2hive.pipeline.decode.writable import held_by_files, unwritable_of
+from kafka2hive.pipeline.decode.rows.bounds import LINE_END, OBJECT, groups, most_rows
+from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
 from kafka2hive.pipeline.task.record_parts.columns import RecordParts
 from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
+from kafka2hive.pipeline.task.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
 LARGEST_VALUE = 64 * 1024 * 1024
@@ -29,20 +31,19 @@ NOWHERE: Positions = np.array([], dtype=np.int64)
 
 _MOST_KEPT = 1_000  # tens of KB each
 
-Refused = tuple[Positions, Sequence[str]]
-"""Messages for the dead letters with one reason each."""
-
 
 @dataclass(frozen=True, slots=True)
 class DecodedChunk:
-    """Every message is in one of the three. `batches`: rows and the positions of their messages (None: all of them).
+    """A chunk, or a part of one: every message of it is in one of the four. `batches`: rows, all of a message in one batch,
+    and the position of each row's message (None: all messages, one row each).
 
-    `skipped` are tombstones that the table does not write.
+    `skipped` are tombstones that the table does not write, `without_rows` messages that hold no row.
     """
 
     batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
     refused: Sequence[Refused]
     skipped: Positions
+    without_rows: Positions
 
 
 def _made(
@@ -60,6 +61,7 @@ def _made(
             has_base64_decimals(table.source),
             table.csv,
             None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table),
+            table.rows,
         )
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:
@@ -93,22 +95,28 @@ class ChunkDecoder:
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
         self._wants_headers = in_metadata or self._parts.wants_headers
 
-    def decode(self, chunk: Chunk) -> DecodedChunk:
-        """Never raises for what a message holds; raises TableError where its writer's schema cannot be had."""
+    def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
+        """The chunk at once; in parts where messages may hold several rows, so that no part holds many more than a chunk does.
+
+        Never raises for what a message holds; raises TableError where its writer's schema cannot be had.
+        """
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
             reason = f"decode.oversized: {chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed"
-            return DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE)
+            yield DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE, NOWHERE)
+            return
         values = chunk.values()
         chosen, tombstones, refused = self._split(chunk, values)
-        rows, chosen, rejected = self._decode(values, chosen)
-        refused += rejected
-        batches = [self._whole(rows, chunk, chosen, refused)]
-        if self._table.tombstones is Tombstones.SKIP:
-            return DecodedChunk(batches, refused, tombstones)
-        if len(tombstones):
+        skipped = tombstones if self._table.tombstones is Tombstones.SKIP else NOWHERE
+        batches = []
+        if len(tombstones) > len(skipped):
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
-            batches.append(self._whole(nulls, chunk, tombstones, refused))
-        return DecodedChunk(batches, refused, NOWHERE)
+            batches = [self._whole(nulls, chunk, tombstones, refused)]
+        for part in self._parts_of(values, chosen):
+            rows, places, rejected, empty = self._decode(values, part)
+            refused += rejected
+            batches.insert(0, self._whole(rows, chunk, places, refused))
+            yield DecodedChunk(batches, refused, skipped, empty)
+            batches, refused, skipped = [], [], NOWHERE
 
     def columns_seen(self) -> ColumnsSeen:
         """Over all chunks so far."""
@@ -131,21 +139,34 @@ class ChunkDecoder:
             [(unreadable, reasons)] if reasons else [],
         )
 
+    def _parts_of(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
+        """The messages to decode, so many at a time as may be rows together; at least one part, be it empty."""
+        every = np.arange(len(values)) if chosen is None else chosen
+        if not (self._table.may_hold_several and len(every)):
+            yield chosen
+            return
+        most = most_rows(values, LINE_END if self._table.rows == "lines" else OBJECT)[every]
+        for piece in groups(most):
+            yield every[piece]
+
     def _decode(
         self, values: pa.BinaryArray, chosen: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, list[Refused]]:
-        """Rows of the accepted messages among the chosen, the positions of these (None: all), and the rejected."""
+    ) -> tuple[pa.RecordBatch, Positions | None, list[Refused], Positions]:
+        """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
+        a row."""
         if chosen is not None:
             values = values.take(pa.array(chosen))
         decoded = self._decoder.decode(values)
         self._filled.note(decoded.rows, values)
-        if not len(decoded.rejected):
-            return decoded.rows, chosen, []
+        if not (len(decoded.rejected) or self._table.may_hold_several):
+            return decoded.rows, chosen, [], NOWHERE
         rejected = decoded.rejected.to_numpy().astype(np.int64)
         accepted = decoded.accepted.to_numpy().astype(np.int64)
+        empty = NOWHERE if decoded.without_rows is None else decoded.without_rows.to_numpy().astype(np.int64)
         if chosen is not None:
-            rejected, accepted = chosen[rejected], chosen[accepted]
-        return decoded.rows, accepted, [(rejected, decoded.reasons.to_pylist())]
+            rejected, accepted, empty = chosen[rejected], chosen[accepted], chosen[empty]
+        refused = [(rejected, decoded.reasons.to_pylist())] if len(rejected) else []
+        return decoded.rows, accepted, refused, empty
 
     def _whole(
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Refused]
@@ -157,7 +178,9 @@ class ChunkDecoder:
             refused.append(bad)
         rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
         if self._unwritable is not None:
-            rows, chosen, bad = held_by_files(rows, chosen, self._unwritable)
-            if bad is not None:
+            unwritable, reasons = rows_not_held(rows, self._unwritable)
+            if reasons:
+                every = np.arange(len(rows)) if chosen is None else chosen
+                rows, chosen, bad = without_refused(rows, every, unwritable, reasons)
                 refused.append(bad)
         return rows, chosen

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,7 +46,7 @@ def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
-    """One metadata column of the chosen messages; None chooses all. Timestamps are the wall clock of `zone`, naive."""
+    """One metadata column, a value per position; None: all messages once. Timestamps are the wall clock of `zone`."""
     match column:
         case MetadataColumn.TOPIC:
             return chunk.topics(positions)
@@ -60,12 +61,21 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
         case MetadataColumn.TIMESTAMP:
             instants = pc.multiply(chunk.timestamps(positions), 1_000)
             return wall_clock(instants.cast(NAIVE), zone)
+        case MetadataColumn.ORDINAL:
+            return _ordinals(len(chunk), positions)
+
+
+def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
+    """Of each row its place among the rows of its message, from 0. `positions` holds all rows of a message or none."""
+    if positions is None:
+        return pa.array(np.zeros(messages, np.int32))
+    return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
 
 
 def with_metadata(
     values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, positions: Positions | None
 ) -> pa.RecordBatch:
-    """`values` holds one row per chosen message, in message order."""
+    """`values` holds one row per position, in message order."""
     if not metadata:
         return values
     columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]

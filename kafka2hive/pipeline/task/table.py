@@ -19,11 +19,12 @@ from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, Refused
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, DecodedChunk
 from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.refusals import Refusals
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
+from kafka2hive.pipeline.task.whole_messages import Refused, refused_messages, rows_of
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
@@ -102,16 +103,21 @@ class TableRun:
         self._seconds["fetch"] += seconds
 
     def take(self, chunk: Chunk) -> None:
-        """Every message of the chunk becomes a row, a dead letter, a filtered one or a counted tombstone."""
+        """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone."""
         filtered: list[Positions] = []
-        with self._timed("decode"):
-            decoded = self._decoder.decode(chunk)
-        refused = list(decoded.refused)
-        for rows, chosen in decoded.batches:
-            with self._timed("bucket"):
-                rows, ids, positions = self._bucket(chunk, rows, chosen, refused, filtered)
-            with self._timed("write"):
-                self._data.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, positions))
+        refused: list[Refused] = []
+        skipped: list[Positions] = []
+        written: list[Positions] = []
+        for decoded in self._timed_parts(chunk):
+            refused += decoded.refused
+            filtered.append(decoded.without_rows)
+            skipped.append(decoded.skipped)
+            for rows, chosen in decoded.batches:
+                with self._timed("bucket"):
+                    rows, ids, positions = self._bucket(chunk, rows, chosen, refused, filtered)
+                with self._timed("write"):
+                    self._data.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, positions))
+                written.append(positions)
         # a refetch writes one bucket's rows again; its dead letters are in place
         if self.task.only_bucket is not None:
             filtered.extend(positions for positions, _ in refused)
@@ -126,9 +132,21 @@ class TableRun:
             chunk,
             dead_lettered=[positions for positions, _ in refused],
             filtered=filtered,
-            tombstones=decoded.skipped,
+            tombstones=np.concatenate(skipped),
+            rows=written,
         )
         self._progress()
+
+    def _timed_parts(self, chunk: Chunk) -> Iterator[DecodedChunk]:
+        """A part is decoded when the one before is written."""
+        parts = self._decoder.decode(chunk)
+        while True:
+            with self._timed("decode"):
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
+            self._progress()
 
     def _bucket(
         self,
@@ -140,19 +158,22 @@ class TableRun:
     ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
         """The rows to write, their buckets and the positions of their messages.
 
-        Messages whose rows are not written go to `refused` or `filtered`.
+        Messages of which no row is written go to `refused` or `filtered`: to `refused` also where one row has no bucket.
         """
         assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, chosen))
         ids = assigned.ids
         every = np.arange(len(chunk)) if chosen is None else chosen
         kept = ids != NO_BUCKET
         if len(assigned.refused):
-            refused.append((every[assigned.refused], assigned.reasons))
+            bad = refused_messages(every, assigned.refused, assigned.reasons)
+            refused.append(bad)
+            kept &= ~rows_of(every, bad[0])
         if self.task.only_bucket is not None:
             only = [n for n, path in enumerate(self._bucketer.paths) if path == self.task.only_bucket]
             in_only = np.isin(ids, only)
-            filtered.append(every[kept & ~in_only])
+            others = every[kept & ~in_only]
             kept &= in_only
+            filtered.append(np.setdiff1d(others, every[kept]))
         if not kept.all():
             rows, ids, every = rows.filter(pa.array(kept)), ids[kept], every[kept]
         if len(self._written_columns) != rows.num_columns:
@@ -176,7 +197,7 @@ class TableRun:
         with self._timed("close"):
             files = (*self._data.results(), *self._letters.results())
         accounts = self._accounts.of_ranges()
-        _check_rows("data", self._data.rows, sum(a.account.written for a in accounts))
+        _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))
         _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))
         return TableManifest(
             table=self.task.table,

@@ -17,6 +17,7 @@ from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.layout import extension_of
+from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
@@ -61,7 +62,8 @@ class KafkaAudit:
         self._advance = advance
         self._schema = written_schema(self._table)
         self._plain = Plain(self._schema, self._table.writer)
-        self._place = place_columns(self._table)
+        # several rows of one offset have one place: they are compared as those of tables that keep no offset
+        self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
         self._audit = Audited()
         self._gone: list[Unreadable] = []
@@ -124,7 +126,7 @@ class KafkaAudit:
         if whole:  # in a part, rows outside may be of another part
             self._report_rows_outside(unit, loaded, place is not None)
         # a record that was read and has gone since (compaction) leaves its row behind
-        gone = sum(_gone(unit, a.range, a.account.read) for a in manifest.accounts)
+        gone = sum(_gone(unit, a.range, a.account) for a in manifest.accounts)
         letters = by_place(span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False)
         gone -= self._report_places(
             unit, span, paths, letters, Counter({LETTERS: loaded.absent[LETTERS]}), gone, "dead letter"
@@ -221,7 +223,12 @@ class KafkaAudit:
             left_out.append("buckets: they are of the time of processing, which no record tells")
 
 
-def _gone(unit: Unit, part: OffsetRange, read_now: int) -> int:
-    """How many records of `part` were read and are not there any more; of a cut range the most it can be."""
+def _gone(unit: Unit, part: OffsetRange, now: OffsetAccounting) -> int:
+    """How many rows are of records of `part` that were read and are not there any more; of a cut range the most it can be.
+
+    Tables with several rows of a record are never judged by a cut range.
+    """
     then = unit.accounts.get(part)
-    return max(0, then.read - read_now) if then is not None else len(part) - read_now
+    if then is None:
+        return len(part) - now.read
+    return max(0, then.read + then.more_rows - now.read - now.more_rows)

@@ -35,7 +35,7 @@ class Unit:
 
     @property
     def rows(self) -> int:
-        return sum(a.written + a.dead_lettered for a in self.accounts.values())
+        return sum(a.rows + a.dead_lettered for a in self.accounts.values())
 
 
 def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:

@@ -62,7 +62,7 @@ def judge_manifests(
         )
     files = tuple(f for m in manifests for f in m.files)
     total = sum((a.account for a in accounts), OffsetAccounting())
-    _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.written)
+    _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.rows)
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
     check_dead_letters(table, planned, total, manifests, dead_letter_share)

@@ -1,4 +1,4 @@
-"""Flat messages of Canal (JSON) to rows: the operation, and the one row in `data`, whose values are all texts."""
+"""Flat messages of Canal (JSON) to rows: the operation, and the rows in `data` that one statement changed, all values texts."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,6 +11,7 @@ from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.pipeline.decode.change_logs.decoder import check_change_columns
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 
@@ -18,16 +19,11 @@ OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 _KNOWN = pa.array(OPERATIONS, pa.string())
 _LETTERS = pa.array(OPERATIONS.values(), pa.string())
 _WITHOUT_ROW = "TRUNCATE"
-_SEVERAL = (
-    "rows of one statement in one message, one is taken: read the envelopes with source binlog and a column "
-    "data array<struct<..>>"
-)
-
 Places = npt.NDArray[np.int64]
 
 
 class CanalDecoder:
-    """See Decoder. Rejects with reasons of JSON, `change_log.op`, `change_log.row`, `change_log.rows`, and `canal.` for texts
+    """See Decoder. Rejects with reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for texts
     that do not fill their columns.
     """
 
@@ -56,21 +52,25 @@ class CanalDecoder:
         read = self._envelope.decode(values)
         places: Places = read.accepted.to_numpy().astype(np.int64)
         refused = dict(zip(read.rejected.to_pylist(), read.reasons.to_pylist(), strict=True))
-        rows, places = self._with_row(read.rows, places, refused)
+        rows, places = self._with_rows(read.rows, places, refused)
         operations = rows.column("type")
+        numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
+        places = places[numbers]
+        of_row = pa.array(numbers)
         columns: dict[str, pa.Array] = {
-            OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)),
-            TIME: rows.column("ts"),
-            POSITION: pa.nulls(len(rows), pa.string()),
+            OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)).take(of_row),
+            TIME: rows.column("ts").take(of_row),
+            POSITION: pa.nulls(len(numbers), pa.string()),
         }
-        images = _only_elements(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
-        good = np.ones(len(rows), np.bool_)
+        good = np.ones(len(numbers), np.bool_)
         names = (name for name in self.schema.names if name not in CHANGE_COLUMNS)
         for name, key, column in zip(names, self._keys, self._columns, strict=True):
             columns[name], unfit = column.read(pc.struct_field(images, key))
             for at, reason in unfit.items():
-                refused.setdefault(int(places[at]), reason)
-                good[at] = False
+                ordinal = at - int(np.searchsorted(numbers, numbers[at]))
+                refused.setdefault(int(places[at]), f"{reason} (ordinal {ordinal} of its message)")
+        if refused:  # a message of which one row is bad is refused as a whole
+            good = ~np.isin(places, list(refused))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         rejected = sorted(refused)
         return Decoded(
@@ -80,17 +80,17 @@ class CanalDecoder:
             reasons=pa.array([refused[place] for place in rejected], pa.string()),
         )
 
-    def _with_row(
+    def _with_rows(
         self, rows: pa.RecordBatch, places: Places, refused: dict[int, str]
     ) -> tuple[pa.RecordBatch, Places]:
-        """The changes of exactly one row, and truncations; what is neither goes to `refused`."""
+        """The changes of rows, and truncations; what is neither goes to `refused`."""
         operations, data = rows.column("type"), rows.column("data")
         counts = pc.fill_null(pc.list_value_length(data), 0).to_numpy()
         known = pc.is_in(operations, _KNOWN).to_numpy(zero_copy_only=False)
         truncates = pc.fill_null(pc.equal(operations, _WITHOUT_ROW), False).to_numpy(zero_copy_only=False)
-        good = known & (truncates | (counts == 1))
-        there = _only_elements(data, pa.array(good & ~truncates)).is_valid()
-        good &= truncates | there.to_numpy(zero_copy_only=False)
+        numbers, images = _spread(data, pa.array(known & ~truncates))
+        missing = np.bincount(numbers[images.is_null().to_numpy(zero_copy_only=False)], minlength=len(rows))
+        good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
         for at in np.flatnonzero(~good).tolist():
             refused[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
         return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
@@ -101,13 +101,17 @@ def _reason(operation: str | None, count: int) -> str:
         return "change_log.op: no operation at $.type"
     if operation not in OPERATIONS:
         return f"change_log.op: no change of a row: {operation[:40]!r}"
-    if count > 1:
-        return f"change_log.rows: {count} {_SEVERAL}"
-    return f"change_log.row: operation {operation} without a row in $.data"
+    if count > MOST_ROWS:
+        return f"rows.many: {count} rows in one message, {MOST_ROWS} are allowed"
+    return f"change_log.row: operation {operation} without a row in $.data, or with one that is null"
 
 
-def _only_elements(lists: pa.ListArray, wanted: pa.BooleanArray) -> pa.StructArray:
-    """The element of each wanted list, which has one; null elsewhere."""
-    starts = lists.offsets.to_numpy()[:-1].astype(np.int64)
-    unwanted = ~wanted.to_numpy(zero_copy_only=False)
-    return lists.values.take(pa.array(np.where(unwanted, 0, starts), mask=unwanted))
+def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:
+    """All elements of the wanted lists, one null for each of the others, and the number of the list of each."""
+    starts = lists.offsets.to_numpy().astype(np.int64)
+    inside = wanted.to_numpy(zero_copy_only=False) & lists.is_valid().to_numpy(zero_copy_only=False)
+    lengths = np.where(inside, np.diff(starts), 1)
+    numbers = np.repeat(np.arange(len(lists)), lengths)
+    within = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    there = inside[numbers]
+    return numbers, lists.values.take(pa.array(np.where(there, starts[numbers] + within, 0), mask=~there))

@@ -11,6 +11,7 @@ from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.record_parts.headers import Found, HeaderColumns
 from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKeyColumns
 from kafka2hive.pipeline.task.rows import column_schema
+from kafka2hive.pipeline.task.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.values import TableSettings
 
 
@@ -35,7 +36,7 @@ class RecordParts:
 
     def beside(
         self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, tuple[Positions, list[str]] | None]:
+    ) -> tuple[pa.RecordBatch, Positions | None, Refused | None]:
         """Whole rows of the messages at `positions` (None: all), those positions, and the messages that are refused."""
         if self._keys is None and self._headers is None:
             return rows, positions, None
@@ -50,13 +51,9 @@ class RecordParts:
         if not refused:
             return whole, positions, None
         every = np.arange(len(chunk)) if positions is None else positions
-        good = np.ones(len(rows), np.bool_)
-        places = np.array(sorted(refused), dtype=np.int64)
-        good[places] = False
-        return (
-            whole.filter(pa.array(good)),
-            every[good],
-            (every[places], [refused[place] for place in places.tolist()]),
+        places = sorted(refused)
+        return without_refused(
+            whole, every, np.array(places, dtype=np.int64), [refused[place] for place in places]
         )
 
     def _found(self, chunk: Chunk, positions: Positions | None) -> Iterator[Found]:

@@ -11,7 +11,7 @@ from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode.writable import held_by_files, unwritable_of
+from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
@@ -87,10 +87,11 @@ class RowsOfTask:
         rows = batch.select(self._whole.names).cast(self._whole)
         places: Positions = np.arange(len(rows))
         if self._unwritable is not None:
-            rows, _, bad = held_by_files(rows, None, self._unwritable)
-            if bad is not None:
-                self._refuse(of_range, offsets, *bad)
-                places = np.setdiff1d(places, bad[0])
+            bad, reasons = rows_not_held(rows, self._unwritable)
+            if reasons:
+                self._refuse(of_range, offsets, bad, reasons)
+                places = np.setdiff1d(places, bad)
+                rows = rows.take(pa.array(places))
         assigned = self._bucketer.assign(rows, lambda: times.take(pa.array(places)))
         if len(assigned.refused):
             self._refuse(of_range, offsets, places[assigned.refused], assigned.reasons)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafka2hive.service.audit.rows.row_hash import mixed
+from kafka2hive.service.audit.rows.row_hash import Hashes, mixed
 from kafka2hive.service.audit.rows.rows import OUTSIDE, Indices, Numbers, WholeRows
 
 Mask = npt.NDArray[np.bool_]
@@ -16,7 +16,8 @@ class PlaceDifferences:
     """Places, ascending; `expected` is the side that says what should be, `actual` the one that is looked at.
 
     `lost`: expected and not there. `extra`: there and not expected. `doubled`: there more than once. `different`:
-    another row. `misplaced`: the row in another bucket. A place stands in one of them at most, `doubled` first.
+    another row. `misplaced`: the row in another bucket. Of a place with several rows: `lost` are some or all, `doubled` has
+    more than expected, and any of them may be different or misplaced. A place stands in one of them at most, `doubled` first.
     `expected_buckets` and `files` (of the last row there) are indexed by place, -1 where there is none.
     """
 
@@ -33,27 +34,38 @@ def by_place(length: int, expected: WholeRows, actual: WholeRows, buckets: bool 
     """Compare rows at places 0 to `length`; rows OUTSIDE are left out. `buckets` False: any bucket is right."""
     wanted, found = _within(expected), _within(actual)
     there = np.bincount(found.places, minlength=length)
-    should = np.zeros(length, np.bool_)
-    should[wanted.places] = True
+    wanted_there = np.bincount(wanted.places, minlength=length)
+    should = wanted_there > 0
+    several = bool((wanted_there > 1).any())
     hashes = np.zeros((2, length), np.uint64)
+    placed = np.zeros((2, length), np.uint64)
     numbers = np.full((2, length), -1, np.int32)
     for side, rows in enumerate((wanted, found)):
-        hashes[side, rows.places] = rows.hashes
         numbers[side, rows.places] = rows.buckets
+        if several:  # the rows of a place are the same in any order
+            np.add.at(hashes[side], rows.places, mixed(rows.hashes))
+            np.add.at(placed[side], rows.places, mixed(rows.hashes + _numbered(rows.buckets)))
+        else:
+            hashes[side, rows.places] = rows.hashes
+            placed[side, rows.places] = rows.buckets.astype(np.uint64)
     files = np.full(length, -1, np.int32)
     files[found.places] = found.files
-    once = should & (there == 1)
-    other = once & (hashes[0] != hashes[1])
-    moved = once & ~other & (numbers[0] != numbers[1]) if buckets else np.zeros(length, np.bool_)
+    complete = should & (there == wanted_there)
+    other = complete & (hashes[0] != hashes[1])
+    moved = complete & ~other & (placed[0] != placed[1]) if buckets else np.zeros(length, np.bool_)
     return PlaceDifferences(
-        np.flatnonzero(should & (there == 0)),
-        np.flatnonzero(~should & (there == 1)),
-        np.flatnonzero(there > 1),
+        np.flatnonzero(there < wanted_there),
+        np.flatnonzero(~should & (there > 0)),
+        np.flatnonzero(should & (there > wanted_there)),
         np.flatnonzero(other),
         np.flatnonzero(moved),
         numbers[0],
         files,
     )
+
+
+def _numbered(buckets: Numbers) -> Hashes:
+    return mixed(buckets.astype(np.uint64) + np.uint64(1))
 
 
 def _within(rows: WholeRows) -> WholeRows:
@@ -80,7 +92,7 @@ def as_multisets(expected: WholeRows, actual: WholeRows, buckets: bool = True) -
     sides = (expected, actual)
     numbers = np.concatenate([rows.buckets if buckets else np.zeros(len(rows), np.int32) for rows in sides])
     hashes = np.concatenate([rows.hashes for rows in sides])
-    keys = mixed(hashes + mixed(numbers.astype(np.uint64) + np.uint64(1)))
+    keys = mixed(hashes + _numbered(numbers))
     signs = np.concatenate([np.ones(len(expected), np.int64), np.full(len(actual), -1, np.int64)])
     if not len(keys):
         return []

@@ -1,0 +1,75 @@
+"""Messages of several rows by the decoder of one row."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS, ROWS_AT_ONCE
+from kafka2hive.pipeline.decode.rows.elements import Elements, Numbers
+
+
+class SeveralRowsDecoder:
+    """See Decoder. Rejects with the reasons of `split` and of the row's decoder, and with `rows.many`.
+
+    A message of which one row is refused is refused as a whole, with that row's reason; the first such row's counts.
+    """
+
+    def __init__(self, one: Decoder, split: Callable[[pa.BinaryArray], Elements]) -> None:
+        self.schema = one.schema
+        self._one = one
+        self._split = split
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        found = self._split(values)
+        refused = dict(found.refused)
+        for place in np.flatnonzero(found.counts > MOST_ROWS).tolist():
+            refused[place] = f"rows.many: {found.counts[place]} rows in one message, {MOST_ROWS} are allowed"
+        counts, texts = found.counts, found.texts
+        if refused:
+            fine = np.ones(len(values), np.bool_)
+            fine[list(refused)] = False
+            texts, counts = texts.filter(pa.array(np.repeat(fine, counts))), np.where(fine, counts, 0)
+        message = np.repeat(np.arange(len(values)), counts)
+        empty = np.flatnonzero(counts == 0)
+        empty = empty[~np.isin(empty, list(refused))] if refused else empty
+        rows, accepted, bad = self._decode(texts)
+        if bad:
+            firsts = np.searchsorted(message, message)  # of each row, its message's first
+            for at, reason in bad.items():
+                ordinal = at - int(firsts[at])
+                refused.setdefault(int(message[at]), f"{reason} (ordinal {ordinal} of its message)")
+        places = message[accepted]
+        if bad:
+            kept = ~np.isin(places, list(refused))
+            rows, places = rows.filter(pa.array(kept)), places[kept]
+        rejected = sorted(refused)
+        return Decoded(
+            rows=rows,
+            accepted=pa.array(places, pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=pa.array([refused[place] for place in rejected], pa.string()),
+            without_rows=pa.array(empty, pa.int32()),
+        )
+
+    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Numbers, dict[int, str]]:
+        """Rows, the elements they are of, and why others are refused."""
+        parts: list[pa.RecordBatch] = []
+        accepted: list[Numbers] = []
+        refused: dict[int, str] = {}
+        for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
+            piece = texts.slice(start, ROWS_AT_ONCE)
+            decoded = self._one.decode(piece)
+            good, bad = (
+                places.to_numpy().astype(np.int64) + start for places in (decoded.accepted, decoded.rejected)
+            )
+            if len(good) + len(bad) != len(piece):
+                raise AccountingMismatch(
+                    f"{len(piece)} rows of messages: {len(good)} were accepted and {len(bad)} refused"
+                )
+            parts.append(decoded.rows)
+            accepted.append(good)
+            refused |= zip(bad.tolist(), decoded.reasons.to_pylist(), strict=True)
+        return pa.concat_batches(parts), np.concatenate(accepted), refused
