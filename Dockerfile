@@ -29,7 +29,7 @@ RUN ./build-gssapi /opt/librdkafka python3
 FROM python:3.11-slim-bookworm AS service
 
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps tini \
+    && apt-get install -y --no-install-recommends libgssapi-krb5-2 openjdk-17-jre-headless procps tini \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/kafka2hive

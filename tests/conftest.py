@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs_ha import HdfsHa
     from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
+    from tests.services.secure.hdfs import SecureHdfs
+    from tests.services.secure.kdc import Kdc
     from tests.services.shared import SharedServices
     from tests.services.spark_standalone import SparkStandalone
 
@@ -106,6 +108,38 @@ def spark_standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Spar
 
     with SparkStandalone(tmp_path_factory.mktemp("spark-standalone")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Kdc]":
+    """A real Kerberos realm, shared: whoever stops its KDC starts it again. This process and what it starts are its clients."""
+    from tests.services.secure.kdc import Kdc
+
+    with Kdc(tmp_path_factory.mktemp("kdc")) as realm, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("KRB5_CONFIG", str(realm.krb5_conf))
+        environment.setenv("KRB5CCNAME", f"FILE:{realm.folder}/no-tickets")
+        yield realm
+
+
+@pytest.fixture(scope="session")
+def secure_hdfs(tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc") -> "Iterator[SecureHdfs]":
+    """A real HDFS in that realm, which encrypts, shared: work below a path of your own."""
+    from tests.services.secure.hdfs import SecureHdfs
+
+    with SecureHdfs(tmp_path_factory.mktemp("secure-hdfs"), kdc) as services:
+        yield services
+
+
+@pytest.fixture(scope="session")
+def secure_hive(
+    tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc", secure_hdfs: "SecureHdfs"
+) -> "Iterator[HiveServer]":
+    """A real HiveServer2 in that realm over that HDFS, which encrypts (auth-conf), shared."""
+    from tests.services.secure.hive import kerberised_hive
+
+    folder = tmp_path_factory.mktemp("secure-hive")
+    with kerberised_hive(folder, secure_hdfs.site_properties, kdc) as server:
+        yield server
 
 
 @pytest.fixture

@@ -40,6 +40,10 @@ GROUPS = {
             "integration/test_schema_evolution",
             "integration/test_services",
         ),
+        "hive, logins": (
+            "integration/test_hive_logins",
+            "integration/test_secure_service",
+        ),
     }.items()
     for file in files
 }

@@ -3,11 +3,13 @@
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from kafka2hive.config.checks.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.config.keytab import NoKeytab, principals
 from kafka2hive.config.librdkafka import has_gssapi, uses_gssapi
+from kafka2hive.config.token_file import NoTokenFile, hdfs_services
 from kafka2hive.config.values import KerberosOptions, ServiceMap, StorageOptions
 from kafka2hive.model.errors import ConfigError
 
@@ -24,6 +26,7 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str]) -> N
     is_kerberised = storage.uri.startswith("hdfs:") and uses_kerberos(storage, environ)
     if is_kerberised:
         _check_transfer_protection(storage, environ)
+        _check_tokens(storage, environ)
     if is_kerberised or (hive and hive.kerberos):
         _check_library()
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
@@ -81,7 +84,7 @@ def _site(path: Path) -> dict[str, str]:
 
 
 def _check_section(section: KerberosOptions) -> None:
-    if section.keytab is not None and section.principal is not None:
+    if section.keytab is not None:
         _check_keytab(section.keytab, section.principal)
     elif section.cache is not None and section.cache.startswith(("/", "FILE:")):
         path = section.cache.removeprefix("FILE:")
@@ -124,6 +127,30 @@ def _check_transfer_protection(storage: StorageOptions, environ: Mapping[str, st
             " files: DataNodes would reset every connection",
             f"write storage.properties: {{{TRANSFER_PROTECTION}: privacy}} as the cluster's hdfs-site.xml has it"
             " (any of its words where DataNodes listen below port 1024), or name storage.config_dir",
+        )
+
+
+def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
+    """Without a login of the map the file's tokens must do; hdfs-native ignores in silence those that do not fit."""
+    path = environ.get("HADOOP_TOKEN_FILE_LOCATION")
+    if path is None or storage.kerberos is not None:
+        return
+    try:
+        services = hdfs_services(Path(path).read_bytes())
+    except (OSError, NoTokenFile) as error:
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise ConfigError(
+            "kerberos.token",
+            f"the delegation tokens of HADOOP_TOKEN_FILE_LOCATION: {path} {reason}",
+            "fetch them again (hdfs fetchdt), or unset the variable",
+        ) from None
+    authority = urlsplit(storage.uri).netloc
+    if not services & {authority, f"ha-hdfs:{authority}"}:
+        raise ConfigError(
+            "kerberos.token",
+            f"no delegation token of {path} is for {authority}, as storage.uri has it, but for"
+            f" {', '.join(sorted(services)) or 'nobody'}",
+            "write storage.uri with the very text of the token's service (an address is another text than its name)",
         )
 
 

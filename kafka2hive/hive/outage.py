@@ -20,18 +20,18 @@ class Outage:
         self._now = now
         self._lock = threading.Lock()
         self._until = 0.0
-        self._why = ""
+        self._why = MetastoreUnavailable()
 
     def ask(self, question: Callable[[], Result]) -> Result:
         """The response. Raises MetastoreUnavailable: at once while Hive is away, with the reason of the last outage."""
         with self._lock:
             began = self._now()
             if began < self._until:
-                raise MetastoreUnavailable(self._why)
+                raise type(self._why)(str(self._why))
             try:
                 return question()
             except MetastoreUnavailable as error:
                 ended = self._now()
                 self._until = ended + max(_AWAY_SECONDS, _AWAY_TIMES * (ended - began))
-                self._why = str(error)
+                self._why = error
                 raise

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive import errors
-from kafka2hive.model.errors import ConfigError
+from kafka2hive.hive.connection import Connection
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class HiveSession:
         self._options = options
         self._lock = threading.RLock()
         self._connection: Any = None
-        self._transport: Any = None
+        self._way: Connection | None = None
 
     @property
     def address(self) -> str:
@@ -74,7 +74,7 @@ class HiveSession:
                 *_network_errors(),
             ) as error:  # the server may answer with a failure of its own
                 log.debug("closing the session at %s: %s", self.address, error)
-                self._transport.close()
+                self._close_transport()
 
     def _run(self, statements: tuple[str, ...]) -> list[Row]:
         from pyhive import exc
@@ -102,7 +102,10 @@ class HiveSession:
                 self._drop()
             raise found from None  # PyHive's error holds the whole Java stack
         except _network_errors() as error:
+            refusal = self._refusal(error)
             self._drop()
+            if refusal is not None:
+                raise refusal from None
             if _timed_out(error):
                 seconds = self._options.timeout_seconds
                 raise MetastoreUnavailable(
@@ -116,17 +119,24 @@ class HiveSession:
         if self._connection is None:
             from pyhive import hive
 
-            self._transport = _transport(self._options)
+            self._way = Connection(self._options)
             self._connection = hive.Connection(
-                thrift_transport=self._transport, username=self._options.user, database="default"
+                thrift_transport=self._way.transport, username=self._options.user, database="default"
             )
         return self._connection
 
+    def _refusal(self, error: BaseException) -> MetastoreUnavailable | None:
+        """Why there was no login; None once there is a session."""
+        return self._way.refusal(error) if self._way and self._connection is None else None
+
     def _drop(self) -> None:
         """Forget the connection without asking the server, which may not answer."""
-        if self._transport is not None:
-            self._transport.close()
-        self._connection = self._transport = None
+        self._close_transport()
+        self._connection = self._way = None
+
+    def _close_transport(self) -> None:
+        if self._way is not None:
+            self._way.transport.close()
 
 
 class _SessionDied(Exception):
@@ -157,28 +167,3 @@ def _status(error: BaseException) -> Any:
     """The TStatus in a PyHive error, None when it holds none."""
     response = error.args[0] if error.args else None
     return getattr(response, "status", None)
-
-
-def _transport(options: HiveOptions) -> Any:
-    """A thrift transport with a time limit. Auth: NONE, LDAP and CUSTOM are SASL PLAIN, NOSASL is plain thrift."""
-    from thrift.transport.TSocket import TSocket
-    from thrift.transport.TTransport import TBufferedTransport
-
-    socket = TSocket(options.host, options.port, socket_keepalive=True)
-    socket.setTimeout(options.timeout_seconds * 1000)
-    if options.auth == "NOSASL":
-        return TBufferedTransport(socket)
-    if options.auth not in ("NONE", "LDAP", "CUSTOM"):
-        raise ConfigError(
-            "hive.auth",
-            f"hive auth {options.auth} is not supported",
-            "use NONE, NOSASL, LDAP or CUSTOM, as hive.server2.authentication of the server says",
-        )
-    from pyhive.sasl_compat import PureSASLClient
-    from thrift_sasl import TSaslClientTransport
-
-    def client() -> Any:
-        # with NONE any password but an empty one will do
-        return PureSASLClient(options.host, username=options.user, password=options.password or "x")
-
-    return TSaslClientTransport(client, "PLAIN", socket)

@@ -12,6 +12,16 @@ from kafka2hive.model.files import HivePartition
 class MetastoreUnavailable(Exception):
     """HiveServer2 or its metastore does not answer, or the statement may or may not have been done: try again later."""
 
+    code = "hive.unavailable"
+    remedy = "bring HiveServer2 back, or correct hive.url"
+
+
+class HiveLoginRefused(MetastoreUnavailable):
+    """Nobody is let in until the map, the realm or the server is changed; the text says what. Then all goes on by itself."""
+
+    code = "hive.login"
+    remedy = "correct the login as the message says (docs/security.md); the service continues by itself"
+
 
 class MetastoreRefused(Exception):
     """The statement itself is refused (no such table, permission, wrong schema): trying again changes nothing."""

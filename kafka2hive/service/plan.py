@@ -67,9 +67,7 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
             tuple(_planned(metastore, catalogue, newest, name, table) for name, table in chosen)
         )
     except MetastoreUnavailable as error:
-        raise ServiceUnavailable(
-            "hive.unavailable", str(error), "bring HiveServer2 back, or correct hive.url"
-        ) from error
+        raise ServiceUnavailable(error.code, str(error), error.remedy) from error
     finally:
         metastore.close()
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kafka2hive.config.checks.kerberos import AUTHENTICATION
 from kafka2hive.config.values import KerberosOptions
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
@@ -53,6 +54,7 @@ class HdfsFileSystem:
         self._properties = dict(properties)
         self._config_dir = config_dir
         self._kerberos = kerberos
+        self._has_login = kerberos is not None or self._properties.get(AUTHENTICATION) == "kerberos"
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
         # by pid; a parent's is kept: dropping it after a fork may hang
@@ -168,7 +170,7 @@ class HdfsFileSystem:
         except TooManyStuck as full:
             raise Unavailable(path, str(full)) from None
         except (OSError, RuntimeError) as error:
-            refused = classify(operation, path, error)
+            refused = classify(operation, path, error, has_login=self._has_login)
         else:
             if operation in _JOURNALED:
                 session.settle(doubts)

@@ -9,6 +9,7 @@ An `RPCError` is a response: the NameNode refused, and nothing happened. Without
 import re
 from enum import Enum
 
+from kafka2hive.kerberos.meaning import meaning
 from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,
@@ -53,14 +54,24 @@ _NOT_NOW = frozenset(
     {"StandbyException", "SafeModeException", "RetriableException", "ObserverRetryOnActiveException"}
 )
 _NOT_SENT = ("Connection refused", "failed to lookup address information")
-_NOT_ALLOWED = ("SASLError", "GSSAPIError", "NoSASLMechanism")
+_NOT_ALLOWED = ("SASLError", "NoSASLMechanism")
+_GSSAPI_ERROR = re.compile(r'GSSAPIError\(.*\}, (?P<minor>\d+), "(?P<text>.*)')
+_CUT_OFF = "RPC listener disconnected"
+_OF_NO_KERBEROS = (
+    "; a NameNode with Kerberos does so to a client without: does the map lack the section kerberos?"
+)
 _WRONG_REQUEST = frozenset(
     {"PathIsNotEmptyDirectoryException", "InvalidPathException", "PathComponentTooLongException"}
 )
 
 
-def classify(operation: Operation, path: str, error: OSError | RuntimeError) -> StorageError:
-    """The port's error. Raises SourceOrParent when a rename needs a second look."""
+def classify(
+    operation: Operation, path: str, error: OSError | RuntimeError, *, has_login: bool = True
+) -> StorageError:
+    """The port's error. Raises SourceOrParent when a rename needs a second look.
+
+    `has_login`: the client was told to use Kerberos; only the words depend on it.
+    """
     text = str(error)
     rpc = _RPC_ERROR.match(text)
     if rpc:
@@ -73,12 +84,26 @@ def classify(operation: Operation, path: str, error: OSError | RuntimeError) -> 
         return _missing(operation, path, line)
     if any(sign in line for sign in _NOT_SENT):
         return Unavailable(path, line)
+    if found := _GSSAPI_ERROR.match(line):
+        return _no_login(path, int(found["minor"]), found["text"])
     if line.startswith(_NOT_ALLOWED):
         return Denied(path, line)
     if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
         # no DataNode took or gave the bytes; a file being written means nothing yet
         return Unavailable(path, line)
-    return lost_response(operation, path, line)
+    return lost_response(
+        operation, path, line if has_login or _CUT_OFF not in line else line + _OF_NO_KERBEROS
+    )
+
+
+def _no_login(path: str, minor: int, text: str) -> StorageError:
+    """The login comes before the request, which was not sent: Denied, or Unavailable where the KDC is away."""
+    known = meaning(minor)
+    reason = text.partition(": ")[2] or text  # GSSAPI's own words say nothing
+    if known is None:
+        return Denied(path, f"Kerberos login failed: {reason}")
+    refused = Unavailable if known.is_outage else Denied
+    return refused(path, f"Kerberos login failed: {reason}: {known.remedy}")
 
 
 def lost_response(operation: Operation, path: str, line: str) -> StorageError:

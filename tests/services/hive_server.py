@@ -1,6 +1,6 @@
 """A real HiveServer2 with its metastore (on Derby) in one JVM; queries run in it, without a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,22 @@ _OPENED = [
 
 
 class HiveServer(Service):
-    """HiveServer2 over an HDFS, given by its `site_properties`, with its metastore; `service` is its process."""
+    """HiveServer2 over an HDFS, given by its `site_properties`, with its metastore; `service` is its process.
 
-    def __init__(self, folder: Path, site_properties: Mapping[str, str]) -> None:
+    `properties` are added to hive-site.xml, `options` to those of its JVM.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        site_properties: Mapping[str, str],
+        properties: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         self.service = ServiceProcess("hiveserver", [], folder)
         self._site_properties = dict(site_properties)
+        self._properties = dict(properties or {})
+        self._options = tuple(options)
         super().__init__(folder, [self.service], ports=1)
 
     @property
@@ -78,6 +89,7 @@ class HiveServer(Service):
                 "hive",
                 768,
                 *opened,
+                *self._options,
                 f"-Dhadoop.home.dir={self.folder}",
                 f"-Dderby.stream.error.file={data}/derby.log",
                 f"-Djava.io.tmpdir={data}/tmp",
@@ -143,5 +155,6 @@ class HiveServer(Service):
                 "hive.exec.counters.pull.interval": "20",
                 "mapreduce.client.progressmonitor.pollinterval": "50",
                 "mapreduce.client.completion.pollinterval": "50",
+                **self._properties,
             },
         )

@@ -43,11 +43,11 @@ def test_one_section_is_who_the_service_is_to_hdfs_and_hive() -> None:
 
 
 def test_storage_and_hive_may_each_have_a_login_of_their_own() -> None:
-    own = "uri: hdfs://namenode:8020, kerberos: {cache: 'FILE:/run/cc'}"
+    own = "uri: hdfs://namenode:8020, kerberos: {principal: e@K2H.TEST, cache: 'FILE:/run/cc'}"
     hive = HIVE[:-1] + ", kerberos: {principal: h@K2H.TEST, keytab: /etc/h.keytab}}"
     service = loaded(text_of(own, hive))
     assert service.hive is not None
-    assert service.storage.kerberos == KerberosOptions(cache="FILE:/run/cc")
+    assert service.storage.kerberos == KerberosOptions("e@K2H.TEST", cache="FILE:/run/cc")
     assert service.hive.kerberos == KerberosOptions("h@K2H.TEST", "/etc/h.keytab")
     assert service.kerberos == ETL
 
@@ -69,12 +69,12 @@ def test_the_url_of_hive_says_service_protection_and_tls() -> None:
 @pytest.mark.parametrize(
     ("section", "problem"),
     [
-        ("{principal: etl@K2H.TEST}", "kerberos: needs principal and keytab, or cache"),
-        ("{keytab: /etc/etl.keytab}", "kerberos: needs principal and keytab, or cache"),
+        ("{principal: etl@K2H.TEST}", "kerberos: needs keytab or cache"),
+        ("{keytab: /etc/etl.keytab}", "kerberos.principal: is required"),
         ("{principal: etl, keytab: /etc/etl.keytab}", "kerberos.principal: expected name@REALM or name/host@REALM"),
         ("{principal: etl@K2H.TEST, keytab: etl.keytab}", "kerberos.keytab: expected a full local path"),
-        ("{cache: /run/cc, keytab: /etc/etl.keytab}", "kerberos.cache: stands beside principal and keytab"),
-        ("{cache: run/cc}", "kerberos.cache: expected FILE:/path, DIR:/path, KEYRING:.. or KCM:.."),
+        ("{principal: etl@K2H.TEST, cache: /run/cc, keytab: /k}", "kerberos.cache: stands beside keytab"),
+        ("{principal: etl@K2H.TEST, cache: run/cc}", "kerberos.cache: expected FILE:/path, DIR:/path, KEYRING:.. or KCM:.."),
         ("{principle: etl@K2H.TEST}", "kerberos.principle: unknown key (did you mean principal?)"),
     ],
 )  # fmt: skip
@@ -96,7 +96,7 @@ def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
         ("{url: 'hive://h?auth=KERBEROSS'}", "(did you mean KERBEROS?)"),
         ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; there are auth, qop, service, ssl"),
         ("{url: 'hive://h', ca_file: /etc/ca.pem}", "hive.ca_file: is used with ssl=true in hive.url only"),
-        ("{url: 'hive://h', kerberos: {cache: /c}}", "hive.kerberos: is used with auth=KERBEROS only"),
+        ("{url: 'hive://h', kerberos: {principal: e@R, cache: /c}}", "hive.kerberos: is used with auth=KERBEROS only"),
     ],
 )  # fmt: skip
 def test_what_contradicts_a_url_of_hive_is_told(hive: str, problem: str) -> None:
@@ -106,7 +106,7 @@ def test_what_contradicts_a_url_of_hive_is_told(hive: str, problem: str) -> None
 
 def test_kerberos_for_hive_needs_a_section() -> None:
     assert problems_of(text_of(more="")) == [
-        "m:4: hive.url: auth=KERBEROS needs the section kerberos with principal and keytab, or cache"
+        "m:4: hive.url: auth=KERBEROS needs the section kerberos: principal and keytab"
     ]
 
 
@@ -118,7 +118,7 @@ def test_kerberos_for_hive_needs_a_section() -> None:
          " (did you mean privacy?)"),
         ("uri: hdfs://n, properties: {hadoop.security.authentication: krb}",
          "storage.properties.hadoop.security.authentication: expected simple or kerberos"),
-        ("uri: 'file:///data', kerberos: {cache: /c}", "storage.kerberos: is used with hdfs:// only"),
+        ("uri: 'file:///data', kerberos: {principal: e@R, cache: /c}", "storage.kerberos: is used with hdfs:// only"),
     ],
 )  # fmt: skip
 def test_what_contradicts_in_the_storage_is_told(storage: str, problem: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from kafka2hive.config.keytab import NoKeytab, principals
 from kafka2hive.config.load import load_text
 from kafka2hive.config.this_machine import check_this_machine, hadoop_key, uses_kerberos
+from kafka2hive.config.token_file import NoTokenFile, hdfs_services
 from kafka2hive.config.values import KerberosOptions, StorageOptions
 from kafka2hive.model.errors import ConfigError
 from tests.harness.keytabs import keytab
@@ -78,15 +79,17 @@ def test_a_keytab_of_another_user_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_ticket_cache_must_be_there(tmp_path: Path) -> None:
-    storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions(cache=f"FILE:{tmp_path}/cc"))
+    storage = replace(
+        HDFS, properties=PROTECTED, kerberos=KerberosOptions("e@R", cache=f"FILE:{tmp_path}/cc")
+    )
     assert f"[kerberos.cache] the ticket cache {tmp_path}/cc cannot be read" in refusal(storage)
     (tmp_path / "cc").touch()
     check(storage)
-    check(replace(storage, kerberos=KerberosOptions(cache="KCM:")))  # no file
+    check(replace(storage, kerberos=KerberosOptions("e@R", cache="KCM:")))  # no file
 
 
 def test_kerberised_hdfs_needs_its_transfer_protection_said(tmp_path: Path) -> None:
-    kerberos = KerberosOptions(cache="KCM:")
+    kerberos = KerberosOptions("e@R", cache="KCM:")
     assert "[storage.transfer_protection]" in refusal(replace(HDFS, kerberos=kerberos))
     write_site(tmp_path / "conf", "hdfs-site.xml", dfs_data_transfer_protection="integrity")
     check(replace(HDFS, kerberos=kerberos, config_dir=f"{tmp_path}/conf"))
@@ -106,6 +109,42 @@ def test_hadoops_files_alone_say_kerberos_and_the_maps_keys_win(tmp_path: Path) 
     assert not uses_kerberos(own, {})
     assert hadoop_key("hadoop.security.authentication", own, {}) == "simple"
     check(own)
+
+
+# as DelegationTokenFetcher of Hadoop 3.4.3 wrote it
+TOKENS = (
+    b"HDTS\x00\x01\x0f127.0.0.1:13376$\x00\x0cetl@K2H.TEST\x04hdfs\x00\x8a\x01\xa2\x06n\xc5\xae\x8a\x01\xa2*{I\xae\x01\x02\x14L|"
+    b"\xb9\xd43\x87Y\xbb\xf6:n\xb2sM\xf7\xd6\x02=\xa1\xc3\x15HDFS_DELEGATION_TOKEN\x0f127.0.0.1:13376\x00"
+)
+
+
+def test_the_tokens_of_a_file_must_be_for_the_storage_as_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    environ = {"HADOOP_TOKEN_FILE_LOCATION": str(file)}
+    properties = (*PROTECTED, ("hadoop.security.authentication", "kerberos"))
+    fits = StorageOptions("hdfs://127.0.0.1:13376/a", "hdfs://127.0.0.1:13376/l", "", properties)
+    assert (
+        f"[kerberos.token] the delegation tokens of HADOOP_TOKEN_FILE_LOCATION: {file} cannot be read"
+        in refusal(fits, environ)
+    )
+    file.write_bytes(TOKENS)
+    check(fits, environ)
+    other = replace(fits, uri="hdfs://localhost:13376/a")
+    assert (
+        f"no delegation token of {file} is for localhost:13376, as storage.uri has it, but for 127.0.0.1:13376"
+        in (refusal(other, environ))
+    )
+    file.write_bytes(TOKENS.replace(b"\x0f127.0.0.1:13376\x00", b"\x0fha-hdfs:warehou\x00"))
+    check(replace(fits, uri="hdfs://warehou/a"), environ)
+    check(replace(other, kerberos=KerberosOptions("e@R", cache="KCM:")), environ)  # logs in by itself
+
+
+def test_tokens_that_are_cut_off_anywhere_are_refused() -> None:
+    end = TOKENS.rindex(b"\x0f127.0.0.1:13376\x00") + 16
+    for length in range(end):
+        with pytest.raises(NoTokenFile):
+            hdfs_services(TOKENS[:length])
+    assert hdfs_services(TOKENS[:end]) == {"127.0.0.1:13376"}
 
 
 def test_a_site_file_that_is_no_xml_is_refused(tmp_path: Path) -> None:

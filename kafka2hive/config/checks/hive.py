@@ -58,7 +58,7 @@ def check_hive(hive: Hive, has_kerberos: bool, problems: Problems) -> None:
     elif auth == "KERBEROS" and parts.username is not None:
         problems.add(path, "with auth=KERBEROS the principal says who you are: leave user@ out")
     elif auth == "KERBEROS" and not (has_kerberos or hive.kerberos):
-        problems.add(path, "auth=KERBEROS needs the section kerberos with principal and keytab, or cache")
+        problems.add(path, "auth=KERBEROS needs the section kerberos: principal and keytab")
     elif auth != "KERBEROS" and hive.kerberos:
         problems.add(("hive", "kerberos"), f"is used with auth=KERBEROS only, the URL says {auth}")
     else:

@@ -1,4 +1,4 @@
-"""The kerberos sections: a principal with its keytab, or a ticket cache; and the words of HDFS that belong to them."""
+"""The kerberos sections: a principal with its keytab or a ticket cache; and the words of HDFS that belong to them."""
 
 import re
 
@@ -41,15 +41,13 @@ def check_kerberos(sound: Sound, problems: Problems) -> None:
 
 
 def _check_section(options: KerberosOptions, path: Path, problems: Problems) -> None:
-    if options.cache is not None:
-        if options.principal is not None or options.keytab is not None:
-            problems.add((*path, "cache"), "stands beside principal and keytab: keep one of the two ways")
-        elif not _CACHE.fullmatch(options.cache):
-            problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
-    elif options.principal is None or options.keytab is None:
-        problems.add(path, "needs principal and keytab, or cache")
-    else:
-        if not _PRINCIPAL.fullmatch(options.principal):
-            problems.add((*path, "principal"), "expected name@REALM or name/host@REALM")
-        if not options.keytab.startswith("/"):
-            problems.add((*path, "keytab"), "expected a full local path, /etc/security/keytabs/etl.keytab")
+    if not _PRINCIPAL.fullmatch(options.principal):
+        problems.add((*path, "principal"), "expected name@REALM or name/host@REALM")
+    if options.cache is not None and options.keytab is not None:
+        problems.add((*path, "cache"), "stands beside keytab: keep one of the two")
+    elif options.cache is not None and not _CACHE.fullmatch(options.cache):
+        problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
+    elif options.cache is None and options.keytab is None:
+        problems.add(path, "needs keytab or cache")
+    elif options.keytab is not None and not options.keytab.startswith("/"):
+        problems.add((*path, "keytab"), "expected a full local path, /etc/security/keytabs/etl.keytab")

@@ -175,7 +175,9 @@ class Catalogue:
         try:
             found = self._outage.ask(lambda: describe(metastore.session, table.name))
         except MetastoreUnavailable as error:
-            raise ServiceUnavailable("hive.unavailable", f"the schema of {table.name}: {error}") from error
+            raise ServiceUnavailable(
+                error.code, f"the schema of {table.name}: {error}", error.remedy
+            ) from error
         except MetastoreRefused as error:
             raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
         if found is None:

@@ -1,0 +1,138 @@
+"""The way to HiveServer2: TCP or TLS, and the login that the map's `auth` says; and why a login came to nothing."""
+
+import ssl
+from typing import Any
+
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+
+
+class Connection:
+    """Not yet open: `transport` is thrift's, with the time limit of the options on each read. Raises ConfigError."""
+
+    def __init__(self, options: HiveOptions) -> None:
+        self._options = options
+        self._login: GssapiClient | None = None
+        self.transport = self._transport()
+
+    def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
+        """What an error while opening says about the login; None: nothing, the server may just be away."""
+        at = f"HiveServer2 at {self._options.host}:{self._options.port}"
+        if self._login is not None and self._login.error is not None:
+            return self._kerberos_refusal(at, self._login)
+        told = _ssl_error(error)
+        if told is not None:
+            return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(told, self._options)}")
+        return _server_refusal(at, str(error), self._options)
+
+    def _transport(self) -> Any:
+        from thrift.transport.TTransport import TBufferedTransport
+        from thrift_sasl import TSaslClientTransport
+
+        socket, auth = self._socket(), self._options.auth
+        match auth:
+            case "NOSASL":
+                return TBufferedTransport(socket)
+            case "NONE" | "LDAP" | "CUSTOM":
+                return TSaslClientTransport(self._plain, "PLAIN", socket)
+            case "KERBEROS":
+                return TSaslClientTransport(self._gssapi, "GSSAPI", socket)
+            case _:
+                raise ConfigError(
+                    "hive.auth",
+                    f"hive auth {auth} is not supported",
+                    "use NONE, NOSASL, LDAP, CUSTOM or KERBEROS, as hive.server2.authentication of the server says",
+                )
+
+    def _socket(self) -> Any:
+        from thrift.transport.TSocket import TSocket
+
+        options = self._options
+        if options.ssl:
+            from kafka2hive.hive.tls import TlsSocket
+
+            context = _trusting(options.ca_file)
+            socket = TlsSocket(options.host, options.port, ssl_context=context, socket_keepalive=True)
+        else:
+            socket = TSocket(options.host, options.port, socket_keepalive=True)
+        socket.setTimeout(options.timeout_seconds * 1000)
+        return socket
+
+    def _plain(self) -> Any:
+        from pyhive.sasl_compat import PureSASLClient
+
+        options = self._options
+        # with NONE any password but an empty one will do
+        return PureSASLClient(options.host, username=options.user, password=options.password or "x")
+
+    def _gssapi(self) -> GssapiClient:
+        options = self._options
+        self._login = GssapiClient(options.service, options.host, options.kerberos, options.qop)
+        return self._login
+
+    def _kerberos_refusal(self, at: str, login: GssapiClient) -> MetastoreUnavailable:
+        error = login.error
+        if isinstance(error, ProtectionRefused):
+            return HiveLoginRefused(
+                f"{at}: {error}: correct qop in hive.url, or hive.server2.thrift.sasl.qop"
+            )
+        assert error is not None
+        known = meaning(error.minor)
+        text = f"{at} as {self._options.service}@{self._options.host}: Kerberos login failed: {error}"
+        if known is None:
+            return HiveLoginRefused(text)
+        return (MetastoreUnavailable if known.is_outage else HiveLoginRefused)(f"{text}: {known.remedy}")
+
+
+def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    """TLS 1.2 and later, the certificate and its host name checked. Raises ConfigError."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            "hive.ca_file",
+            f"the authorities of hive.ca_file {ca_file} cannot be read: {error}",
+            "name a PEM file that the service's user can read",
+        ) from None
+
+
+def _ssl_error(error: BaseException) -> ssl.SSLError | None:
+    """The TLS error in what thrift raises."""
+    seen: list[BaseException] = []
+    inner: object = error
+    while isinstance(inner, BaseException) and inner not in seen:
+        if isinstance(inner, ssl.SSLError):
+            return inner
+        seen.append(inner)
+        inner = getattr(inner, "inner", None) or inner.__cause__ or inner.__context__
+    return None
+
+
+def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message
+        if error.verify_code in (62, 64):  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+            return f"{reason}: hive.url must name the host as the certificate does"
+        trusted = f"hive.ca_file {options.ca_file}" if options.ca_file else "the system"
+        return f"{reason}: {trusted} does not trust the certificate; name its authority as hive.ca_file"
+    return f"{error.reason or error}: does the server speak TLS (hive.server2.use.SSL)? If not, leave ssl=true out"
+
+
+def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefused | None:
+    """By the words of HiveServer2's answer to SASL."""
+    if "Unsupported mechanism" in said or "mechanism" in said.lower():
+        return HiveLoginRefused(
+            f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
+        )
+    if "Error validating the login" in said or "AuthenticationException" in said:
+        return HiveLoginRefused(
+            f"{at} refuses user {options.user}: correct the user in hive.url, and hive.password"
+        )
+    if "GSS initiate failed" in said:
+        return HiveLoginRefused(
+            f"{at} refuses the ticket: its clock, its keytab or its realm differ from the KDC's (see its log)"
+        )
+    return None

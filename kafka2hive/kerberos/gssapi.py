@@ -1,0 +1,193 @@
+"""The few calls of GSSAPI (RFC 2744) that a client needs, by MIT's library: no compiler, no package.
+
+hdfs-native loads the same library. Each function takes and gives bytes, and raises GssError.
+"""
+
+import ctypes
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from functools import cache
+from typing import Any, Final
+
+from kafka2hive.config.this_machine import GSSAPI_LIBRARY
+
+_INITIATE: Final = 1
+_CONTINUE_NEEDED: Final = 1
+_MUTUAL, _REPLAY, _SEQUENCE, _CONFIDENTIALITY, _INTEGRITY = 2, 4, 8, 16, 32
+_WANTED: Final = _MUTUAL | _REPLAY | _SEQUENCE | _CONFIDENTIALITY | _INTEGRITY
+_ERRORS: Final = 0xFFFF0000
+_OF_GSSAPI, _OF_MECHANISM = 1, 2
+
+
+class GssError(Exception):
+    """`minor` is Kerberos' own code, of meaning.py."""
+
+    def __init__(self, text: str, minor: int) -> None:
+        super().__init__(text)
+        self.minor = minor
+
+
+class Buffer(Structure):
+    """gss_buffer_desc."""
+
+    _fields_ = (("length", c_size_t), ("value", c_void_p))
+
+
+class Oid(Structure):
+    """gss_OID_desc."""
+
+    _fields_ = (("length", c_uint32), ("elements", c_void_p))
+
+
+class OidSet(Structure):
+    """gss_OID_set_desc."""
+
+    _fields_ = (("count", c_size_t), ("elements", POINTER(Oid)))
+
+
+class Pair(Structure):
+    """gss_key_value_element_desc."""
+
+    _fields_ = (("key", c_char_p), ("value", c_char_p))
+
+
+class Pairs(Structure):
+    """gss_key_value_set_desc."""
+
+    _fields_ = (("count", c_uint32), ("elements", POINTER(Pair)))
+
+
+_KERBEROS_OID = ctypes.create_string_buffer(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02", 9)
+_SERVICE_OID = ctypes.create_string_buffer(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04", 10)
+_PRINCIPAL_OID = ctypes.create_string_buffer(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01", 10)
+
+
+def _oid(raw: Any) -> Oid:
+    return Oid(len(raw), ctypes.cast(raw, c_void_p))
+
+
+_KERBEROS, _SERVICE_NAME, _PRINCIPAL_NAME = map(_oid, (_KERBEROS_OID, _SERVICE_OID, _PRINCIPAL_OID))
+
+
+@cache
+def _library() -> Any:
+    return ctypes.CDLL(GSSAPI_LIBRARY)
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """The major status of a call that begins with the minor one. Raises GssError."""
+    minor = c_uint32()
+    function = getattr(_library(), name)
+    function.restype = c_uint32
+    major = int(function(byref(minor), *arguments))
+    if major & _ERRORS:
+        texts = [text for text in (_text(major, _OF_GSSAPI), _text(minor.value, _OF_MECHANISM)) if text]
+        raise GssError(texts[-1] if minor.value else "; ".join(texts), minor.value)
+    return major
+
+
+def _text(status: int, kind: int) -> str:
+    more, text = c_uint32(), Buffer()
+    _library().gss_display_status(
+        byref(c_uint32()), c_uint32(status), c_int(kind), byref(_KERBEROS), byref(more), byref(text)
+    )
+    return _taken(text).decode(errors="replace")
+
+
+def _taken(buffer: Buffer) -> bytes:
+    """The bytes of a buffer that the library has filled, which is given back."""
+    content = ctypes.string_at(buffer.value, buffer.length) if buffer.length else b""
+    _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
+    return content
+
+
+def _given(content: bytes) -> tuple[Buffer, Any]:
+    """A buffer of ours, and what keeps its bytes alive."""
+    kept = ctypes.create_string_buffer(content, len(content))
+    return Buffer(len(content), ctypes.cast(kept, c_void_p)), kept
+
+
+class Name:
+    """A principal, or a service as `hive@host`."""
+
+    def __init__(self, text: str, *, of_service: bool) -> None:
+        self.handle = c_void_p()
+        buffer, _kept = _given(text.encode())
+        kind = _SERVICE_NAME if of_service else _PRINCIPAL_NAME
+        _call("gss_import_name", byref(buffer), byref(kind), byref(self.handle))
+
+    def __del__(self) -> None:
+        _library().gss_release_name(byref(c_uint32()), byref(self.handle))
+
+
+class Credentials:
+    """Who logs in: `principal` (None: whoever the store holds) by a `store` of MIT's keys, client_keytab and ccache."""
+
+    def __init__(self, principal: str | None, store: dict[str, str]) -> None:
+        self.handle = c_void_p()
+        name = Name(principal, of_service=False) if principal else None
+        elements = (Pair * len(store))(*(Pair(key.encode(), value.encode()) for key, value in store.items()))
+        mechanisms = OidSet(1, ctypes.pointer(_KERBEROS))
+        _call(
+            "gss_acquire_cred_from",
+            name.handle if name else None,
+            c_uint32(0),
+            byref(mechanisms),
+            c_int(_INITIATE),
+            byref(Pairs(len(store), elements)),
+            byref(self.handle),
+            None,
+            None,
+        )
+
+    def __del__(self) -> None:
+        _library().gss_release_cred(byref(c_uint32()), byref(self.handle))
+
+
+class Context:
+    """A client's security context with one service."""
+
+    def __init__(self, service: Name, credentials: Credentials | None) -> None:
+        self._service, self._credentials = service, credentials
+        self._handle = c_void_p()
+
+    def step(self, challenge: bytes) -> tuple[bytes, bool]:
+        """The next token for the server, and whether the context is there."""
+        token, (given, _kept) = Buffer(), _given(challenge)
+        major = _call(
+            "gss_init_sec_context",
+            self._credentials.handle if self._credentials else None,
+            byref(self._handle),
+            self._service.handle,
+            byref(_KERBEROS),
+            c_uint32(_WANTED),
+            c_uint32(0),
+            None,
+            byref(given) if challenge else None,
+            None,
+            byref(token),
+            byref(c_uint32()),
+            None,
+        )
+        return _taken(token), not major & _CONTINUE_NEEDED
+
+    def wrap(self, content: bytes, *, encrypt: bool) -> bytes:
+        """Signed, and encrypted if asked for."""
+        wrapped, (given, _kept) = Buffer(), _given(content)
+        _call("gss_wrap", self._handle, c_int(encrypt), c_uint32(0), byref(given), None, byref(wrapped))
+        return _taken(wrapped)
+
+    def unwrap(self, content: bytes) -> tuple[bytes, bool]:
+        """The content whose signature is right, and whether it was encrypted."""
+        unwrapped, was_encrypted, (given, _kept) = Buffer(), c_int(), _given(content)
+        _call(
+            "gss_unwrap",
+            self._handle,
+            byref(given),
+            byref(unwrapped),
+            byref(was_encrypted),
+            byref(c_uint32()),
+        )
+        return _taken(unwrapped), bool(was_encrypted.value)
+
+    def __del__(self) -> None:
+        _library().gss_delete_sec_context(byref(c_uint32()), byref(self._handle), None)

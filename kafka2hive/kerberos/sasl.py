@@ -1,0 +1,123 @@
+"""SASL's mechanism GSSAPI (RFC 4752) as thrift_sasl wants its clients: each call gives whether it succeeded."""
+
+import struct
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from kafka2hive.config.values import KerberosOptions
+from kafka2hive.kerberos.gssapi import Context, Credentials, GssError, Name
+
+Result = TypeVar("Result")
+
+LAYERS: Final = {"auth": 1, "auth-int": 2, "auth-conf": 4}
+_MOST_BYTES: Final = 0xFFFFFF
+
+
+class ProtectionRefused(GssError):
+    """The server does not offer the protection that the map asks for."""
+
+
+def credentials(options: KerberosOptions | None) -> Credentials | None:
+    """Of the map's login, taken anew when its tickets are old; None: those of the process's environment. Raises GssError."""
+    if options is None:
+        return None
+    if options.cache is not None:
+        return Credentials(options.principal, {"ccache": options.cache})
+    # tickets stay in this process's memory, apart from those of others who log in by another keytab
+    memory = f"MEMORY:kafka2hive:{options.principal}:{options.keytab}"
+    return Credentials(options.principal, {"client_keytab": f"FILE:{options.keytab}", "ccache": memory})
+
+
+class GssapiClient:
+    """One client of one connection to `service/host`.
+
+    `qop` is the protection that must be used (one of LAYERS), None takes the strongest that the server offers. `error` is
+    what went wrong, None when nothing has.
+    """
+
+    def __init__(self, service: str, host: str, login: KerberosOptions | None, qop: str | None) -> None:
+        self._service, self._login, self._qop = f"{service}@{host}", login, qop
+        self._context: Context | None = None
+        self._established = False
+        self._layer = 0
+        self.error: GssError | None = None
+
+    def start(self, mechanism: str) -> tuple[bool, str, bytes]:
+        """The first token."""
+        done, token = self._guarded(self._first)
+        return done, mechanism, token or b""
+
+    def step(self, challenge: bytes) -> tuple[bool, bytes | None]:
+        """The answer to a challenge: tokens until the context is there, then the choice of a protection."""
+        return self._guarded(lambda: self._next(bytes(challenge or b"")))
+
+    def encode(self, content: bytes) -> tuple[bool, bytes | None]:
+        """A frame as it is sent: as it is, or protected, behind its length."""
+        return self._guarded(lambda: self._encoded(bytes(content)))
+
+    def decode(self, frame: bytes) -> tuple[bool, bytes | None]:
+        """The content of a protected frame behind its length. One that is not encrypted where it must be is refused."""
+        return self._guarded(lambda: self._decoded(bytes(frame)))
+
+    def getError(self) -> str:  # noqa: N802 - thrift_sasl's name
+        """What went wrong."""
+        return str(self.error or "")
+
+    def _guarded(self, call: Callable[[], Result]) -> tuple[bool, Result | None]:
+        try:
+            return True, call()
+        except GssError as error:
+            self.error = error
+            return False, None
+
+    def _first(self) -> bytes:
+        self._context = Context(Name(self._service, of_service=True), credentials(self._login))
+        return self._step(b"")
+
+    def _step(self, challenge: bytes) -> bytes:
+        token, self._established = self._opened.step(challenge)
+        return token
+
+    @property
+    def _opened(self) -> Context:
+        assert self._context is not None, "start comes first"
+        return self._context
+
+    def _next(self, challenge: bytes) -> bytes:
+        if not self._established:
+            return self._step(challenge)
+        offer, _ = self._opened.unwrap(
+            challenge
+        )  # a bit for each layer, and three bytes of the longest frame
+        if len(offer) != 4:
+            raise GssError("the server offers no protection as RFC 4752 wants it", 0)
+        self._layer = chosen_layer(offer[0], self._qop)
+        longest = _MOST_BYTES if self._layer > 1 else 0
+        return self._opened.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
+
+    def _encoded(self, content: bytes) -> bytes:
+        if self._layer == LAYERS["auth"]:
+            return content
+        wrapped = self._opened.wrap(content, encrypt=self._layer == LAYERS["auth-conf"])
+        return struct.pack(">I", len(wrapped)) + wrapped
+
+    def _decoded(self, frame: bytes) -> bytes:
+        content, was_encrypted = self._opened.unwrap(frame[4:])
+        if self._layer == LAYERS["auth-conf"] and not was_encrypted:
+            raise GssError(
+                "the server sent a frame that is not encrypted, against its own choice auth-conf", 0
+            )
+        return content
+
+
+def chosen_layer(offered: int, qop: str | None) -> int:
+    """The bit of `qop`, or of the strongest that is offered. Raises ProtectionRefused."""
+    wanted = LAYERS.values() if qop is None else [LAYERS[qop]]
+    fitting = [layer for layer in wanted if layer & offered]
+    if not fitting:
+        names = [name for name, layer in LAYERS.items() if layer & offered]
+        raise ProtectionRefused(
+            f"the server offers the protection {', '.join(names) or 'none'}, the map asks for {qop or 'any'}",
+            0,
+        )
+    return max(fitting)

@@ -1,0 +1,72 @@
+"""Mistakes around Kerberos and the login to Hive: what is asked for, what is refused, what an error means."""
+
+from tests.mutants.text_mutant import TextMutant
+
+CONFIG_TESTS = "tests/unit/test_config_kerberos.py"
+MACHINE_TESTS = "tests/unit/test_this_machine.py"
+MEANING_TESTS = "tests/unit/test_kerberos_meaning.py"
+
+KERBEROS = (
+    TextMutant(
+        "a protection weaker than the map's is taken",
+        "kafka2hive.kerberos.sasl",
+        (
+            (
+                "    wanted = LAYERS.values() if qop is None else [LAYERS[qop]]\n",
+                "    wanted = LAYERS.values()\n",
+            ),
+        ),
+        MEANING_TESTS,
+    ),
+    TextMutant(
+        "the weakest protection is taken",
+        "kafka2hive.kerberos.sasl",
+        (("    return max(fitting)\n", "    return min(fitting)\n"),),
+        MEANING_TESTS,
+    ),
+    TextMutant(
+        "a KDC that is away is a refusal",
+        "kafka2hive.storage.hdfs_errors",
+        (("    refused = Unavailable if known.is_outage else Denied\n", "    refused = Denied\n"),),
+        MEANING_TESTS,
+    ),
+    TextMutant(
+        "an unsigned code of Kerberos is not known",
+        "kafka2hive.kerberos.meaning",
+        (("minor - (1 << 32) if minor > 1 << 31 else minor", "minor"),),
+        MEANING_TESTS,
+    ),
+    TextMutant(
+        "a keytab of somebody else will do",
+        "kafka2hive.config.this_machine",
+        (("    if principal not in held:\n", "    if not held:\n"),),
+        MACHINE_TESTS,
+    ),
+    TextMutant(
+        "the principal of a deleted entry counts",
+        "kafka2hive.config.keytab",
+        (("        if length > 0:\n            yield", "        if length:\n            yield"),),
+        MACHINE_TESTS,
+    ),
+    TextMutant(
+        "the transfer protection need not be said",
+        "kafka2hive.config.this_machine",
+        (("        _check_transfer_protection(storage, environ)\n", "        pass\n"),),
+        MACHINE_TESTS,
+    ),
+    TextMutant(
+        "Hadoop's files win over the map",
+        "kafka2hive.config.this_machine",
+        (("    if said is not None:\n        return said\n    folder", "    folder"),),
+        MACHINE_TESTS,
+    ),
+    TextMutant(
+        "the login of storage or Hive alone does not count",
+        "kafka2hive.config.build",
+        (
+            ("kerberos=storage.kerberos or kerberos)", "kerberos=kerberos or storage.kerberos)"),
+            ("kerberos=(hive.kerberos or kerberos)", "kerberos=(kerberos or hive.kerberos)"),
+        ),
+        CONFIG_TESTS,
+    ),
+)
