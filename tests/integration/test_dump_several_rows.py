@@ -68,7 +68,7 @@ def test_rows_of_lines_arrays_and_canal_are_in_hive_once_and_every_check_counts_
         stored[kind] = {place[1:]: values.get(value or b"", []) for place, value in there.items()}
         tables.append(
             {
-                "table": f"{hive_database}.{kind}",
+                "table": f"{hive_database}.of_{kind}",
                 "topics": [topic],
                 **({"source": "canal"} if kind == "canal" else {"rows": kind}),
                 **({"writer": {"format": "orc"}} if kind == "array" else {}),
@@ -93,10 +93,10 @@ def test_rows_of_lines_arrays_and_canal_are_in_hive_once_and_every_check_counts_
             for ordinal, row in enumerate(rows)
         )
         found = hive.query(
-            f"select k_partition, k_offset, k_ordinal, id, name, dt from {hive_database}.{kind}"
+            f"select k_partition, k_offset, k_ordinal, id, name, dt from {hive_database}.of_{kind}"
         )
         assert sorted(found) == wanted
-        ledger = LedgerText(HdfsTree(hdfs.client()), ledger_root(uri), f"{hive_database}.{kind}")
+        ledger = LedgerText(HdfsTree(hdfs.client()), ledger_root(uri), f"{hive_database}.of_{kind}")
         accounts = [account for snapshot in ledger.history() for account in snapshot.get("account", [])]
         total = {
             name: sum(account.get(name, 0) for account in accounts)
@@ -123,20 +123,20 @@ def test_rows_of_lines_arrays_and_canal_are_in_hive_once_and_every_check_counts_
     assert command("verify", config, "--contents", "--json").code == 0
     deep = command("verify", config, "--deep", "--json")
     assert deep.code == 0, deep.out
-    against = ("verify", config, "--against", f"{hive_database}.copy", "--table", f"{hive_database}.lines")
+    against = ("verify", config, "--against", f"{hive_database}.copy", "--table", f"{hive_database}.of_lines")
     assert command(*against).code == 0, command(*against).out
     shown = command("status", config, "--json").document["tables"]
     assert all(any(e["records"]["more_rows"] for e in table["last_epochs"]) for table in shown)
-    rows = command("preview", config, "--json", "-n", "4", "--table", f"{hive_database}.array").document
+    rows = command("preview", config, "--json", "-n", "4", "--table", f"{hive_database}.of_array").document
     places = [
         (row["partition"], row["offset"], row["values"]["k_ordinal"]) for row in rows["tables"][0]["rows"]
     ]
     assert places == sorted(places) and any(place[2] > 0 for place in places)
 
     # a row of a message is changed: both ways to compare see it
-    ledger = LedgerText(HdfsTree(hdfs.client()), ledger_root(uri), f"{hive_database}.lines")
+    ledger = LedgerText(HdfsTree(hdfs.client()), ledger_root(uri), f"{hive_database}.of_lines")
     files = [f for snapshot in ledger.history() for f in snapshot.get("file", [])]
     file = next(f["final"] for f in files if f["kind"] == "data")
     rewrite(hdfs.client(), ledger, str(file), with_value("name", 0, "changed"))
-    assert "verify.lost" in command("verify", config, "--deep", "--table", f"{hive_database}.lines").out
+    assert "verify.lost" in command("verify", config, "--deep", "--table", f"{hive_database}.of_lines").out
     assert "verify.different" in command(*against).out
