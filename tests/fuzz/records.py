@@ -140,7 +140,7 @@ def _is_text(message: bytes) -> bool:
 def _one(dice: random.Random, message: bytes, sources: Sequence[bytes]) -> bytes:
     if dice.random() < 0.5:
         return damaged(dice, message, sources)
-    return restructured(dice, orjson.loads(message))
+    return restructured(dice, message)
 
 
 def _batch(
