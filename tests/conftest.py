@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.services.for_all import ServicesForAll, ask
 from tests.side_by_side import Groups, place
@@ -34,6 +34,10 @@ if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
 
 # how long one example takes says nothing about it being right; the same examples every time: no luck decides a run
 settings.register_profile("certain", deadline=None, derandomize=True)
+# the same examples again, but the first that fails is enough: for who asks only whether a mistake is noticed
+settings.register_profile(
+    "noticed", settings.get_profile("certain"), phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
 settings.load_profile("certain")
 
 _SERVICES = frozenset({"kafka", "hdfs", "hive"})

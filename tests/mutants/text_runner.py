@@ -25,7 +25,7 @@ SECONDS = 300
 """For the tests of one mutant. A pytest that runs them needs a longer timeout, or it interrupts them first."""
 UNPATCHED_SECONDS = 1200
 """For the tests of all mutants, without a mistake."""
-_QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rfE")
+_QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rfE", "--hypothesis-profile", "noticed")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+)", re.MULTILINE)
 
 
