@@ -1,10 +1,12 @@
 """Where a task's decoders have their schemas from, and what the task says when they cannot be had."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from kafka2hive.config.values import RegistryOptions, SchemaEvolution
+from kafka2hive.config.values.change_log import CHANGE_COLUMNS
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
@@ -14,7 +16,7 @@ from kafka2hive.pipeline.task.writer_schemas import writers_of
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.odd_http import odd_server, reply
+from tests.harness.odd_http import Request, odd_server, reply
 from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
 
 SCHEMA = '{"type": "record", "name": "F", "fields": [{"name": "value", "type": "long"}]}'
@@ -172,3 +174,28 @@ def test_with_stop_a_schema_that_cannot_fill_a_column_makes_no_dead_letters() ->
             manifest, _ = task_of(table, RegistryOptions(url=server.url))
         assert (manifest.failure is not None) is failed
         assert failed or manifest.accounts[0].account.dead_lettered == 3
+
+
+def _say(said: bytes, _: Request) -> bytes:
+    return said
+
+
+def test_a_new_field_of_a_change_logs_row_is_found_within_the_envelope() -> None:
+    row = '{"type": "record", "name": "Row", "fields": [{"name": "value", "type": "long"}%s]}'
+    envelope = (
+        '{"type": "record", "name": "E", "fields": [{"name": "before", "type": ["null", %s]},'
+        ' {"name": "after", "type": ["null", "Row"]}, {"name": "op", "type": "string"}]}'
+    )
+    columns = [("value", "bigint"), *CHANGE_COLUMNS.items()]
+    table = replace(table_settings("db.t", columns=columns), format="avro", source="debezium")
+    table = replace(table, schema_evolution="add")
+    insert = b"\0\0\0\0\7" + b"\0" + b"\2\x08"
+    for more, tail, refused in (("", b"", False), (', {"name": "note", "type": "string"}', b"\0", True)):
+        said = reply(200, {"schema": envelope % (row % more)})
+        with odd_server(partial(_say, said)) as server:
+            manifest, _ = task_of(table, RegistryOptions(url=server.url), message=insert + tail + b"\2c")
+        assert (manifest.failure is not None) is refused
+        if manifest.failure is not None:
+            assert "no column for note string" in manifest.failure.message
+        else:
+            assert manifest.accounts[0].account.written == 3
