@@ -287,4 +287,15 @@ EVOLUTION = (
         ),
         RUN,
     ),
+    TextMutant(
+        "a table that stopped for its schema does not see that Hive was altered",
+        "kafka2hive.service.run.table_steps",
+        (
+            (
+                "        if table.aside is not None:  # its columns may be Hive's, and altered since\n",
+                "        if False:\n",
+            ),
+        ),
+        RUN,
+    ),
 )

@@ -73,10 +73,34 @@ class FakeRegistry:
         return (AVRO,)
 
 
+class FakeHive:
+    """Has the table with these columns, names by types."""
+
+    def __init__(self, **columns: str) -> None:
+        self.columns = columns
+        self.session = self
+
+    def run(self, *_: str) -> list[tuple[Any, ...]]:
+        columns = [(name, kind, "") for name, kind in self.columns.items()]
+        return [
+            *columns,
+            ("# Detailed Table Information", None, None),
+            ("Table Type:", "EXTERNAL_TABLE", None),
+        ]
+
+
 class Service:
     """A service of one table on local disk; each `start` is a process of its own."""
 
-    def __init__(self, folder: Path, registry: FakeRegistry, evolution: str = "add", **more: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        registry: FakeRegistry,
+        evolution: str = "add",
+        hive: "FakeHive | None" = None,
+        **more: Any,
+    ) -> None:
+        """`hive` has the columns, then, and the map none."""
         table = {
             "table": "air.early",
             "topics": ["early"],
@@ -84,7 +108,11 @@ class Service:
             "columns": {"id": "bigint"},
             "schema_evolution": evolution,
         } | more
-        text = f'registry: {{url: "http://r"}}\ndefaults: {{start: earliest}}\ntables: [{json.dumps(table)}]'
+        if hive is not None:
+            del table["columns"]
+        self.hive = hive
+        text = 'hive: {url: "hive://127.0.0.1:1"}\n' if hive is not None else ""
+        text += f'registry: {{url: "http://r"}}\ndefaults: {{start: earliest}}\ntables: [{json.dumps(table)}]'
         folder.mkdir(exist_ok=True)
         self.registry, self.kafka = registry, Kafka()
         real = wired(folder, text, service="once")
@@ -92,7 +120,7 @@ class Service:
 
     def start(self, gate: Gate = Gate()) -> EpochLoop:  # noqa: B008  it holds nothing
         wiring = self.wiring
-        self.catalogue = Catalogue(wiring.map, None)
+        self.catalogue = Catalogue(wiring.map, cast("Hive | None", self.hive))
         evolution = RegistryEvolution(
             wiring, NewestSchemas(self.registry, wiring.ports.clock, REFRESH), self.registry.schema
         )
@@ -278,6 +306,27 @@ def test_a_table_that_stopped_for_its_schema_asks_once_a_wait_also_when_nothing_
     service.wait(5)
     assert [loop.plan() for _ in range(5)] == [None] * 5
     assert len(service.registry.asked) == 2
+
+
+def test_with_stop_a_table_whose_columns_are_hives_resumes_when_hive_has_them(tmp_path: Path) -> None:
+    hive = FakeHive(id="bigint")
+    service = Service(tmp_path, FakeRegistry(schema(id="long", noTe="string")), "stop", hive)
+    loop = service.start()
+    assert service.error is not None and "no column for noTe string" in service.error
+    hive.columns["note"] = "string"
+    service.wait(5)
+    run(loop, next_epoch(loop))
+    assert service.told_to_tasks == ["id", "note"] and service.dumped() == 7
+
+
+def test_an_added_column_keeps_its_fields_name_where_the_columns_are_hives(tmp_path: Path) -> None:
+    hive = FakeHive(id="bigint")
+    service = Service(tmp_path, FakeRegistry(schema(id="long", noTe="string")), "add", hive)
+    service.start()
+    assert service.added == [("noTe", "string")]
+    hive.columns["note"] = "string"  # as the gate has altered it
+    service.start()
+    assert service.told_to_tasks == ["id", "noTe"] and service.added == [("noTe", "string")]
 
 
 def test_with_stop_what_a_task_meets_sets_the_table_aside_and_nothing_is_committed(tmp_path: Path) -> None:
