@@ -5,6 +5,7 @@ from tests.mutants.text_mutant import TextMutant
 REFUSALS = "tests/unit/test_kafka_refusals.py"
 CERTIFICATE = "tests/unit/test_server_certificate.py"
 READS = "tests/unit/test_task_refused.py"
+HOSTILE = "tests/unit/test_hostile_texts.py"
 
 MUTANTS = (
     TextMutant(
@@ -87,6 +88,47 @@ MUTANTS = (
         "a map loads a library into the process that checks it",
         "kafka2hive.config.librdkafka",
         (('    "plugin.library.paths": "it loads foreign code into the service",\n', ""),),
+        "tests/unit/test_foreign_maps.py",
+    ),
+    TextMutant(
+        "a terminal obeys what a record or a broker says",
+        "kafka2hive.cli.outcome",
+        (("print(printable(str(error)), file", "print(error, file"),),
+        HOSTILE,
+    ),
+    TextMutant(
+        "a screen's text passes as it is",
+        "kafka2hive.cli.outcome",
+        (("print(printable_coloured(text))", "print(text)"),),
+        HOSTILE,
+    ),
+    TextMutant(
+        "a message begins a line of the log",
+        "kafka2hive.observe.log",
+        (('_LINE_BEGIN.sub("\\n  ", printable(text))', "printable(text)"),),
+        HOSTILE,
+    ),
+    TextMutant(
+        "a colour of others hides text",
+        "kafka2hive.model.printable",
+        (("0|[1-4]|2[2-4]", "0|[1-9]|2[2-4]"),),
+        HOSTILE,
+    ),
+    TextMutant(
+        "the text of a file is shown as the name of a client",
+        "kafka2hive.config.build",
+        (("        or referenced.get(name, False)\n", ""),),
+        "tests/unit/test_foreign_maps.py",
+    ),
+    TextMutant(
+        "the text of a file is shown as the name of a group",
+        "kafka2hive.config.reading.references",
+        (
+            (
+                '_SHOWN = frozenset({("kafka", "group.id")})',
+                "_SHOWN: frozenset[tuple[str, str]] = frozenset()",
+            ),
+        ),
         "tests/unit/test_foreign_maps.py",
     ),
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What kafka2hive runs with: licences of the pinned packages, and what is known against their versions."""

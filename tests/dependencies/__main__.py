@@ -1,0 +1,12 @@
+"""`scripts/dependencies licences|vulnerabilities`."""
+
+import sys
+
+from tests.dependencies import licences, vulnerabilities
+
+COMMANDS = {"licences": licences.main, "vulnerabilities": vulnerabilities.main}
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in [[name] for name in COMMANDS]:
+        sys.exit(f"usage: scripts/dependencies {'|'.join(COMMANDS)}")
+    sys.exit(COMMANDS[sys.argv[1]]())
