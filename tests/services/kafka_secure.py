@@ -6,6 +6,7 @@ another host's).
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka.admin import (
@@ -30,14 +31,29 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _BEARER = "org.apache.kafka.common.security.oauthbearer"
 _MECHANISMS = "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN,OAUTHBEARER"
+_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 _LISTENERS = {"SASL": "SASL_SSL", "SCRAM": "SASL_SSL", "MTLS": "SSL", "EXPIRED": "SSL", "NAMED": "SSL"}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersLogin:
+    """Of the broker in a Kerberos realm; `java_option` names the realm's krb5.conf."""
+
+    principal: str
+    keytab: Path
+    java_option: str
 
 
 class SecureKafka(KafkaNodes):
     """One node. `own` is the authority that all trust, `stranger` one that nobody trusts; the principals are
     User:etl (SASL) and User:CN=client (mTLS), and may do nothing until `allow` grants it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, login: BrokersLogin | None = None, reauthentication_ms: int | None = None
+    ) -> None:
+        """With `login` the listener SASL takes GSSAPI, too. After `reauthentication_ms` a client must log in again."""
+        self._login = login
+        self._reauthentication_ms = reauthentication_ms
         self.own = own = authority(folder / "tls", "ca")
         self.trust = own.file
         self.stranger = authority(folder / "tls", "stranger")
@@ -55,6 +71,7 @@ class SecureKafka(KafkaNodes):
         key_sets = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.{k}=" for k in ("urls", "files"))
         places = (self.issuer.key_set.as_uri(), str(self.issuer.key_set))
         options = [f"{name}{place}" for name, place in zip(key_sets, places, strict=True)]
+        options += [login.java_option] if login else []
         super().__init__(folder, 1, {}, heap_mb=512, more_ports=len(_LISTENERS), options=options)
 
     def at(self, listener: str) -> str:
@@ -82,6 +99,15 @@ class SecureKafka(KafkaNodes):
             "sasl.oauthbearer.token.endpoint.url": endpoint,
             "sasl.oauthbearer.client.id": USER,
             "sasl.oauthbearer.client.secret": secret,
+            "ssl.ca.location": self.trust,
+        }
+
+    def kerberos(self) -> dict[str, str]:
+        """A client's properties: who logs in is said elsewhere."""
+        return {
+            "bootstrap.servers": self.at("SASL"),
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanisms": "GSSAPI",
             "ssl.ca.location": self.trust,
         }
 
@@ -134,7 +160,8 @@ class SecureKafka(KafkaNodes):
             "listener.name.mtls.ssl.client.auth": "required",
             "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-512",
             "listener.name.scram.scram-sha-512.sasl.jaas.config": f"{_SCRAM} required;",
-            f"{sasl}.sasl.enabled.mechanisms": _MECHANISMS,
+            f"{sasl}.sasl.enabled.mechanisms": _MECHANISMS + (",GSSAPI" if self._login else ""),
+            **self._kerberos(),
             f"{sasl}.scram-sha-256.sasl.jaas.config": f"{_SCRAM} required;",
             f"{sasl}.scram-sha-512.sasl.jaas.config": f"{_SCRAM} required;",
             f"{sasl}.plain.sasl.jaas.config": f'{_PLAIN} required user_{USER}="{PASSWORD}";',
@@ -144,6 +171,18 @@ class SecureKafka(KafkaNodes):
             "sasl.oauthbearer.expected.audience": AUDIENCE,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
+            **_given("connections.max.reauth.ms", self._reauthentication_ms),
+        }
+
+    def _kerberos(self) -> dict[str, str]:
+        if self._login is None:
+            return {}
+        told = (
+            f'useKeyTab=true storeKey=true keyTab="{self._login.keytab}" principal="{self._login.principal}"'
+        )
+        return {
+            "listener.name.sasl.gssapi.sasl.jaas.config": f"{_KERBEROS} required {told};",
+            "sasl.kerberos.service.name": "kafka",
         }
 
 
@@ -154,3 +193,7 @@ def _stores(server: str, trust: str) -> dict[str, str]:
         "truststore.type": "PEM",
         "truststore.location": trust,
     }
+
+
+def _given(key: str, value: int | None) -> dict[str, str]:
+    return {} if value is None else {key: str(value)}
