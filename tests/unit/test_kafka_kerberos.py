@@ -41,7 +41,7 @@ def test_the_section_says_who_logs_in_to_kafka_unless_its_own_properties_do(mech
         (SASL + ", sasl.mechanisms: SCRAM-SHA-512", section("/k")),
         ("", section("/k")),
         (", sasl.mechanisms: GSSAPI", section("/k")),
-        (SASL, "kerberos: {cache: /tmp/cc}\n"),
+        (SASL, "kerberos: {principal: etl@K2H.TEST, cache: /tmp/cc}\n"),
         (SASL, ""),
     ],
 )
