@@ -36,7 +36,7 @@ class MadeUp(Mapping[int, bytes]):
         return (b"%063d\n" % offset) * (BYTES // 64)
 
 
-@pytest.mark.parametrize("format", ["parquet", "orc"])
+@pytest.mark.parametrize("format", ["parquet", "orc", "text"])
 def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat) -> None:
     held = peak_of_a_task(format, MANY) - peak_of_a_task(format, FEW)
     # not buffered: a chunk's messages, their values as a column, what the format encodes, what allocators keep for later
