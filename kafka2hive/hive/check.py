@@ -35,7 +35,7 @@ _REMEDIES = {
     "hive.managed": "recreate it with CREATE EXTERNAL TABLE (Hive 4 without moving it: ALTER TABLE .. SET TBLPROPERTIES"
     " ('TRANSLATED_TO_EXTERNAL'='FALSE', 'external.table.purge'='FALSE')), or give the map another table name",
     "hive.location": "correct the map's location, or ALTER TABLE .. SET LOCATION",
-    "hive.format": "set the map's writer.format to the table's, recreate the table for the map's format,"
+    "hive.format": "set the map's writer (format, text) to the table's, recreate the table for the map's format,"
     " or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
     " or recreate the table with partition columns of type string",

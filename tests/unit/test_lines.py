@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import FileFormat, TextOptions, WriterOptions
+from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.json_lines.values import json_lines
 from kafka2hive.formats.lines.base64_text import base64_texts
@@ -305,3 +306,43 @@ def test_a_value_with_the_text_of_null_is_a_dead_letter() -> None:
     )
     (file,) = (file for file in manifest.files if file.kind is FileKind.DATA)
     assert gzip.decompress(files.read(file.staged)) == b"2,null\nNULL,NULL\n"
+
+
+def test_any_texts_with_any_delimiter_escape_and_null_are_read_back_or_refused() -> None:
+    generator, refused = random.Random(5), 0
+    letters = "aé\\\n\r\t,|~^!\"'Nnr\x01\x00 \U0001f600"
+    for _ in range(600):
+        options = _any_text_options(generator)
+        columns = range(generator.randrange(1, 4))
+        count = generator.randrange(1, 6)
+        rows = pa.table({f"c{number}": _any_texts(generator, letters, count) for number in columns})
+        bad = [null_texts(column.combine_chunks(), options) for column in rows.columns]
+        kept = [not any(one is not None and one[number] for one in bad) for number in range(count)]
+        refused += count - sum(kept)
+        rows = rows.filter(pa.array(kept))
+        written_as = WriterOptions(format="text", compression=generator.choice(CODECS), text=options)
+        for form in (written_as, WriterOptions(format="json", compression="none")):
+            file = opened(written([rows], form), form.format, Plain(rows.schema, form))
+            assert pa.Table.from_batches(file.batches(rows.column_names, 3), rows.schema) == rows, options
+    assert refused > 50
+
+
+def _any_text_options(generator: random.Random) -> TextOptions:
+    """One that `validate` takes."""
+    while True:
+        delimiter, escape = generator.choice(",;|~^\t\x01"), generator.choice("\\!\"'^~")
+        null = generator.choice(
+            ["\\N", "", "NULL", "n", "aN", f"{escape}N", f"{escape}{escape}a", f"{escape}n"]
+        )
+        if delimiter != escape and delimiter not in null and not null.endswith(escape):
+            return TextOptions(delimiter, escape, null)
+
+
+def _any_texts(generator: random.Random, letters: str, count: int) -> pa.Array:
+    texts = [
+        None
+        if generator.random() < 0.15
+        else "".join(generator.choice(letters) for _ in range(generator.randrange(6)))
+        for _ in range(count)
+    ]
+    return pa.array(texts, pa.string())
