@@ -26,12 +26,20 @@ class DumpedTable:
         self.table = table
         self.snapshots: list[Snapshot] = []
 
-    def epoch(self, start: int, end: int, rows: dict[int, int], bucket: str = "dt=1", more: str = "") -> str:
+    def epoch(
+        self,
+        start: int,
+        end: int,
+        rows: dict[int, int] | list[tuple[int, int]],
+        bucket: str = "dt=1",
+        more: str = "",
+    ) -> str:
+        pairs = list(rows.items()) if isinstance(rows, dict) else rows
         columns = {
             "t": pa.array(["t"] * len(rows), pa.string()),
             "p": pa.array([0] * len(rows), pa.int32()),
-            "o": pa.array(list(rows), pa.int64()),
-            "v": pa.array(list(rows.values()), pa.int64()),
+            "o": pa.array([offset for offset, _ in pairs], pa.int64()),
+            "v": pa.array([value for _, value in pairs], pa.int64()),
         }
         if more:
             columns[more] = pa.array(["x"] * len(rows), pa.string())
@@ -110,3 +118,17 @@ def test_columns_of_one_side_only_are_said_and_not_compared() -> None:
         [],
         ["4 offsets that d.other has not read", "columns that are not in all files of both: k"],
     )
+
+
+def test_several_rows_of_a_message_are_compared_together_in_any_order() -> None:
+    def found(rows: list[tuple[int, int]]) -> list[tuple[str, str]]:
+        files = MemoryFiles()
+        ours, other = DumpedTable(files, "d.ours"), DumpedTable(files, "d.other")
+        ours.epoch(0, 3, rows)
+        other.epoch(0, 3, [(0, 1), (0, 2), (1, 5), (1, 5), (2, 7)])
+        return compared(files, ours, other)[0]
+
+    assert found([(0, 2), (0, 1), (1, 5), (1, 5), (2, 7)]) == []
+    assert found([(0, 1), (0, 3), (1, 5), (1, 5), (2, 7)]) == [("verify.different", "t-0@0")]
+    assert found([(0, 1), (0, 2), (1, 5), (2, 7)]) == [("verify.lost", "t-0@1")]
+    assert found([(0, 1), (0, 2), (1, 5), (1, 5), (2, 7), (2, 7)]) == [("verify.doubled", "t-0@2")]

@@ -52,6 +52,10 @@ def _check_partition_names(checked: CheckedTable, template: BucketPath, path: Pa
 
 def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path) -> None:
     columns = columns_of(checked.table)
+    if checked.table.bucket.plugin is not None:
+        if not template.fields and not template.faults:
+            checked.add((*path, "plugin"), "is not used: the path has no {field}")
+        return
     for name in template.fields if columns else ():
         if name not in columns:
             checked.add((*path, "path"), f"{{{name}}} is no column of the table", closest(name, columns))

@@ -5,6 +5,7 @@ import re
 from kafka2hive.config.checks.bucket import check_bucket
 from kafka2hive.config.checks.columns import check_columns, check_metadata
 from kafka2hive.config.checks.csv import check_csv
+from kafka2hive.config.checks.plugin import check_plugins
 from kafka2hive.config.checks.service import check_location, fault_of_table
 from kafka2hive.config.checks.source import check_source
 from kafka2hive.config.checks.sql import sides_of_sql
@@ -26,6 +27,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     check_source(decoded)
     check_csv(decoded)
     _check_rows(checked)
+    check_plugins(checked)
     check_columns(decoded, has_hive)
     if filled is not decoded:
         check_columns(filled, has_hive)

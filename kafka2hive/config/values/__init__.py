@@ -9,6 +9,7 @@ from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
 from kafka2hive.config.values.columns import RecordPart as RecordPart
 from kafka2hive.config.values.csv import CsvOptions as CsvOptions
 from kafka2hive.config.values.kerberos import KerberosOptions as KerberosOptions
+from kafka2hive.config.values.plugin import PluginOptions as PluginOptions
 from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions
 from kafka2hive.config.values.service import DeadLetters as DeadLetters
 from kafka2hive.config.values.service import HiveOptions as HiveOptions

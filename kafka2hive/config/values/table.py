@@ -11,6 +11,7 @@ from kafka2hive.config.values.change_log import ChangeLog, SourceKind, change_lo
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.config.values.key import Bounds, Duration, Key, Size
+from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
 from kafka2hive.config.values.writer import WriterOptions
@@ -61,6 +62,10 @@ class Bucketing:
     zone: Annotated[
         str, Key("IANA time zone of the bucket's date and hour. Default: the table's zone.", derived=True)
     ] = "UTC"
+    plugin: Annotated[
+        PluginOptions | None,
+        Key("Where the path's {fields} come from, an entry point of kafka2hive.bucketers. Default: columns."),
+    ] = None
     inner: tuple[str, ...] = ()
 
     @property
@@ -89,13 +94,14 @@ class SharedOptions:
     """What `defaults`, a table and its rule say in the same words."""
 
     format: Annotated[
-        Literal["json", "json_schema", "avro", "protobuf", "csv", "raw"],
+        Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
         Key(
             "json: one object per record; json_schema: the same behind the head of a registry's serializer; "
             "avro: one Avro record, its schema by id from the registry or by avro_schema; "
             "protobuf: one Protobuf message, its schema by id from the registry or by protobuf_schema; "
             "csv: fields in the order of the columns; "
-            "raw: the record's value as one column."
+            "raw: the record's value as one column; "
+            "plugin: by a decoder of a package (plugin)."
         ),
     ] = "json"
     key_format: Annotated[
@@ -130,6 +136,9 @@ class SharedOptions:
             "array: one array of objects. A message of which one row is bad is one dead letter."
         ),
     ] = "one"
+    plugin: Annotated[
+        PluginOptions | None, Key("With format plugin: the decoder, an entry point of kafka2hive.decoders.")
+    ] = None
     csv: Annotated[CsvOptions, Key("With format csv: how fields are written.")] = CsvOptions()  # noqa: RUF009  it is frozen
     source: Annotated[
         SourceKind,
@@ -164,7 +173,7 @@ class SharedOptions:
     @property
     def may_hold_several(self) -> bool:
         """Whether a message can become more rows than one."""
-        return self.rows != "one" or change_log_of(self.source) is ChangeLog.CANAL
+        return self.rows != "one" or self.format == "plugin" or change_log_of(self.source) is ChangeLog.CANAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

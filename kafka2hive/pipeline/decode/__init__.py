@@ -82,4 +82,6 @@ def make_decoder(
         from kafka2hive.pipeline.decode.raw import RawDecoder
 
         return RawDecoder(schema)
-    raise ValueError(f"unknown format {format!r}: formats are avro, csv, json, json_schema, protobuf and raw")
+    raise ValueError(
+        f"unknown format {format!r}: formats are avro, csv, json, json_schema, plugin, protobuf and raw"
+    )

@@ -50,6 +50,8 @@ def _made(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
 ) -> tuple[Decoder, RecordParts]:
     try:
+        if table.format == "plugin":
+            return _of_plugin(table), RecordParts(table, key_writers)
         decoder = make_decoder(
             table.format,
             value_schema(table),
@@ -66,6 +68,16 @@ def _made(
         return decoder, RecordParts(table, key_writers)
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
+
+
+def _of_plugin(table: TableSettings) -> Decoder:
+    from kafka2hive.pipeline.plugins import DecoderContext
+    from kafka2hive.pipeline.plugins.decoder import PluginDecoder
+
+    assert table.plugin is not None
+    options = dict(table.plugin.options)
+    context = DecoderContext(table=table.table, schema=value_schema(table), zone=table.zone, options=options)
+    return PluginDecoder(table.plugin.name, context)
 
 
 @lru_cache(_MOST_KEPT)
@@ -142,7 +154,7 @@ class ChunkDecoder:
     def _parts_of(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
         """The messages to decode, so many at a time as may be rows together; at least one part, be it empty."""
         every = np.arange(len(values)) if chosen is None else chosen
-        if not (self._table.may_hold_several and len(every)):
+        if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
             yield chosen
             return
         most = most_rows(values, LINE_END if self._table.rows == "lines" else OBJECT)[every]

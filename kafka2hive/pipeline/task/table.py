@@ -66,7 +66,7 @@ class TableRun:
         self._refusals = Refusals()
         self._decoder = decoder
         whole = row_schema(column_schema(table), table.metadata)
-        self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms)
+        self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms, table.table)
         written = _without_path_columns(whole, table)
         self._written_columns = written.names
         to_files = functools.partial(

@@ -94,18 +94,20 @@ def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Numbers, Mask]:
     found = message_bytes(values)
     raw, bounds = found.raw, found.offsets.astype(np.int64)
     at = np.flatnonzero(_STRUCTURE[raw])
-    message = np.searchsorted(bounds, at, side="right") - 1
     kind = raw[at]
     quote = (kind == _QUOTE) & ~_escaped(at, kind)
     quotes = np.concatenate([np.zeros(1, np.int64), np.cumsum(quote)])
     first = np.searchsorted(at, bounds)  # of each message, among the marks
-    outside = (quotes[:-1] - quotes[first[message]]) % 2 == 0
+    marks = np.diff(first)
+    outside = (quotes[:-1] - np.repeat(quotes[first[:-1]], marks)) & 1 == 0
     outside &= ~quote & (kind != _ESCAPE)
-    at, message, kind = at[outside], message[outside], kind[outside]
+    at, kind = at[outside], kind[outside]
     step = _STEP[kind].astype(np.int64)
     depths = np.concatenate([np.zeros(1, np.int64), np.cumsum(step)])
     first = np.searchsorted(at, bounds)
-    depth = depths[1:] - depths[first[message]]  # behind each mark
+    marks = np.diff(first)
+    message = np.repeat(np.arange(len(values)), marks)
+    depth = depths[1:] - np.repeat(depths[first[:-1]], marks)  # behind each mark
     cut = ((kind == _OPEN) & (depth == 1)) | ((kind == _COMMA) & (depth == 1))
     counts = np.bincount(message[cut], minlength=len(values))
     rows = (kind == _OBJECT) & (depth == 2)

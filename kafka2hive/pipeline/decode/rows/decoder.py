@@ -72,4 +72,5 @@ class SeveralRowsDecoder:
             parts.append(decoded.rows)
             accepted.append(good)
             refused |= zip(bad.tolist(), decoded.reasons.to_pylist(), strict=True)
-        return pa.concat_batches(parts), np.concatenate(accepted), refused
+        rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+        return rows, np.concatenate(accepted), refused

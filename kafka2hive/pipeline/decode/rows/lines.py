@@ -30,7 +30,9 @@ def split_lines(values: pa.BinaryArray) -> Elements:
         [None, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(raw)],
     )
     firsts = starts[:-1]
-    filled = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
+    filled = _IS_TEXT[raw[firsts]]
+    if not filled.all():  # a line that begins with a blank is looked at as a whole
+        filled = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
     if not filled.all():
         lines, firsts = lines.filter(pa.array(filled)), firsts[filled]
     counts = np.diff(np.searchsorted(firsts, bounds))

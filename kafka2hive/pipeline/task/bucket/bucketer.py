@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.partition_path import partition_path
+from kafka2hive.pipeline.plugins import FieldBucketer
 from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
 from kafka2hive.pipeline.task.bucket.times import BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
@@ -43,8 +44,10 @@ class Assigned:
 class Bucketer:
     """Buckets of one table; keeps the paths it has met, so `ids` mean the same for the whole task."""
 
-    def __init__(self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int) -> None:
-        """Raises TableError for a template or a column that cannot bucket."""
+    def __init__(
+        self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int, table: str = ""
+    ) -> None:
+        """Raises TableError for a template or a column that cannot bucket, and for a plug-in that is not there."""
         self._path = sound_bucket_path(bucketing.path)
         self._span = span(self._path)
         self.paths: list[str] = []
@@ -53,7 +56,8 @@ class Bucketer:
         self._moments: dict[int, int] = {}
         self._moment_of_texts: dict[tuple[str, ...], int] = {}
         self._fields = tuple(dict.fromkeys(self._path.fields))
-        for name in self._fields:
+        self._plugin = _plugin_of(bucketing, table, self._fields, schema, table_zone)
+        for name in self._fields if self._plugin is None else ():
             _check_field(name, schema)
         self._times = BucketTimes(bucketing, table_zone, planned_at_ms)
         if self._span is not None:
@@ -74,8 +78,9 @@ class Bucketer:
             codes, floored = _encode(pa.array(micros // self._span * self._span))
             moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
             keys.append((moments[codes], distinct))
+        named = rows if self._plugin is None else self._plugin.fields(rows)
         for name in self._fields:
-            keys.append(_encode(rows.column(name)))
+            keys.append(_encode(named.column(name)))
         codes, tuples = _combine(keys, len(rows))
         found = [self._bucket(key) for key in tuples]
         table = np.array([item if isinstance(item, int) else NO_BUCKET for item in found], dtype=np.int32)
@@ -153,6 +158,19 @@ def _text(value: Any) -> str | None:
             return value.isoformat(sep=" ")
         case _:
             return str(value)
+
+
+def _plugin_of(
+    bucketing: Bucketing, table: str, fields: tuple[str, ...], schema: pa.Schema, zone: str
+) -> FieldBucketer | None:
+    if bucketing.plugin is None:
+        return None
+    from kafka2hive.pipeline.plugins import BucketerContext
+    from kafka2hive.pipeline.plugins.bucketer import PluginFields
+
+    options = dict(bucketing.plugin.options)
+    context = BucketerContext(table=table, fields=fields, schema=schema, zone=zone, options=options)
+    return PluginFields(bucketing.plugin.name, context)
 
 
 def _check_field(name: str, schema: pa.Schema) -> None:

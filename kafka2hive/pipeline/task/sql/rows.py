@@ -54,7 +54,7 @@ class RowsOfTask:
         self._unwritable = unwritable_of(table.writer)
         self._whole = row_schema(column_schema(table), table.metadata)
         self._written = written_schema(table)
-        self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms)
+        self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms, table.table)
         self._arrivals = Arrivals(task.table, index, task.ranges)
         self._late = LateLetters(task.table, task.ranges)
         self._consumer, self._stall_seconds, self._progress = consumer, settings.stall_seconds, progress

@@ -1,0 +1,62 @@
+"""Code of others that a map names: packages offer it by entry points, in the driver's environment and in the workers'."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from kafka2hive.model.errors import TableError
+
+
+class PluginKind(Enum):
+    """The groups of entry points."""
+
+    DECODER = "kafka2hive.decoders"
+    BUCKETER = "kafka2hive.bucketers"
+
+
+def installed(kind: PluginKind) -> tuple[str, ...]:
+    """Names of this kind, sorted; one that several packages offer stands there as often."""
+    from importlib.metadata import entry_points
+
+    return tuple(sorted(entry.name for entry in entry_points(group=kind.value)))
+
+
+def fault_of(kind: PluginKind, name: str) -> str | None:
+    """Why the name stands for no plug-in, or for several; None: for exactly one. Imports nothing of it."""
+    names = installed(kind)
+    if names.count(name) == 1:
+        return None
+    if names.count(name) > 1:
+        return f"several packages offer {name} in {kind.value}: leave one of them installed"
+    there = ", ".join(names) or "none"
+    return f"no package offers {name} in {kind.value}; installed here: {there}"
+
+
+def load(kind: PluginKind, name: str) -> Callable[[Any], Any]:
+    """What the entry point names. Raises TableError (`plugin.missing`, `plugin.failed`)."""
+    from importlib.metadata import entry_points
+
+    if (fault := fault_of(kind, name)) is not None:
+        raise TableError("plugin.missing", fault, "install its package for the driver and for the executors")
+    (entry,) = entry_points(group=kind.value, name=name)
+    with foreign_code(kind, name):
+        made: Callable[[Any], Any] = entry.load()
+    return made
+
+
+class foreign_code:  # noqa: N801  used as a statement
+    """Whatever the code within raises is the table's error, `plugin.failed`; a wish to end the process, too."""
+
+    def __init__(self, kind: PluginKind, name: str) -> None:
+        self._what = f"{kind.value} {name}"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, KeyboardInterrupt | GeneratorExit):
+            return
+        raise TableError(
+            "plugin.failed",
+            f"{self._what}: {type(error).__name__}: {error}",
+            "correct the plug-in; nothing of the epoch was committed for the table",
+        ) from error

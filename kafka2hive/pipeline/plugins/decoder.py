@@ -1,0 +1,85 @@
+"""A decoder that a package offers, and proof that its results hold together before anything is made of them."""
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.plugins import PluginKind, foreign_code, load
+from kafka2hive.pipeline.plugins import Decoded, DecoderContext
+
+_REASON = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+: .+", re.DOTALL)
+_REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"
+
+Numbers = npt.NDArray[np.int64]
+
+
+class PluginDecoder:
+    """See Decoder. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+
+    def __init__(self, name: str, context: DecoderContext) -> None:
+        self.schema = context.schema
+        self._name = name
+        make = load(PluginKind.DECODER, name)
+        with foreign_code(PluginKind.DECODER, name):
+            self._decoder = make(context)
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        with foreign_code(PluginKind.DECODER, self._name):
+            decoded = self._decoder.decode(values)
+        if (fault := fault_of(decoded, self.schema, len(values))) is not None:
+            raise TableError("plugin.result", f"{PluginKind.DECODER.value} {self._name}: {fault}", _REMEDY)
+        result: Decoded = decoded
+        return result
+
+
+def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
+    """What is wrong with the result for so many messages; None: it is what Decoded says."""
+    if not isinstance(decoded, Decoded):
+        return f"decode gave {type(decoded).__name__} instead of Decoded"
+    if not isinstance(decoded.rows, pa.RecordBatch) or not decoded.rows.schema.equals(schema):
+        got = getattr(decoded.rows, "schema", type(decoded.rows).__name__)
+        return f"rows have the schema ({_on_a_line(got)}), the table's is ({_on_a_line(schema)})"
+    try:
+        decoded.rows.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"rows are damaged: {error}"
+    places: dict[str, Numbers] = {}
+    for name, once in (("accepted", False), ("rejected", True), ("without_rows", True)):
+        found = _places(getattr(decoded, name), messages, once=once)
+        if found is None:
+            what = "once each, ascending" if once else "ascending"
+            return f"{name} are no positions of {messages} messages, {what}"
+        places[name] = found
+    if len(places["accepted"]) != len(decoded.rows):
+        return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
+    every = np.concatenate([np.unique(places["accepted"]), places["rejected"], places["without_rows"]])
+    if len(every) != messages or len(np.unique(every)) != messages:
+        return f"{messages} messages, but {len(np.unique(every))} are in the result, {len(every)} times"
+    return _fault_of_reasons(decoded.reasons, len(places["rejected"]))
+
+
+def _fault_of_reasons(reasons: object, rejected: int) -> str | None:
+    if not isinstance(reasons, pa.StringArray) or len(reasons) != rejected:
+        return f"reasons are not one text for each of {rejected} rejected messages"
+    bad = next((reason for reason in reasons.to_pylist() if not _REASON.fullmatch(reason or "")), "")
+    return f"a reason is not `code.of.words: text`: {bad!r}" if bad != "" else None
+
+
+def _places(found: object, messages: int, *, once: bool) -> Numbers | None:
+    if found is None and once:
+        return np.zeros(0, np.int64)
+    if not isinstance(found, pa.Int32Array) or found.null_count:
+        return None
+    places: Numbers = found.to_numpy().astype(np.int64)
+    steps = np.diff(places)
+    sound = (places >= 0).all() and (places < messages).all() and (steps >= int(once)).all()
+    return places if sound else None
+
+
+def _on_a_line(schema: object) -> str:
+    if isinstance(schema, pa.Schema):
+        return ", ".join(f"{field.name} {field.type}" for field in schema)
+    return str(schema)
