@@ -175,6 +175,8 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         columns=_columns(columns),
         records=_columns(declared_columns(before_sql(table))) if table.records else (),
         sql=table.sql,
+        lookups=table.lookups,
+        udfs=table.udfs,
         metadata=tuple(metadata_names(table.metadata)),
         bucketing=replace(
             bucket,

@@ -138,12 +138,15 @@ class TableSettings(SharedOptions):
     columns that are not the map's. `schema_evolution`: what a schema means that has other fields; only a run may have
     another than `ignore`.
     `sql` makes `columns` of `records` (empty: of the same columns); None: they are the value's own.
+    `lookups` (name, path) and `udfs` (module) are what it may name beside.
     """
 
     table: str
     columns: tuple[Column, ...]
     records: tuple[Column, ...] = ()
     sql: str | None = None
+    lookups: tuple[tuple[str, str], ...] = ()
+    udfs: str | None = None
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     location: str

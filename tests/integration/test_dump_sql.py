@@ -1,5 +1,6 @@
 """Tables with SQL beside one without: Spark's SELECT between our two ends, read back through HiveServer2."""
 
+import io
 import json
 import signal
 from datetime import datetime
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.drills.spark_workers import python_workers
@@ -131,6 +134,9 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
         "dead_lettered": RECORDS // 50,
     }
     assert command("verify", config).code == 0
+    deep = command("verify", config, "--deep")
+    assert deep.code == 0, deep.out
+    assert "sql.needs_spark" in deep.out or "has sql" in deep.out, deep.out
     previewed = json.loads(invoke("preview", "--json", "--table", f"{topic}.few", "-c", str(config)).stdout)
     assert previewed["tables"][0]["error"]["code"] == "sql.needs_spark", previewed
 
@@ -192,3 +198,100 @@ def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
     assert len(found) == len(set(found)) == len(wanted)
     assert set(found) == wanted
     assert command("verify", config).code == 0
+
+
+NAMES = """
+SELECT r.id, letters(r.name) AS letters, c.label, twice(r.id) AS twice
+FROM records AS r LEFT JOIN colours AS c ON c.code = r.id % 4
+WHERE r.id NOT IN (13)
+"""
+UDFS = """
+
+from pyspark.sql.functions import udf
+
+FACTOR = 2
+
+
+@udf("int")
+def letters(name):
+    return None if name is None else sum(character.isalpha() for character in name)
+
+
+@udf("bigint")
+def twice(number):
+    return number * FACTOR
+"""
+
+
+@pytest.mark.timeout(900)
+def test_rows_are_joined_with_lookups_and_go_through_functions_of_a_module(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, TOPIC_PARTITIONS)
+    stored = produce(kafka.bootstrap, unique, [_record(i) for i in range(RECORDS)], TOPIC_PARTITIONS)
+    module = tmp_path / "own_functions.py"
+    module.write_text(UDFS)
+    colours = pa.table({"code": [0, 1, 2], "label": ["red", "green", "blue"]})
+    twofold = pa.table({"code": [0, 1, 1, 2], "label": ["red", "green", "lime", "blue"]})
+    for name, table in {"colours": colours, "twofold": twofold, "none": colours.slice(0, 0)}.items():
+        _write_parquet(hdfs, f"/{unique}-{name}/part.parquet", table)
+    columns = {"id": "bigint", "letters": "int", "label": "string", "twice": "bigint"}
+    entry = {
+        "topics": [unique],
+        "start": "earliest",
+        "bucket": {"path": ""},
+        "metadata": {},
+        "records": {"id": "bigint", "name": "string"},
+        "columns": columns,
+        "udfs": str(module),
+    }
+    inner = NAMES.replace("LEFT JOIN", "JOIN")
+    entries = [
+        {
+            **entry,
+            "table": f"{unique}.{table}",
+            "sql": sql,
+            "lookups": {"colours": f"{hdfs.namenode_url}/{unique}-{lookup}"},
+        }
+        for table, sql, lookup in (
+            ("joined", NAMES, "colours"),
+            ("matched", inner, "colours"),
+            ("doubled", NAMES, "twofold"),
+            ("emptied", inner, "none"),
+            ("unjoined", NAMES, "nowhere"),
+        )
+    ]
+    done = run_once(write_map(tmp_path, unique, kafka.bootstrap, uri, entries))
+    assert done.code == 75, done.log[-6000:]
+    labels = {0: "red", 1: "green", 2: "blue"}
+    wanted = [
+        {
+            "id": i,
+            "letters": None if i % 10 == 1 else 1,
+            "label": labels.get(i % 4),
+            "twice": 2 * i,
+        }
+        for i in range(RECORDS)
+        if _is_read(i) and i != 13
+    ]
+    assert _rows(tree, location(uri, f"{unique}.joined")) == wanted
+    assert _rows(tree, location(uri, f"{unique}.matched")) == [row for row in wanted if row["label"]]
+    assert "sql.coordinates" in done.log and "more than one row of" in done.log
+    assert "sql.lookup" in done.log and "sql.unread" in done.log
+    for table in ("doubled", "unjoined"):
+        assert not _rows(tree, location(uri, f"{unique}.{table}"))
+        assert LedgerText(tree, ledger_root(uri), f"{unique}.{table}").newest().get("account", []) == []
+    assert not _rows(tree, location(uri, f"{unique}.emptied"))
+    assert stored
+
+
+def _rows(tree: HdfsTree, place: str) -> list[dict[str, Any]]:
+    return sorted((row.values for row in visible_rows(tree, place)), key=lambda row: row["id"])
+
+
+def _write_parquet(hdfs: "Hdfs", path: str, table: pa.Table) -> None:
+    held = io.BytesIO()
+    pq.write_table(table, held)
+    with hdfs.client().create(path) as file:
+        file.write(held.getvalue())

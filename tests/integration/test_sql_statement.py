@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import udf
 
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.config.values.columns import COORDINATES
@@ -46,6 +47,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with launched(options, "statements") as jvm:
         session = start_session(options, "statements", folder, jvm.connect())
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.sql("SELECT * FROM VALUES (1L, 10L), (3L, 30L), (7L, 70L) AS t(n, m)").createOrReplaceTempView(
+        "few"
+    )
+    session.udf.register("plus", udf(lambda n: n + 1, "bigint"))
+    session.udf.register("coin", udf(lambda n: n + 1, "bigint").asNondeterministic())
     yield session
     session.stop()
 
@@ -80,6 +87,24 @@ def rows_of(records: DataFrame, sql: str, columns: str) -> list[tuple[object, ..
             "n bigint, s string",
             [(1, None, 1)],
         ),
+        (
+            "SELECT r.n, f.m FROM records r JOIN few f ON f.n = r.n",
+            "n bigint, m bigint",
+            [(1, 10, 1), (3, 30, 3)],
+        ),
+        ("SELECT f.m FROM few f JOIN records r ON f.n = r.n WHERE m > 10", "m bigint", [(30, 3)]),
+        ("SELECT n FROM records r LEFT SEMI JOIN few f ON f.n = r.n", "n bigint", [(1, 1), (3, 3)]),
+        (
+            "SELECT n FROM records r LEFT ANTI JOIN few f ON f.n = r.n WHERE n > 3",
+            "n bigint",
+            [(4, 4), (5, 5)],
+        ),
+        (
+            "SELECT r.n FROM records r LEFT JOIN (SELECT max(n) AS n FROM few) f ON f.n = r.n WHERE f.n > 1",
+            "n bigint",
+            [(3, 3)],
+        ),
+        ("SELECT n, plus(n) AS m FROM records WHERE plus(n) > 5", "n bigint, m bigint", [(5, 6, 5)]),
         ("SELECT current_timestamp() > at AS n FROM records WHERE n = 1", "n boolean", [(True, 1)]),
     ],
 )
@@ -114,7 +139,13 @@ def test_a_timestamp_becomes_the_wall_clock_of_the_sessions_zone(records: DataFr
         ("SELECT n FROM records TABLESAMPLE (50 PERCENT)", "TABLESAMPLE"),
         ("SELECT n FROM records UNION ALL SELECT n FROM records", "UNION"),
         ("SELECT a.n FROM records a JOIN records b ON a.n = b.n", "join"),
-        ("SELECT n FROM records, range(3)", "join"),
+        ("SELECT r.n FROM records r RIGHT JOIN few f ON f.n = r.n", "a join goes with"),
+        ("SELECT r.n FROM records r FULL JOIN few f ON f.n = r.n", "a join goes with"),
+        ("SELECT f.n FROM few f LEFT JOIN records r ON f.n = r.n", "a join goes with"),
+        ("SELECT f.n FROM few f LEFT SEMI JOIN records r ON f.n = r.n", ""),
+        ("SELECT f.n FROM few f WHERE f.n IN (SELECT n FROM records)", ""),
+        ("SELECT /*+ MERGE(f) */ r.n FROM records r JOIN few f ON f.n = r.n", "between tasks"),
+        ("SELECT coin(n) AS n FROM records", "another value each time"),
         ("WITH x AS (SELECT n FROM records) SELECT n FROM x", "WITH"),
         ("SELECT n FROM records WHERE n IN (SELECT max(n) FROM records)", "subquery"),
         ("SELECT (SELECT max(n) FROM records) AS n FROM records", "subquery"),

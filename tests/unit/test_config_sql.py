@@ -52,6 +52,10 @@ def test_the_example_loads() -> None:
     ("lines", "told"),
     [
         ("columns: {n: int}\n    records: {n: int}", "is used with sql only"),
+        ("columns: {n: int}\n    lookups: {a: 'file:///a'}", "is used with sql only"),
+        ("columns: {n: int}\n    udfs: own", "is used with sql only"),
+        (f"columns: {{n: int}}\n    lookups: {{records: 'file:///a'}}\n{SQL}", "is not records"),
+        (f"columns: {{n: int}}\n    lookups: {{a: /dimensions/a}}\n{SQL}", "expected a full path"),
         ("columns: {n: int}\n    sql: DELETE FROM records", "expected one SELECT"),
         ("columns: {n: int}\n    sql: SELECT 1 AS n", "the decoded records are called records"),
         ("columns: {n: int}\n    sql: SELECT __kafka2hive AS n FROM records", "the name of a column of ours"),

@@ -197,7 +197,7 @@ def test_rows_of_elsewhere_are_a_bug(field: str, value: int | None) -> None:
 
 
 def test_counts_of_two_attempts_are_never_put_together() -> None:
-    with pytest.raises(AccountingMismatch, match="without reading its records to the end"):
+    with pytest.raises(TableError, match="without reading its records to the end"):
         dump({("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], whole, read_attempt=ATTEMPT - 1)
 
 

@@ -13,6 +13,8 @@ from kafka2hive.config.values.columns import COORDINATES, RecordPart
 from kafka2hive.config.values.table import Tombstones
 
 _SELECT = re.compile(r"\s*(select|from)\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FULL_PATH = re.compile(r"[a-z][a-z0-9+.-]*://")
 _RECORDS = re.compile(r"\brecords\b", re.IGNORECASE)
 
 
@@ -20,10 +22,12 @@ def sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
     """The table as its records are decoded, and as its SELECT fills it; without sql both are the table itself."""
     table = checked.table
     if table.sql is None:
-        if table.records:
-            checked.add(checked.path("records"), "is used with sql only")
+        for key in ("records", "lookups", "udfs"):
+            if getattr(table, key):
+                checked.add(checked.path(key), "is used with sql only")
         return checked, checked
     _check_statement(checked, table.sql)
+    _check_lookups(checked)
     if table.tombstones is Tombstones.WRITE:
         checked.add(
             checked.path("tombstones"), "a record without a value is no row for sql: use tombstones skip"
@@ -42,6 +46,15 @@ def sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
             )
     check_metadata(decoded)
     return decoded, filled
+
+
+def _check_lookups(checked: CheckedTable) -> None:
+    for name, location in checked.table.lookups:
+        path = checked.path("lookups", name)
+        if not _NAME.fullmatch(name) or name.lower() == "records":
+            checked.add(path, "a lookup's name has letters, digits and _, and is not records")
+        elif not _FULL_PATH.match(location):
+            checked.add(path, "expected a full path, such as hdfs://namenode:8020/dimensions/airlines")
 
 
 def _check_statement(checked: CheckedTable, text: str) -> None:

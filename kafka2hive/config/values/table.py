@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from kafka2hive.config.values.change_log import ChangeLog, SourceKind, change_log_of
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.config.values.key import Bounds, Duration, Key, Size
+from kafka2hive.config.values.key import Bounds, Duration, Key, Properties, Size
 from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
@@ -254,6 +254,19 @@ class Table(TableOptions):
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key("With sql: the columns of records, as the value holds them. Default: the table's columns."),
     ] = ()
+    lookups: Annotated[
+        Properties,
+        Key(
+            "With sql: name: directory of Parquet files, which the SELECT may join; sent to every task as a whole."
+        ),
+    ] = ()
+    udfs: Annotated[
+        str | None,
+        Key(
+            "With sql: a Python module, or the full path of its file, whose functions made by pyspark's udf or pandas_udf "
+            "the SELECT may call."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +286,8 @@ class TableRule(SharedOptions):
     columns: tuple[Column, ...]
     records: tuple[Column, ...] = ()
     sql: str | None = None
+    lookups: Properties = ()
+    udfs: str | None = None
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     create: bool

@@ -8,6 +8,7 @@ may read less.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.pipeline.values import ColumnsSeen, TableFailure, TableManifest
@@ -18,7 +19,8 @@ def manifest_of(
 ) -> TableManifest:
     """Of one task; `read` and `written` may hold those of others, too.
 
-    With a failure nothing of it may be committed. Raises AccountingMismatch where the two ends do not fit.
+    With a failure nothing of it may be committed. Raises AccountingMismatch where the two ends do not fit, TableError
+    (`sql.unread`) where there is no other end.
     """
     mine = [one for one in written if one.task == task]
     if len(mine) != 1:
@@ -26,8 +28,10 @@ def manifest_of(
     (rows,) = mine
     found = [one.manifest for one in read if one.manifest.task == task and one.attempt == rows.attempt]
     if not found:
-        raise AccountingMismatch(
-            f"{table}: Spark wrote the rows of task {task} without reading its records to the end"
+        raise TableError(
+            "sql.unread",
+            f"{table}: Spark wrote the rows of task {task} without reading its records to the end; nothing was committed",
+            "where a lookup of an inner join is empty, fill it; else report it: a bug",
         )
     manifest = found[0]
     if manifest.failure is not None:

@@ -22,6 +22,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.spark_errors import error_text
 from kafka2hive.pipeline.sql.accounts import check_against_spark, manifest_of
+from kafka2hive.pipeline.sql.names import add_functions, add_lookups
 from kafka2hive.pipeline.sql.statement import planned
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan, TaskSettings
 
@@ -38,6 +39,8 @@ _CONF = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
     "spark.sql.ansi.enabled": "true",
+    # a table that is joined is sent to every task: rows that move lose their order
+    "spark.sql.autoBroadcastJoinThreshold": "256m",
 }
 
 
@@ -105,7 +108,9 @@ class SqlJobs:
         record_columns = row_schema(column_schema(before), before.metadata)
         with_coordinates = record_columns.append(_coordinates_field(TYPE))
         columns: StructType = from_arrow_schema(row_schema(column_schema(settings), settings.metadata))
-        plans = self._session(settings).range(0, len(shares), 1, len(shares))
+        session = self._session(settings)
+        add_lookups(session, settings, self._settings.storage)
+        plans = session.range(0, len(shares), 1, len(shares))
         records = plans.mapInArrow(
             _reader(shares, self._settings, lambda one: told.add((one,))), from_arrow_schema(with_coordinates)
         )
@@ -121,9 +126,11 @@ class SqlJobs:
     def _session(self, settings: TableSettings) -> SparkSession:
         session = self._sessions.get(settings.table)
         if session is None:
-            session = self._sessions[settings.table] = self._spark.newSession()
+            session = self._spark.newSession()
             for name, value in (_CONF | {"spark.sql.session.timeZone": settings.zone}).items():
                 session.conf.set(name, value)
+            add_functions(session, settings)
+            self._sessions[settings.table] = session
         return session
 
 

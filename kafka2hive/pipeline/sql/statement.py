@@ -34,14 +34,17 @@ _REFUSED = {
     "Union": "UNION makes several rows of one record",
     "Intersect": "INTERSECT looks at other records",
     "Except": "EXCEPT looks at other records",
-    "Join": "a join may lose and multiply records",
+    "Join": "a join goes with tables of lookups only, and must keep the records' side",
+    "Exchange": "it moves records between tasks: tables of lookups must be small enough to be sent to every task",
     "UnresolvedWith": "WITH is not supported: write a subquery after FROM",
     "WithCTE": "WITH is not supported: write a subquery after FROM",
 }
 _WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
 """What Spark says of the coordinates beside an aggregate."""
-_KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View"})
-_PASSED = frozenset({"Project", "Filter", "SubqueryAlias"})
+_KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View", "ResolvedHint"})
+_PASSED = frozenset({"Project", "Filter", "SubqueryAlias", "UnresolvedHint"})
+_JOINS = {0: {"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"}, 1: {"Inner", "Cross", "RightOuter"}}
+"""What may be joined to the records, by their side of the join: those that keep the order and make no row without one."""
 _WIDER = {
     ("tinyint", "smallint"),
     ("tinyint", "int"),
@@ -84,6 +87,9 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
     name = plan.nodeName()
     if name == "UnresolvedRelation":
         return plan
+    if name == "Join":
+        sides = [_with_coordinates(session, table, c) if _names_records(c) else c for c in _children(plan)]
+        return plan.withNewChildren(_scala(session, *sides))
     if name not in _PASSED:
         raise _refused(table, name)
     (child,) = _children(plan)
@@ -100,7 +106,7 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
     execution = selected._jdf.queryExecution()
     analysed = execution.analyzed()
     source = records._jdf.queryExecution().analyzed()
-    for node in _until_records(analysed):
+    for node in _way_to_records(table, analysed):
         if node.nodeName() not in _KEPT:
             raise _refused(table, node.nodeName())
         if node.subqueries().nonEmpty():
@@ -110,8 +116,10 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
         raise _refused(table, "", told)
     if _id(analysed.output().last()) != _id(source.output().last()):
         raise _refused(table, "", f"it changes {COORDINATES}")
-    if not any(node.nodeName() == "MapInArrow" for node in _nodes(execution.optimizedPlan())):
+    if not _reads(execution.optimizedPlan()):
         raise _refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
+    if any(node.nodeName() == "Exchange" for node in _in_task(execution.executedPlan())):
+        raise _refused(table, "Exchange")
 
 
 def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
@@ -167,12 +175,38 @@ def _refused(table: str, node: str, why: str = "") -> TableError:
     )
 
 
-def _until_records(plan: Any) -> Iterator[Any]:
-    """The nodes above what the view of `records` stands for."""
-    yield plan
-    if plan.nodeName() != "View":
-        for child in _children(plan):
-            yield from _until_records(child)
+def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
+    """The nodes above what the view of `records` stands for, without the other sides of joins."""
+    if plan.nodeName() == "View":
+        return
+    below = _children(plan)
+    if plan.nodeName() == "Join":
+        reading = [side for side, child in enumerate(below) if _reads(child)]
+        if len(reading) != 1 or plan.joinType().toString() not in _JOINS[reading[0]]:
+            raise _refused(table, "Join")
+        below = [below[reading[0]]]
+    else:
+        yield plan
+    for child in below:
+        yield from _way_to_records(table, child)
+
+
+def _reads(plan: Any) -> bool:
+    return any(node.nodeName() == "MapInArrow" for node in _nodes(plan))
+
+
+def _names_records(parsed: Any) -> bool:
+    return any(
+        node.nodeName() == "UnresolvedRelation" and node.name().lower() == RECORDS for node in _nodes(parsed)
+    )
+
+
+def _in_task(physical: Any) -> Iterator[Any]:
+    """What runs in the records' own tasks: not what is made before and sent to all of them."""
+    yield physical
+    if physical.nodeName() != "BroadcastExchange":
+        for child in _children(physical):
+            yield from _in_task(child)
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

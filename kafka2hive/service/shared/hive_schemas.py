@@ -204,6 +204,8 @@ def settings_of(
         columns=columns,
         records=rule.records,
         sql=rule.sql,
+        lookups=rule.lookups,
+        udfs=rule.udfs,
         metadata=rule.metadata,
         bucketing=rule.bucketing,
         location=rule.location,
