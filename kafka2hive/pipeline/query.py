@@ -83,6 +83,10 @@ class Ended:
     abandoned: int | None = None
 
 
+class _Abandoned(Exception):
+    """A stop came between two jobs of an epoch: Spark interrupts the one under way only."""
+
+
 class DumpQuery:
     """One query, from `start` to the `Ended` that `run_until` returns. Not to be used again.
 
@@ -210,6 +214,9 @@ class DumpQuery:
     def _run_epoch(self, epoch: PlannedEpoch) -> None:
         try:
             manifests = self._run_tasks(epoch.tasks)
+        except _Abandoned:
+            self._abandoned = epoch.number
+            return
         except (PySparkException, Py4JJavaError) as error:
             if self._abandoning:
                 self._abandoned = epoch.number
@@ -229,6 +236,8 @@ class DumpQuery:
         fused, by_table = apart_with_sql(tasks, self._sql.is_for)
         manifests = self._run_fused(fused) if fused else []
         for table, shares in by_table.items():
+            if self._abandoning:
+                raise _Abandoned
             manifests += self._sql.run(table, shares, lambda: self._abandoning)
         return planned_manifests(tasks, manifests)
 

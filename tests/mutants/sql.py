@@ -95,4 +95,10 @@ MUTANTS = (
         (("for task in plan.tables if not has_sql(task.table))", "for task in plan.tables)"),),
         TASK,
     ),
+    TextMutant(
+        "jobs of a SELECT begin after their epoch is abandoned",
+        "kafka2hive.pipeline.query",
+        (("            if self._abandoning:\n                raise _Abandoned\n", ""),),
+        "tests/unit/test_query.py",
+    ),
 )

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pytest
 
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason
-from kafka2hive.pipeline.values import PlannedEpoch
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan
+from tests.harness.task_files import offsets, table_task
 
 TRIGGER_SECONDS = 0.05
 
@@ -139,3 +140,51 @@ def test_a_stop_ends_the_wait_for_the_next_trigger(tmp_path: Path) -> None:
     assert query.run_until(stop, lambda: None) == Ended(EndReason.STOPPED)
     batch.join(60)
     assert not batch.is_alive()
+
+
+class OneEpoch(Idle):
+    """One epoch of two tables with SQL."""
+
+    def plan(self) -> PlannedEpoch | None:
+        self.asked += 1
+        tasks = tuple(table_task(name, offsets("t", 0, 0, 9)) for name in ("db.a", "db.b"))
+        return PlannedEpoch(7, (TaskPlan(0, tasks),))
+
+
+class StoppedInside:
+    """Runs tables with SQL; while the first one runs, the query is stopped."""
+
+    def __init__(self) -> None:
+        self.query: DumpQuery | None = None
+        self.began: list[str] = []
+
+    def is_for(self, table: str) -> bool:
+        return True
+
+    def run(
+        self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
+    ) -> list[TableManifest]:
+        assert self.query is not None
+        self.began.append(table)
+        self.query.stop()
+        assert is_abandoned()
+        return []
+
+
+def test_no_job_of_sql_begins_once_the_epoch_is_abandoned(tmp_path: Path) -> None:
+    spark, planner, runner = Spark(), OneEpoch(), StoppedInside()
+    query = DumpQuery(
+        spark,
+        planner,
+        planner,
+        lambda plans: iter(()),
+        tmp_path,
+        trigger_seconds=TRIGGER_SECONDS,
+        stop_seconds=0.1,
+        sql=runner,
+    )
+    query.start()
+    runner.query = query
+    spark.batch(None, 0)
+    assert runner.began == ["db.a"]
+    assert query.stop().abandoned == 7

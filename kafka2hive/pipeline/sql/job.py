@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it sh
 from pyspark import TaskContext
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
-from pyspark.sql import Observation, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -42,6 +42,9 @@ _CONF = {
     # a table that is joined is sent to every task: rows that move lose their order
     "spark.sql.autoBroadcastJoinThreshold": "256m",
 }
+
+
+_INTO, _OUT = "rows into the SELECT", "rows out of the SELECT"
 
 
 class _Told(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of it
@@ -114,13 +117,15 @@ class SqlJobs:
         records = plans.mapInArrow(
             _reader(shares, self._settings, lambda one: told.add((one,))), from_arrow_schema(with_coordinates)
         )
-        into, out = Observation(), Observation()
-        rows = planned(table, str(settings.sql), records.observe(into, counted), columns)
-        rows = rows.observe(out, counted)
-        returned = rows.mapInArrow(_writer(shares, self._settings), "written binary").collect()
+        rows = planned(table, str(settings.sql), records.observe(_INTO, counted), columns)
+        rows = rows.observe(_OUT, counted)
+        ends = rows.mapInArrow(_writer(shares, self._settings), "written binary")
+        returned = ends.collect()
+        spark_counts = ends._jdf.queryExecution().observedMetrics()  # Spark's own listeners may miss an event
+        into, out = (int(spark_counts.apply(name).getLong(0)) for name in (_INTO, _OUT))
         written: list[RowsWritten] = [pickle.loads(row.written) for row in returned]
         manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
-        check_against_spark(table, told.value, written, int(into.get["rows"]), int(out.get["rows"]))
+        check_against_spark(table, told.value, written, into, out)
         return manifests
 
     def _session(self, settings: TableSettings) -> SparkSession:
