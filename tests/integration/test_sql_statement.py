@@ -12,7 +12,7 @@ from kafka2hive.config.values import SparkOptions
 from kafka2hive.config.values.columns import COORDINATES
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.spark import start_session
-from kafka2hive.pipeline.sql.statement import planned
+from kafka2hive.pipeline.sql.statement import one_row_per_task, planned
 from kafka2hive.pipeline.warm.launch import launched
 
 PLACE = "struct<task:int,range:int,offset:bigint,time:bigint>"
@@ -59,7 +59,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def records(spark: SparkSession) -> DataFrame:
-    return spark.range(0, 1, 1, 1).mapInArrow(_records, COLUMNS)
+    return one_row_per_task(spark, 1).mapInArrow(_records, COLUMNS)
 
 
 def rows_of(records: DataFrame, sql: str, columns: str) -> list[tuple[object, ...]]:
@@ -145,6 +145,7 @@ def test_a_timestamp_becomes_the_wall_clock_of_the_sessions_zone(records: DataFr
         ("SELECT f.n FROM few f LEFT SEMI JOIN records r ON f.n = r.n", ""),
         ("SELECT f.n FROM few f WHERE f.n IN (SELECT n FROM records)", ""),
         ("SELECT /*+ MERGE(f) */ r.n FROM records r JOIN few f ON f.n = r.n", "between tasks"),
+        ("SELECT /*+ BROADCAST(r) */ r.n FROM records r JOIN few f ON f.n = r.n", "between tasks"),
         ("SELECT coin(n) AS n FROM records", "another value each time"),
         ("WITH x AS (SELECT n FROM records) SELECT n FROM x", "WITH"),
         ("SELECT n FROM records WHERE n IN (SELECT max(n) FROM records)", "subquery"),

@@ -23,7 +23,7 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.spark_errors import error_text
 from kafka2hive.pipeline.sql.accounts import check_against_spark, manifest_of
 from kafka2hive.pipeline.sql.names import add_functions, add_lookups
-from kafka2hive.pipeline.sql.statement import planned
+from kafka2hive.pipeline.sql.statement import one_row_per_task, planned
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan, TaskSettings
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class SqlJobs:
         columns: StructType = from_arrow_schema(row_schema(column_schema(settings), settings.metadata))
         session = self._session(settings)
         add_lookups(session, settings, self._settings.storage)
-        plans = session.range(0, len(shares), 1, len(shares))
+        plans = one_row_per_task(session, len(shares))
         records = plans.mapInArrow(
             _reader(shares, self._settings, lambda one: told.add((one,))), from_arrow_schema(with_coordinates)
         )

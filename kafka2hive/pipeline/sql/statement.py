@@ -60,6 +60,16 @@ _WIDER = {
 """What becomes a wider type by itself. A timestamp becomes the wall clock of the session's zone, which is the table's."""
 
 
+def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
+    """0 to `tasks` - 1, each in a partition of its own, as rows whose size Spark cannot guess.
+
+    So it takes them for the largest there can be, and never sends records to the tasks of a lookup.
+    """
+    numbers = session.range(0, tasks, 1, tasks)._jdf
+    rdd = numbers.queryExecution().toRdd()
+    return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, numbers.schema(), False), session)
+
+
 def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
     """The rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
 
@@ -88,8 +98,14 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
     if name == "UnresolvedRelation":
         return plan
     if name == "Join":
-        sides = [_with_coordinates(session, table, c) if _names_records(c) else c for c in _children(plan)]
-        return plan.withNewChildren(_scala(session, *sides))
+        sides = _children(plan)
+        reading = [_names_records(side) for side in sides]
+        if all(reading):
+            raise _refused(table, name)
+        carried = [
+            _with_coordinates(session, table, c) if r else c for c, r in zip(sides, reading, strict=True)
+        ]
+        return plan.withNewChildren(_scala(session, *carried))
     if name not in _PASSED:
         raise _refused(table, name)
     (child,) = _children(plan)
@@ -118,7 +134,8 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
         raise _refused(table, "", f"it changes {COORDINATES}")
     if not _reads(execution.optimizedPlan()):
         raise _refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
-    if any(node.nodeName() == "Exchange" for node in _in_task(execution.executedPlan())):
+    in_task = [node.nodeName() for node in _in_task(execution.executedPlan())]
+    if "Exchange" in in_task or "MapInArrow" not in in_task:
         raise _refused(table, "Exchange")
 
 
