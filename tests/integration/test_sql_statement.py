@@ -100,9 +100,9 @@ def rows_of(records: DataFrame, sql: str, columns: str) -> list[tuple[object, ..
             [(4, 4), (5, 5)],
         ),
         (
-            "SELECT r.n FROM records r LEFT JOIN (SELECT max(n) AS n FROM few) f ON f.n = r.n WHERE f.n > 1",
+            "SELECT r.n FROM records r LEFT JOIN (SELECT min(n) AS n FROM few) f ON f.n = r.n WHERE f.n > 0",
             "n bigint",
-            [(3, 3)],
+            [(1, 1)],
         ),
         ("SELECT n, plus(n) AS m FROM records WHERE plus(n) > 5", "n bigint, m bigint", [(5, 6, 5)]),
         ("SELECT current_timestamp() > at AS n FROM records WHERE n = 1", "n boolean", [(True, 1)]),
