@@ -42,6 +42,7 @@ GROUPS = {
         ),
         "hive, logins": (
             "integration/test_hive_logins",
+            "integration/test_secrets_unseen",
             "integration/test_secure_service",
         ),
     }.items()

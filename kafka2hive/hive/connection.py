@@ -1,11 +1,12 @@
 """The way to HiveServer2: TCP or TLS, and the login that the map's `auth` says; and why a login came to nothing."""
 
 import ssl
+from functools import partial
 from typing import Any
 
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.kerberos.meaning import meaning
-from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused
+from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 
@@ -70,7 +71,8 @@ class Connection:
 
     def _gssapi(self) -> GssapiClient:
         options = self._options
-        self._login = GssapiClient(options.service, options.host, options.kerberos, options.qop)
+        context = partial(context_for, options.service, options.host, options.kerberos)
+        self._login = GssapiClient(context, options.qop)
         return self._login
 
     def _kerberos_refusal(self, at: str, login: GssapiClient) -> MetastoreUnavailable:

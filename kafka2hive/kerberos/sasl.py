@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kafka2hive.config.values import KerberosOptions
 from kafka2hive.kerberos.gssapi import Context, Credentials, GssError, Name
@@ -28,16 +28,31 @@ def credentials(options: KerberosOptions | None) -> Credentials | None:
     return Credentials(options.principal, {"client_keytab": f"FILE:{options.keytab}", "ccache": memory})
 
 
+class SecurityContext(Protocol):
+    """What GssapiClient asks of a Context; each call may raise GssError."""
+
+    def step(self, challenge: bytes) -> tuple[bytes, bool]: ...
+
+    def wrap(self, content: bytes, *, encrypt: bool) -> bytes: ...
+
+    def unwrap(self, content: bytes) -> tuple[bytes, bool]: ...
+
+
+def context_for(service: str, host: str, login: KerberosOptions | None) -> Context:
+    """With `service/host`, not yet begun. Raises GssError."""
+    return Context(Name(f"{service}@{host}", of_service=True), credentials(login))
+
+
 class GssapiClient:
-    """One client of one connection to `service/host`.
+    """One client of one connection.
 
     `qop` is the protection that must be used (one of LAYERS), None takes the strongest that the server offers. `error` is
     what went wrong, None when nothing has.
     """
 
-    def __init__(self, service: str, host: str, login: KerberosOptions | None, qop: str | None) -> None:
-        self._service, self._login, self._qop = f"{service}@{host}", login, qop
-        self._context: Context | None = None
+    def __init__(self, new_context: Callable[[], SecurityContext], qop: str | None) -> None:
+        self._new_context, self._qop = new_context, qop
+        self._context: SecurityContext | None = None
         self._established = False
         self._layer = 0
         self.error: GssError | None = None
@@ -71,7 +86,7 @@ class GssapiClient:
             return False, None
 
     def _first(self) -> bytes:
-        self._context = Context(Name(self._service, of_service=True), credentials(self._login))
+        self._context = self._new_context()
         return self._step(b"")
 
     def _step(self, challenge: bytes) -> bytes:
@@ -79,7 +94,7 @@ class GssapiClient:
         return token
 
     @property
-    def _opened(self) -> Context:
+    def _opened(self) -> SecurityContext:
         assert self._context is not None, "start comes first"
         return self._context
 
@@ -95,15 +110,21 @@ class GssapiClient:
         longest = _MOST_BYTES if self._layer > 1 else 0
         return self._opened.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
 
+    def _agreed(self) -> int:
+        """Whoever listens may forge the message that ends the login too early: no frame goes out unprotected for it."""
+        if self._layer == 0:
+            raise GssError("the server ended the login before a protection was agreed", 0)
+        return self._layer
+
     def _encoded(self, content: bytes) -> bytes:
-        if self._layer == LAYERS["auth"]:
+        if self._agreed() == LAYERS["auth"]:
             return content
         wrapped = self._opened.wrap(content, encrypt=self._layer == LAYERS["auth-conf"])
         return struct.pack(">I", len(wrapped)) + wrapped
 
     def _decoded(self, frame: bytes) -> bytes:
         content, was_encrypted = self._opened.unwrap(frame[4:])
-        if self._layer == LAYERS["auth-conf"] and not was_encrypted:
+        if self._agreed() == LAYERS["auth-conf"] and not was_encrypted:
             raise GssError(
                 "the server sent a frame that is not encrypted, against its own choice auth-conf", 0
             )

@@ -56,6 +56,7 @@ _NOT_NOW = frozenset(
 _NOT_SENT = ("Connection refused", "failed to lookup address information")
 _NOT_ALLOWED = ("SASLError", "NoSASLMechanism")
 _GSSAPI_ERROR = re.compile(r'GSSAPIError\(.*\}, (?P<minor>\d+), "(?P<text>.*)')
+_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
 _CUT_OFF = "RPC listener disconnected"
 _OF_NO_KERBEROS = (
     "; a NameNode with Kerberos does so to a client without: does the map lack the section kerberos?"
@@ -121,6 +122,8 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
         return _below_a_file(operation, path, line)
     if java in ("AccessControlException", "AuthorizationException", "InvalidToken"):
         return Denied(path, line)
+    if java == "SaslException":  # during the login, so before the request
+        return Denied(path, f"the NameNode refuses the ticket: {line}: {_TICKET_REFUSED}")
     if java == "LeaseExpiredException":
         return NotFound(path, line)  # the file was removed, or closed by somebody else
     if java in _WRONG_REQUEST:

@@ -59,7 +59,9 @@ def test_a_password_over_tls_and_each_refusal(
 
 
 @pytest.mark.timeout(600)
-def test_kerberos_encrypts_and_tells_what_is_wrong(kdc: "Kdc", secure_hive: "HiveServer") -> None:
+def test_kerberos_encrypts_and_tells_what_is_wrong(
+    kdc: "Kdc", secure_hive: "HiveServer", by_password: HiveOptions
+) -> None:
     good = hive_options(kdc, secure_hive)
     assert rows(good, f"select '{LONG}'") == [(LONG,)]
     assert rows(replace(good, qop="auth-conf")) == [(1,)]
@@ -72,4 +74,7 @@ def test_kerberos_encrypts_and_tells_what_is_wrong(kdc: "Kdc", secure_hive: "Hiv
     assert "Kerberos login failed" in refusal(replace(good, kerberos=other_realm))
     assert "refuses the ticket" in refusal(replace(good, service="kafka"))
     assert "does the server speak TLS" in refusal(replace(good, ssl=True))
+    # each server is asked for the other's way to log in
     assert "does not take auth=LDAP" in refusal(replace(good, auth="LDAP", password=LDAP_PASSWORD))
+    asked = replace(by_password, auth="KERBEROS", password=None, kerberos=options_of(kdc))
+    assert "does not take auth=KERBEROS" in refusal(asked)

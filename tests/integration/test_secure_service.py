@@ -147,6 +147,23 @@ def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: "
         assert "is the KDC up" in failed[system][1]
 
 
+@pytest.mark.timeout(600)
+def test_servers_with_an_old_key_refuse_the_ticket_until_they_have_the_new_one(
+    refused: Refused, kdc: "Kdc"
+) -> None:
+    servers = ("hdfs/localhost", "hive/localhost")
+    kdc.kadmin(*(f"cpw -randkey {name}" for name in servers))
+    try:
+        code, failed = refused.ask()
+    finally:
+        kdc.kadmin(*(f"ktadd -norandkey -k {kdc.keytab(name)} {name}" for name in servers))
+    assert code == 69, failed
+    assert (failed["storage"][0], failed["hive"][0]) == ("storage.denied", "hive.login")
+    for _, message in (failed["storage"], failed["hive"]):
+        assert "refuses the ticket: " in message and "its clock, its keytab or its realm differ" in message
+    assert refused.ask() == (0, {})
+
+
 def assert_denied(told: Told, reason: str, remedy: str) -> None:
     """Both HDFS and Hive say why, and what to do."""
     code, failed = told

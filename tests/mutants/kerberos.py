@@ -4,6 +4,7 @@ from tests.mutants.text_mutant import TextMutant
 
 CONFIG_TESTS = "tests/unit/test_config_kerberos.py"
 MACHINE_TESTS = "tests/unit/test_this_machine.py"
+CLIENT_TESTS = "tests/unit/test_gssapi_client.py"
 MEANING_TESTS = "tests/unit/test_kerberos_meaning.py"
 
 KERBEROS = (
@@ -68,5 +69,29 @@ KERBEROS = (
             ("kerberos=(hive.kerberos or kerberos)", "kerberos=(kerberos or hive.kerberos)"),
         ),
         CONFIG_TESTS,
+    ),
+    TextMutant(
+        "a ticket that the NameNode refuses leaves the outcome open",
+        "kafka2hive.storage.hdfs_errors",
+        (('    if java == "SaslException":', '    if java == "SaslTrouble":'),),
+        MEANING_TESTS,
+    ),
+    TextMutant(
+        "a frame that is only signed is taken where it must be encrypted",
+        "kafka2hive.kerberos.sasl",
+        (('LAYERS["auth-conf"] and not was_encrypted:', 'LAYERS["auth-conf"] and False:'),),
+        CLIENT_TESTS,
+    ),
+    TextMutant(
+        "frames go out before a protection is agreed",
+        "kafka2hive.kerberos.sasl",
+        (("        if self._layer == 0:\n", "        if self._layer < 0:\n"),),
+        CLIENT_TESTS,
+    ),
+    TextMutant(
+        "frames are signed where they must be encrypted",
+        "kafka2hive.kerberos.sasl",
+        (('encrypt=self._layer == LAYERS["auth-conf"])', 'encrypt=self._layer == LAYERS["auth"])'),),
+        CLIENT_TESTS,
     ),
 )

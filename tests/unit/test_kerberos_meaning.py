@@ -54,6 +54,13 @@ def test_a_code_that_nobody_knows_is_denied_with_its_text() -> None:
     assert (type(found), str(found)) == (Denied, "hdfs://n/a: Kerberos login failed: Something new")
 
 
+def test_a_ticket_that_the_namenode_refuses_did_nothing() -> None:
+    said = RuntimeError('FatalRPCError("javax.security.sasl.SaslException", "GSS initiate failed")')
+    found = classify(Operation.CREATE, "hdfs://n/a", said)
+    assert type(found) is Denied
+    assert "the NameNode refuses the ticket: GSS initiate failed: its clock, its keytab" in str(found)
+
+
 def test_only_a_client_without_kerberos_hears_that_it_may_lack_it() -> None:
     cut_off = OSError("RPC listener disconnected")
     for operation, kind in ((Operation.MKDIRS, OutcomeUnknown), (Operation.STAT, Unavailable)):
