@@ -17,9 +17,12 @@ from kafka2hive.model.metastore import HiveLoginRefused
 from tests.drills.form import Form
 from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
-from tests.harness.scenario import Scenario, flights_in
-from tests.integration.secure_map import hive_options, on_secure_hdfs, secure_sections
+from tests.harness.program import command_as_process
+from tests.harness.scenario import Scenario, Storage, flights_in
+from tests.integration.secure_map import hive_options, login, on_secure_hdfs, secure_sections
 from tests.oracle.exact import flights_by_month
+from tests.services.flights import flights
+from tests.services.produce import produce
 from tests.services.secure.hive import kerberised_hive
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.secure.hdfs import SecureHdfs
     from tests.services.secure.kdc import Kdc
+    from tests.services.spark_standalone import SparkStandalone
 
 PER_SECOND = 200
 CALM_SECONDS = 75.0  # longer than a ticket lives
@@ -125,6 +129,46 @@ def test_hive_is_reached_at_its_weaker_protections(
             session.close()
         with pytest.raises(HiveLoginRefused, match=f"the server offers the protection {qop}, the map asks"):
             HiveSession(replace(good, qop="auth-conf")).run("select 1")
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("way", ["keytab", "token"])
+def test_executors_of_a_cluster_log_in(
+    kafka: "KafkaBroker",
+    kdc: "Kdc",
+    secure_hdfs: "SecureHdfs",
+    spark_standalone: "SparkStandalone",
+    unique: str,
+    tmp_path: Path,
+    way: str,
+) -> None:
+    """Two workers, by the keytab's path or by a delegation token's, which each node has; nothing is shipped."""
+    kafka.create_topic(unique, 4)
+    stored = produce(kafka.bootstrap, unique, flights()[:20_000], 4)
+    secure = on_secure_hdfs(secure_hdfs, unique)
+    environment, sections = {"KRB5_CONFIG": str(kdc.krb5_conf)}, {"kerberos": login(kdc)}
+    storage = secure
+    if way == "token":
+        file = tmp_path / "token"
+        secure_hdfs.fetch_token("etl", file)
+        environment, sections = {"HADOOP_TOKEN_FILE_LOCATION": str(file)}, {}
+        properties = {**secure.properties, "hadoop.security.authentication": "kerberos"}
+        storage = Storage(secure.uri.replace("localhost", "127.0.0.1"), secure.tree, properties)
+    scenario = Scenario(
+        tmp_path,
+        unique,
+        kafka.bootstrap,
+        storage,
+        [flights_in(f"{unique}.flights", unique)],
+        spark={
+            "master": spark_standalone.url,
+            "conf": {f"spark.executorEnv.{name}": value for name, value in environment.items()},
+        },
+        **sections,
+    )
+    done = command_as_process("run", scenario.config, "--once", env=environment)
+    assert done.code == 0, done.log[-3000:]
+    scenario.assert_exactly_once(stored)
 
 
 def calm(service: Supervised, seconds: float) -> None:
