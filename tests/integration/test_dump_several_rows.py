@@ -115,7 +115,7 @@ def test_rows_of_lines_arrays_and_canal_are_in_hive_once_and_every_check_counts_
             "more_rows": len(wanted) - len(good),
         }
     dead = hive.query(
-        f"select topic, count(*), count(distinct concat(`partition`, '@', offset))"
+        f"select topic, count(*), count(distinct concat(`partition`, '@', `offset`))"
         f" from {hive_database}.{hive_database}_dead_letters group by topic"
     )
     assert all(letters == records for _, letters, records in dead) and len(dead) == 3
