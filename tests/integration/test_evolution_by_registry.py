@@ -5,6 +5,7 @@ files of all generations side by side.
 import io
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,12 @@ import pytest
 
 from tests.harness.avro_flights import framed
 from tests.harness.cli_ledger import invoke
-from tests.harness.program import Finished, command, run_once
+from tests.harness.program import Finished, Running, command, run_once
 from tests.harness.protobuf_flights import message_class
-from tests.harness.service_map import PLACE, write_map
+from tests.harness.scenario import on_hdfs
+from tests.harness.service_map import PLACE, ledger_root, write_map
+from tests.oracle.exact import Acknowledged, ends_of
+from tests.oracle.ledger_text import LedgerText
 from tests.services.produce import produce
 
 if TYPE_CHECKING:
@@ -104,7 +108,7 @@ class Topic:
     def register(self, generation: int) -> int:
         return self.registry.register(f"{self.name}-value", self._schema(generation))
 
-    def produce(self, schema_ids: dict[int, int], count: int = EACH) -> None:
+    def produce(self, schema_ids: dict[int, int], count: int = EACH) -> Acknowledged:
         """Records of these generations in turn, as producers do that are rolled out one after the other."""
         messages = []
         for i in range(count):
@@ -113,7 +117,13 @@ class Topic:
                 fastavro.schemaless_writer(body, self._schema(generation), _value(generation, i))
                 messages.append(framed(schema_id, body.getvalue()))
                 self.produced.append(_row(generation, i))
-        produce(self.kafka.bootstrap, self.name, messages, 2)
+        return produce(self.kafka.bootstrap, self.name, messages, 2)
+
+    def wait_until_at(self, run: Running, ends: Mapping[tuple[str, int], int]) -> None:
+        """Until the ledger stands there."""
+        storage = on_hdfs(self.hdfs, self.name)
+        ledger = LedgerText(storage.tree, ledger_root(storage.uri), self.table)
+        run.wait_until(lambda: ledger.exists() and ledger.ends() == ends, f"at {ends}", pause=0.5)
 
     def assert_rows(self) -> None:
         shown = "id, `order`, spot.gate, spot.hall, tags, dt"
@@ -198,6 +208,33 @@ def test_fields_that_only_records_tell_of_become_columns_before_the_first_file_t
     topic.produce(ids)
     done = _done(path)
     assert f"records with a schema of id {ids[2]} have new fields" in done.log
+    topic.assert_rows()
+    audited = command("verify", path, "--deep")
+    assert audited.code == 0, audited.log[-3000:]
+
+
+@pytest.mark.timeout(900)
+def test_a_running_service_adds_columns_and_is_killed_while_it_does(topic: Topic) -> None:
+    path = topic.map_of(
+        schema_evolution="add", ignored_fields=["secret"], subject="nowhere", flush={"interval": "1s"}
+    )
+    ids = {1: topic.register(1)}
+    stored = {**topic.produce(ids)}
+    with Running(path) as run:
+        topic.wait_until_at(run, ends_of(stored))
+        ids[2] = topic.register(2)
+        stored |= topic.produce(ids)
+        run.wait_until(lambda: run.said("column spot struct<gate:int> is added"), "a column added")
+        run.kill_driver()
+        run.wait_for_orphans(120)
+    stored |= topic.produce(ids)
+    with Running(path, "--takeover") as run:
+        topic.wait_until_at(run, ends_of(stored))
+        ids[3] = topic.register(3)
+        stored |= topic.produce(ids)
+        topic.wait_until_at(run, ends_of(stored))
+        assert run.said("column Order bigint is added") and not run.said("is set aside")
+        assert run.terminate() == 143
     topic.assert_rows()
     audited = command("verify", path, "--deep")
     assert audited.code == 0, audited.log[-3000:]
