@@ -1,22 +1,99 @@
 """Producers and users of the warehouse who mean harm: what they write stays data, below its table, and others go on."""
 
+import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+import pytest
 from confluent_kafka import Producer
 
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TaskPlan
+from tests.harness.program import command, run_once
+from tests.harness.service_map import PLACE, location, write_map
 from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.services.produce import produce
 
 if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
 MIB = 1024 * 1024
+STOP = 76
+BAD_TEXTS = (
+    "../../../etc/cron.d/x",
+    "/absolute",
+    "..",
+    "a'); DROP TABLE users; --",
+    "`x` b\\",
+    "<script>alert(1)</script>",
+    "\x1b[2J\x1b]0;owned\x07",
+    "\u202etxt.exe",
+    "${jndi:ldap://x/y}",
+    "nul\0byte",
+    "%2e%2e%2f",
+    "dt=2000-01-01/who=me",
+)
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+def table_of(name: str, topic: str) -> dict[str, Any]:
+    return {
+        "table": name,
+        "topics": [topic],
+        "start": "earliest",
+        "columns": {"who": "string", "n": "bigint", "hint": {"type": "string", "header": "hint"}},
+        "metadata": PLACE,
+        "bucket": {"path": "w={who}"},
+        "flush": {"interval": "1s"},
+    }
+
+
+def test_hostile_keys_headers_and_payloads_stay_data_below_their_table(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 1)
+    good = [json.dumps({"who": text, "n": n}).encode() for n, text in enumerate(BAD_TEXTS)]
+    deep = b'{"who": "deep", "n": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    bad = [text.encode() for text in BAD_TEXTS] + [
+        deep,
+        b'{"n": 1e999999999, "who": "x"}',
+        b'{"who": "x", "n": ',
+    ]
+    records = good + bad
+    keys = [BAD_TEXTS[n % len(BAD_TEXTS)].encode() for n in range(len(records))]
+    produce(
+        kafka.bootstrap, unique, records, 1, keys,
+        [[(text.replace("\0", ""), text.encode()), ("hint", text.encode())] for text in map(bytes.decode, keys)],
+    )  # fmt: skip
+    name = f"{unique}.t"
+    config = write_map(tmp_path, unique, kafka.bootstrap, f"file://{tmp_path}/disk", [table_of(name, unique)])
+    assert run_once(config).code == 0
+    place = Path(location(f"{tmp_path}/disk", name))
+    files = sorted(place.rglob("*.parquet.final"))
+    assert all(re.fullmatch(r"w=[^/]+", str(path.parent.relative_to(place))) for path in files)
+    rows = [row for path in files for row in pq.ParquetFile(path).read().to_pylist()]
+    assert Counter((row["n"], row["hint"]) for row in rows) == Counter(enumerate(BAD_TEXTS))
+    beside = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    assert beside <= {"disk", config.name, f"run-{unique}"}
+    for name_of, options in (
+        ("status", ()),
+        ("dead-letters list", ()),
+        ("dead-letters show", ("--limit", "100")),
+        ("verify", ("--deep",)),
+    ):
+        done = command(name_of, config, *options)
+        assert done.code == 0, done.out + done.log
+        assert not HARMFUL.search((done.out + done.log).replace("\n", "")), name_of
+    letters = command("dead-letters list", config, "--json").document
+    assert sum(group["count"] for group in letters["groups"]) == len(bad)
 
 
 def test_a_batch_that_unpacks_to_two_hundred_times_its_size_costs_its_size_once(
@@ -60,3 +137,54 @@ def unpack(bootstrap: str, topic: str, count: int) -> None:
 def most_memory() -> int:
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) * 1024
+
+
+def test_who_may_write_the_table_but_not_the_ledger_changes_no_position_and_is_found(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 1)
+    produce(kafka.bootstrap, unique, [b'{"who": "a", "n": %d}' % n for n in range(100)], 1)
+    name = f"{unique}.t"
+    config = write_map(tmp_path, unique, kafka.bootstrap, f"file://{tmp_path}/disk", [table_of(name, unique)])
+    assert run_once(config).code == 0
+    place = Path(location(f"{tmp_path}/disk", name))
+    (mine,) = place.glob("w=a/*.parquet.final")
+    staging = place / "_tmp"
+    staging.mkdir(exist_ok=True)
+    coming = mine.with_name(re.sub(r"-e0+1-", lambda found: found[0].replace("1", "2"), mine.name))
+    assert coming != mine
+    unfinished = mine.name.removesuffix(".final")
+    for planted in (
+        coming,
+        mine.with_name("part-of-mine.parquet"),
+        staging / f"{unfinished}.pending",
+        staging / f"{coming.name.removesuffix('.final')}.in-progress",
+    ):
+        planted.write_bytes(mine.read_bytes())
+    produce(kafka.bootstrap, unique, [b'{"who": "a", "n": %d}' % n for n in range(100, 150)], 1)
+    assert run_once(config).code == 0
+    status = command("status", config, "--json").document
+    assert "150" in json.dumps(status), "the positions are the ledger's"
+    told = command("verify", config, "--json")
+    assert told.code == STOP, told.out
+    found = json.dumps(told.document["tables"])
+    assert "part-of-mine.parquet" in found and coming.name in found
+
+
+@pytest.mark.parametrize("victim", ["content", "length"])
+def test_a_committed_file_that_is_exchanged_is_found(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path, victim: str
+) -> None:
+    (tmp_path / "disk").mkdir()
+    kafka.create_topic(unique, 1)
+    produce(kafka.bootstrap, unique, [b'{"who": "a", "n": %d}' % n for n in range(100)], 1)
+    name = f"{unique}.t"
+    config = write_map(tmp_path, unique, kafka.bootstrap, f"file://{tmp_path}/disk", [table_of(name, unique)])
+    assert run_once(config).code == 0
+    (mine,) = Path(location(f"{tmp_path}/disk", name)).glob("w=a/*.parquet.final")
+    data = mine.read_bytes()
+    mine.write_bytes(data + b"x" if victim == "length" else data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    told = command("verify", config, *([] if victim == "length" else ["--deep"]))
+    assert told.code == STOP, told.out
+    assert mine.name in told.out
