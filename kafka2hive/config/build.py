@@ -21,6 +21,7 @@ from kafka2hive.config.checks.table_options import (
     with_defaults,
 )
 from kafka2hive.config.librdkafka import is_sensitive, uses_gssapi
+from kafka2hive.config.values.bucketing import BIGINT_UNIT
 from kafka2hive.config.values.columns import Column
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.kerberos import KerberosOptions
@@ -37,7 +38,6 @@ from kafka2hive.config.values.service import (
 )
 from kafka2hive.config.values.start import Start, StartKind, StartPolicy
 from kafka2hive.config.values.table import (
-    BIGINT_UNIT,
     SharedOptions,
     Table,
     TableRule,

@@ -15,17 +15,18 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.pipeline.jobs import SqlRunner, TaskFunction, apart_with_sql
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.plan_gate import PlanGate, Planner
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
@@ -37,21 +38,6 @@ log = logging.getLogger(__name__)
 CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
 _TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than all the rest of an idle run
-
-Settings = TypeVar("Settings")
-TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
-
-
-class SqlRunner(Protocol):
-    """Runs the tables with SQL (pipeline/sql/job.py)."""
-
-    def is_for(self, table: str) -> bool:
-        """Whether the table has SQL."""
-
-    def run(
-        self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
-    ) -> list[TableManifest]:
-        """One manifest per share; each share has nothing but this table."""
 
 
 class EpochListener(Protocol):
@@ -269,33 +255,3 @@ class DumpQuery:
         if self._drained:
             return Ended(EndReason.DRAINED)
         return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))
-
-
-def apart_with_sql(
-    tasks: Sequence[TaskPlan], has_sql: Callable[[str], bool]
-) -> tuple[list[TaskPlan], dict[str, list[TaskPlan]]]:
-    """The plans without the tables that have SQL, and those tables' shares, each with the index of its plan."""
-    fused: list[TaskPlan] = []
-    by_table: dict[str, list[TaskPlan]] = {}
-    for plan in tasks:
-        for task in plan.tables:
-            if has_sql(task.table):
-                by_table.setdefault(task.table, []).append(TaskPlan(plan.index, (task,)))
-        if rest := tuple(task for task in plan.tables if not has_sql(task.table)):
-            fused.append(TaskPlan(plan.index, rest))
-    return fused, by_table
-
-
-def task_function(
-    run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
-) -> TaskFunction:
-    """What a Spark task runs: plans in, manifests out, pickled by Spark.
-
-    Secrets in `settings` travel in this closure, never in plans or manifests.
-    """
-
-    def run(plans: Iterable[TaskPlan]) -> Iterator[TableManifest]:
-        for plan in plans:
-            yield from run_task(plan, settings)
-
-    return run

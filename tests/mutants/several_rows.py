@@ -8,7 +8,7 @@ AUDIT = "tests/unit/test_audit_rows.py"
 ARRAYS = "kafka2hive.pipeline.decode.rows.arrays"
 DECODER = "kafka2hive.pipeline.decode.rows.decoder"
 RUN = "kafka2hive.pipeline.task.table"
-WHOLE = "kafka2hive.pipeline.task.whole_messages"
+WHOLE = "kafka2hive.pipeline.task.refused.whole_messages"
 COMPARE = "kafka2hive.service.audit.rows.compare"
 
 MUTANTS = (

@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a table with SQL stays in the tasks without it",
-        "kafka2hive.pipeline.query",
+        "kafka2hive.pipeline.jobs",
         (("for task in plan.tables if not has_sql(task.table))", "for task in plan.tables)"),),
         TASK,
     ),

@@ -17,7 +17,7 @@ VALUES = "kafka2hive.pipeline.values"
 HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
 SHARE = "kafka2hive.service.run.manifests"
-REFUSALS = "kafka2hive.pipeline.task.refusals"
+REFUSALS = "kafka2hive.pipeline.task.refused.refusals"
 RECOVER = "kafka2hive.service.recover.table"
 
 READS = "tests/unit/test_task_reads.py"

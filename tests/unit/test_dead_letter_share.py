@@ -10,7 +10,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.refusals import Refusals
+from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.values import Refusal, TableManifest
 from kafka2hive.service.run.manifests import FLOOR_RECORDS, check_dead_letters
 from tests.harness.fake_consumer import FakeLog, log_of

@@ -12,7 +12,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.query import apart_with_sql
+from kafka2hive.pipeline.jobs import apart_with_sql
 from kafka2hive.pipeline.sql.accounts import check_against_spark, failed, manifest_of
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.run import Task

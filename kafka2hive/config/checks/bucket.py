@@ -13,8 +13,9 @@ from kafka2hive.config.checks.table_options import (
     metadata_names,
 )
 from kafka2hive.config.problems import Path, closest
+from kafka2hive.config.values.bucketing import Bucketing, BucketTime
 from kafka2hive.config.values.key import LEFT_OUT
-from kafka2hive.config.values.table import Bucketing, BucketTime, Tombstones
+from kafka2hive.config.values.table import Tombstones
 
 _EVENT_TYPES = re.compile(r"(timestamp|date|bigint)", re.IGNORECASE)
 _FIELD_TYPES = re.compile(

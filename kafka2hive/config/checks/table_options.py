@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.json_path import parse_json_path
 from kafka2hive.config.problems import Path, Problems, closest
+from kafka2hive.config.values.bucketing import Bucketing, BucketTime
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
 from kafka2hive.config.values.columns import ColumnKeys, MetadataColumn, RecordPart
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.key import LEFT_OUT
-from kafka2hive.config.values.table import Bucketing, BucketTime, Table, TableOptions
+from kafka2hive.config.values.table import Table, TableOptions
 
 GROUP = re.compile(r"\{([^{}]*)\}")
 """`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""

@@ -3,6 +3,8 @@
 The YAML's own words and defaults are documented in docs/configuration.md.
 """
 
+from kafka2hive.config.values.bucketing import Bucketing as Bucketing
+from kafka2hive.config.values.bucketing import BucketTime as BucketTime
 from kafka2hive.config.values.change_log import ChangeLog as ChangeLog
 from kafka2hive.config.values.columns import Column as Column
 from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
@@ -21,8 +23,6 @@ from kafka2hive.config.values.service import SparkOptions as SparkOptions
 from kafka2hive.config.values.service import StorageOptions as StorageOptions
 from kafka2hive.config.values.start import StartKind as StartKind
 from kafka2hive.config.values.start import StartPolicy as StartPolicy
-from kafka2hive.config.values.table import Bucketing as Bucketing
-from kafka2hive.config.values.table import BucketTime as BucketTime
 from kafka2hive.config.values.table import Flush as Flush
 from kafka2hive.config.values.table import SchemaEvolution as SchemaEvolution
 from kafka2hive.config.values.table import SharedOptions as SharedOptions

@@ -5,8 +5,9 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
+from kafka2hive.config.values.bucketing import Bucketing
 from kafka2hive.config.values.change_log import ChangeLog, SourceKind, change_log_of
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.values.csv import CsvOptions
@@ -16,62 +17,7 @@ from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.units import MIB
 from kafka2hive.config.values.writer import WriterOptions
 
-BIGINT_UNIT: Final = "ms"
-
 SchemaEvolution = Literal["ignore", "add", "stop"]
-
-
-class BucketTime(Enum):
-    """Which time buckets a record."""
-
-    EVENT = "event"  # the column Bucketing.field
-    RECORD = "record"  # the record's own timestamp
-    PROCESSING = "processing"  # the epoch's planning time: one bucket per epoch
-
-
-@dataclass(frozen=True, slots=True)
-class Bucketing:
-    """Which Hive partition a record belongs to.
-
-    `path` is e.g. `dt=%Y-%m-%d/hr=%H/c={country}`. `field` becomes the column with the event time (a timestamp, a date, or
-    a bigint of `unit`), `inner` the fields that lead to the time where that column is a struct.
-    """
-
-    path: Annotated[
-        str,
-        Key("Hive partition path with strftime codes and {column} fields; empty: an unpartitioned table."),
-    ] = "dt=%Y-%m-%d"
-    time: Annotated[
-        BucketTime,
-        Key(
-            "event: the column `field`; record: Kafka's record timestamp; processing: when the epoch was planned. "
-            "Default: event with a field, otherwise record.",
-            derived=True,
-        ),
-    ] = BucketTime.EVENT
-    field: Annotated[
-        str | None,
-        Key(
-            "Column with the event time, a timestamp, a date or a bigint; or a field of a struct column "
-            "(props.at), or the path a column takes its value from ($.props.at)."
-        ),
-    ] = None
-    unit: Annotated[
-        Literal["s", "ms", "us"], Key("Unit of a bigint field since 1970. Default: ms.", derived=True)
-    ] = BIGINT_UNIT
-    zone: Annotated[
-        str, Key("IANA time zone of the bucket's date and hour. Default: the table's zone.", derived=True)
-    ] = "UTC"
-    plugin: Annotated[
-        PluginOptions | None,
-        Key("Where the path's {fields} come from, an entry point of kafka2hive.bucketers. Default: columns."),
-    ] = None
-    inner: tuple[str, ...] = ()
-
-    @property
-    def field_text(self) -> str:
-        """The event time's column, and the fields within it."""
-        return ".".join((self.field or "", *self.inner))
 
 
 class Tombstones(Enum):
@@ -194,7 +140,7 @@ class TableOptions(SharedOptions):
             "{offset: pos} names them."
         ),
     ] = ()
-    bucket: Annotated[Bucketing, Key()] = Bucketing()
+    bucket: Annotated[Bucketing, Key()] = Bucketing()  # noqa: RUF009  a frozen value of another module
     create: Annotated[
         bool | None,
         Key("Create the table in Hive when it is missing. Default: true when the columns are known."),

@@ -20,8 +20,8 @@ from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
 from kafka2hive.pipeline.task.record_parts.columns import RecordParts
+from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
-from kafka2hive.pipeline.task.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
 LARGEST_VALUE = 64 * 1024 * 1024

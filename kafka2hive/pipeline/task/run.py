@@ -7,7 +7,6 @@ other tables continue; an error that belongs to no table is raised, and Spark tr
 import gc
 import logging
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from kafka2hive.config.values import StorageOptions
-from kafka2hive.model.errors import AccessRefused, ConfigError, SchemaDiffers, ServiceUnavailable, TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
@@ -25,6 +23,7 @@ from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consume
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, FetchBug
 from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
+from kafka2hive.pipeline.task.refused.failures import TABLE_ERRORS, as_failure, needs_spark, on_this_host
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.table import TableRun, failed_manifest
 from kafka2hive.pipeline.task.watchdog import Watchdog
@@ -34,28 +33,13 @@ from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     Clock,
-    Denied,
     FileSystem,
-    NoRoom,
-    OutcomeUnknown,
-    StorageError,
-    Unavailable,
 )
 
 log = logging.getLogger(__name__)
-
-TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.ArrowException)
-"""Errors that one table's data, schema or place can cause; everything else ends the task."""
-
-_STORAGE_CODES: dict[type[StorageError], str] = {
-    Denied: "storage.denied",
-    NoRoom: "storage.no_room",
-    Unavailable: "storage.unavailable",
-    OutcomeUnknown: "storage.outcome_unknown",
-}
 
 _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 
@@ -242,34 +226,3 @@ class Task:
             self._again.append(run.task)
         else:
             yield failed
-
-
-def on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
-    """What keeps a worker out of Kafka may be its host's own: files, clock, addresses."""
-    return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
-
-
-def needs_spark(table: str) -> TableError:
-    """Its rows are what its SELECT makes: never those of the records."""
-    return TableError(
-        "sql.needs_spark",
-        f"{table} has sql, which Spark runs: this command decodes records in its own process and cannot make its rows",
-        "`kafka2hive run` dumps it; see docs/sql.md for what else holds for such a table",
-    )
-
-
-def as_failure(error: Exception) -> TableFailure:
-    match error:
-        case StorageError():
-            code = next(
-                (c for kind, c in _STORAGE_CODES.items() if isinstance(error, kind)), "storage.surprise"
-            )
-            return TableFailure(code, str(error))
-        case SchemaDiffers():
-            return TableFailure(error.code, error.message, error.remedy, error.writer)
-        case TableError() | ConfigError():
-            return TableFailure(error.code, error.message, error.remedy)
-        case AccountingMismatch():
-            return TableFailure("task.account_mismatch", str(error))
-        case _:
-            return TableFailure("task.rows", f"{type(error).__name__}: {error}")

@@ -20,11 +20,11 @@ from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, DecodedChunk
-from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
-from kafka2hive.pipeline.task.refusals import Refusals
+from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.refused.whole_messages import Refused, refused_messages, rows_of
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
-from kafka2hive.pipeline.task.whole_messages import Refused, refused_messages, rows_of
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings

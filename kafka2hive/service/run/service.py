@@ -79,7 +79,8 @@ class Run:
 
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
         """Steps 3 to 5."""
-        from kafka2hive.pipeline.query import DumpQuery, task_function
+        from kafka2hive.pipeline.jobs import task_function
+        from kafka2hive.pipeline.query import DumpQuery
         from kafka2hive.pipeline.spark import session_slots, warm_workers
         from kafka2hive.pipeline.task import run_task
 

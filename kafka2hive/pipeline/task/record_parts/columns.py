@@ -10,8 +10,8 @@ from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.record_parts.headers import Found, HeaderColumns
 from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKeyColumns
+from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.task.rows import column_schema
-from kafka2hive.pipeline.task.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.values import TableSettings
 
 

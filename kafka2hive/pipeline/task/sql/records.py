@@ -21,12 +21,12 @@ from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
-from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
-from kafka2hive.pipeline.task.refusals import Refusals
+from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination

@@ -14,9 +14,9 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
 from kafka2hive.pipeline.task.chunk import Positions
-from kafka2hive.pipeline.task.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
-from kafka2hive.pipeline.task.refusals import Refusals
+from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.pipeline.task.sql.late_letters import LateLetters

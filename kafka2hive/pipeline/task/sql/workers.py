@@ -12,13 +12,8 @@ from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailab
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch.counted import FetchBug
-from kafka2hive.pipeline.task.run import (
-    TABLE_ERRORS,
-    as_failure,
-    on_this_host,
-    process_files,
-    seldom_collected,
-)
+from kafka2hive.pipeline.task.refused.failures import TABLE_ERRORS, as_failure, on_this_host
+from kafka2hive.pipeline.task.run import process_files, seldom_collected
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.rows import RowsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten

@@ -1,0 +1,1 @@
+"""What a task cannot write: messages that become dead letters, and tables that fail."""
