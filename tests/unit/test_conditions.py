@@ -140,8 +140,8 @@ def test_a_directory_that_may_not_be_written_is_told_once(
             for number in range(20):
                 board.show(b"%d" % number)
                 beat.send()
-    told = [r for r in caplog.records if "not told" in r.message]
-    beats = [r for r in caplog.records if r.message.startswith("heartbeat in")]
+    told = [r for r in caplog.records if "not told" in r.getMessage()]
+    beats = [r for r in caplog.records if r.getMessage().startswith("heartbeat in")]
     assert (len(told), len(beats)) == (2, 1), caplog.text
     assert files.creates > 40
 
