@@ -1,6 +1,6 @@
 """`scripts/dependencies vulnerabilities`: what a package index knows against the pinned versions.
 
-The JSON API of PyPI (docs.pypi.org/api/json) names vulnerabilities of each release; mirrors often leave it out.
+The JSON API of PyPI names vulnerabilities of each release; mirrors often leave it out.
 """
 
 import json
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from pip._internal.models.index import PyPI  # the only place that says where pip's own index is
+
 from tests.dependencies.pinned import Package, packages_of
 
-INDEX = "https://pypi.org/pypi"
 VARIABLE = "KAFKA2HIVE_PACKAGE_INDEX"
 _SECONDS = 30.0
 
@@ -70,4 +71,4 @@ def check(packages: Iterable[Package], index: str) -> int:
 
 
 def main() -> int:
-    return check(packages_of(), os.environ.get(VARIABLE, INDEX))
+    return check(packages_of(), os.environ.get(VARIABLE, PyPI.pypi_url))

@@ -173,6 +173,14 @@ def test_a_whole_recover_loads_no_spark_and_no_arrow(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("module", ["plan", "run.service"])
+def test_the_code_of_plan_and_run_is_loaded_without_arrow(module: str) -> None:
+    """A run loads it for its tasks, beside the JVM's start; `plan` where a schema of the registry is read."""
+    program = f"import sys, kafka2hive.service.{module}; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -5,15 +5,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.bucket_path import read_bucket_path
 from kafka2hive.config.dead_letters import dead_letter_path
-from kafka2hive.model.files import FileKind
-from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
@@ -25,7 +22,7 @@ from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.refused.whole_messages import Refused, refused_messages, rows_of
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
-from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters, to_table
 from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
 
@@ -69,24 +66,9 @@ class TableRun:
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms, table.table)
         written = _without_path_columns(whole, table)
         self._written_columns = written.names
-        to_files = functools.partial(
-            Destination,
-            table=task.table,
-            staging=staging_directory(table.location),
-            ledger_id=task.ledger_id,
-            generation=task.generation,
-            epoch=task.epoch,
-            task=index,
-            ranges=tuple(r for r in task.ranges if len(r)),
-            attempt=uuid4().hex,
-            planned_at_ms=task.planned_at_ms,
-        )
-        data = to_files(kind=FileKind.DATA, hive_table=task.table, location=table.location)
-        letters = to_files(
-            kind=FileKind.DEAD_LETTER,
-            hive_table=settings.dead_letter_table,
-            location=settings.dead_letter_location,
-        )
+        attempt = new_attempt()
+        data = to_table(index, task, table, attempt)
+        letters = to_dead_letters(index, task, table, settings, attempt)
         self._data: RowSink = open_sink(data, written)
         self._letters: RowSink = open_sink(letters, DEAD_LETTER_SCHEMA)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)

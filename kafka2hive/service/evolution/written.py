@@ -3,15 +3,16 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kafka2hive.config.values import Column
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.snapshot import AddedColumn
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
-from kafka2hive.pipeline.decode.written_fields.check import schema_differs
-from kafka2hive.pipeline.decode.written_fields.differences import differences
-from kafka2hive.pipeline.decode.written_fields.fields import WrittenField, avro_fields, protobuf_fields
 from kafka2hive.pipeline.values import TableSettings
+
+if TYPE_CHECKING:  # commands and runs without a registry start without pyarrow
+    from kafka2hive.pipeline.decode.written_fields.fields import WrittenField
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ class Written:
     """The fields that records of a schema have. `schema` says which one it is."""
 
     schema: str
-    fields: tuple[WrittenField, ...]
+    fields: "tuple[WrittenField, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Lacking:
 
     def refuse(self, table: str) -> None:
         """Raises SchemaDiffers where a table lacks anything at all."""
+        from kafka2hive.pipeline.decode.written_fields.check import schema_differs
+
         columns = [f"no column for {column.name} {column.type} ({schema})" for column, schema in self.columns]
         if columns or self.lost:
             raise schema_differs(table, "the newest version", "; ".join([*columns, *self.lost]))
@@ -51,6 +54,7 @@ def read_written(
     """None where it says nothing about the table's records: of another kind, unreadable, or of several messages."""
     if (schema.kind, settings.format) == (AVRO, "avro"):
         from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
+        from kafka2hive.pipeline.decode.written_fields.fields import avro_fields
 
         try:
             parsed = parse(schema)
@@ -70,6 +74,7 @@ def _read_protobuf(
     from kafka2hive.pipeline.decode.protobuf.decoder import only_type
     from kafka2hive.pipeline.decode.protobuf.parse import parse
     from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
+    from kafka2hive.pipeline.decode.written_fields.fields import protobuf_fields
 
     try:
         parsed = parse(schema)
@@ -82,6 +87,8 @@ def _read_protobuf(
 
 def lacking(settings: TableSettings, schemas: Sequence[Written]) -> Lacking:
     """What the table lacks of all these schemas together. Pure."""
+    from kafka2hive.pipeline.decode.written_fields.differences import differences
+
     columns: dict[str, tuple[Column, str]] = {}
     for written in schemas:
         found = differences(settings, written.fields)

@@ -1,5 +1,6 @@
 """A schema of the map itself against the columns that it must fill. Pure, but for Protobuf's compiler."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -31,7 +32,7 @@ def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, 
     return {column.name: fault for column in columns if (fault := own.fault_of(column))}
 
 
-class _Own:
+class _Own(ABC):
     """`fields`: Hive types by the names of the fields at the top, None where Hive has none."""
 
     fields: dict[str, str | None]
@@ -49,9 +50,9 @@ class _Own:
             return str(error)
         return ""
 
+    @abstractmethod
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
         """Raises Unresolvable."""
-        raise NotImplementedError
 
     def _absent(self, keys: tuple[str, ...]) -> str:
         """Where on the way the schema has no such field; behind a type that Hive has not nothing is said."""

@@ -7,7 +7,6 @@ driver takes those of the very attempt whose rows were written (accounts.py).
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,6 @@ import pyarrow as pa
 from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
@@ -29,32 +27,12 @@ from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, de
 from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskSettings
 from kafka2hive.storage.port import FileSystem
-
-
-def staged_by(
-    kind: FileKind, index: int, task: TableTask, hive_table: str, location: str, staging: str
-) -> Destination:
-    """Where an attempt of ours puts its files: under names used once, ever."""
-    return Destination(
-        kind=kind,
-        hive_table=hive_table,
-        location=location,
-        staging=staging,
-        table=task.table,
-        ledger_id=task.ledger_id,
-        generation=task.generation,
-        epoch=task.epoch,
-        task=index,
-        ranges=tuple(r for r in task.ranges if len(r)),
-        attempt=uuid4().hex,
-        planned_at_ms=task.planned_at_ms,
-    )
 
 
 class RecordsOfTask:
@@ -84,14 +62,7 @@ class RecordsOfTask:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rows = 0
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        destination = staged_by(
-            FileKind.DEAD_LETTER,
-            index,
-            task,
-            settings.dead_letter_table,
-            settings.dead_letter_location,
-            staging_directory(table.location),
-        )
+        destination = to_dead_letters(index, task, table, settings, new_attempt())
         options = table.writer_of(FileKind.DEAD_LETTER)
         self._letters = TableWriter(
             destination, files, DEAD_LETTER_SCHEMA, options, self._limits, watchdog.touch

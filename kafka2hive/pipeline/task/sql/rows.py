@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.layout import staging_directory
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
@@ -20,9 +19,9 @@ from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.pipeline.task.sql.late_letters import LateLetters
-from kafka2hive.pipeline.task.sql.records import staged_by
 from kafka2hive.pipeline.task.sql.shares import RowsWritten
 from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters, to_table
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.task.write.write import TableWriter
@@ -63,18 +62,10 @@ class RowsOfTask:
         numbers = {tp: n for n, tp in enumerate(sorted({r.topic_partition for r in task.ranges}))}
         self._sources = np.array([numbers[r.topic_partition] for r in task.ranges], np.int32)
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        staging = staging_directory(table.location)
-        data = staged_by(FileKind.DATA, index, task, task.table, table.location, staging)
+        data = to_table(index, task, table, new_attempt())
         options = table.writer_of(FileKind.DATA)
         self._data = TableWriter(data, files, self._written, options, self._limits, progress)
-        letters = staged_by(
-            FileKind.DEAD_LETTER,
-            index,
-            task,
-            settings.dead_letter_table,
-            settings.dead_letter_location,
-            staging,
-        )
+        letters = to_dead_letters(index, task, table, settings, new_attempt())
         options = table.writer_of(FileKind.DEAD_LETTER)
         self._letters = TableWriter(letters, files, DEAD_LETTER_SCHEMA, options, self._limits, progress)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
