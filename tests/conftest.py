@@ -1,4 +1,4 @@
-"""Fixtures of every test: the real services, names of one's own; and how long each folder of tests took.
+"""Fixtures of every test: the real services, names of one's own; and what each folder of tests took, in time and CPU.
 
 Services are started at their first use and are shared by the tests of one process; with `pytest -n` all workers share one
 Kafka and one HDFS. A test that stops or kills one starts its own (`tests/services`). Nothing is skipped when Java or a jar
@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,10 @@ _SERVICES = frozenset({"kafka", "hdfs", "hive"})
 SAID = "said"
 """The name of the property (`record_property`) whose value the run prints at its end."""
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
+_cpu: collections.defaultdict[str, float] = collections.defaultdict(float)
+_CPU = "CPU seconds"
+"""The name of the property that carries them from a worker."""
+_CPU_BEFORE = pytest.StashKey[float]()
 _said: list[str] = []
 _FOR_ALL = pytest.StashKey[ServicesForAll]()
 _ADDRESS = "services for all"
@@ -222,16 +226,41 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def _cpu_seconds() -> float:
+    """Of this process and of all that it started and that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Each report carries the CPU seconds since the one before it."""
+    report = yield
+    now, stash = _cpu_seconds(), item.session.stash
+    report.user_properties.append((_CPU, now - stash.get(_CPU_BEFORE, now)))
+    stash[_CPU_BEFORE] = now
+    return report
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the time of each folder, set-up and tear-down of fixtures included; keep what tests have to say."""
-    _seconds[report.nodeid.split("::")[0].rpartition("/")[0]] += report.duration
+    """Add up what each folder takes, set-up and tear-down of fixtures included; keep what tests have to say."""
+    folder = report.nodeid.split("::")[0].rpartition("/")[0]
+    _seconds[folder] += report.duration
+    _cpu[folder] += sum(
+        value for name, value in report.user_properties if name == _CPU and isinstance(value, float)
+    )
     if report.when == "call":
         _said.extend(str(value) for name, value in report.user_properties if name == SAID)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests said, and how long each folder took: the sum of its tests, whichever worker ran them."""
+    """Print what tests said, and what each folder took: the sum of its tests, whichever worker ran them.
+
+    A JVM's CPU seconds count where it ends; those of shared services and of killed groups nowhere.
+    """
     for text in _said:
         terminalreporter.write_line(text)
     for folder, seconds in _seconds.items():
-        terminalreporter.write_line(f"{folder}: {seconds:.1f} s")
+        terminalreporter.write_line(f"{folder}: {seconds:.1f} s, {_cpu[folder]:.1f} CPU-seconds")

@@ -11,14 +11,22 @@ from collections.abc import Iterable
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-SPLIT = ("tests/simulation/", "tests/mutants/")
+SPLIT = ("tests/simulation/",)
 """Folders whose tests share nothing."""
-COMPUTING = (*SPLIT, "tests/fuzz/", "tests/contract/test_decode")
+COMPUTING = (*SPLIT, "tests/mutants/", "tests/fuzz/", "tests/contract/test_decode")
 """What hardly ever waits."""
 WAITING = ("tests/unit/test_cli.py", "tests/unit/test_location.py")
 """Their tests share nothing either; many wait five seconds each for a Kafka where nobody is."""
 THE_COMPUTING_WORKER = "gw0"
-FOLDERS = ("tests/drills/", "tests/integration/", *SPLIT, "tests/fuzz/", "tests/contract/", "tests/unit/")
+FOLDERS = (
+    "tests/drills/",
+    "tests/integration/",
+    *SPLIT,
+    "tests/mutants/",
+    "tests/fuzz/",
+    "tests/contract/",
+    "tests/unit/",
+)
 """In the order in which they begin."""
 GROUPS = {
     f"tests/{file}.py": group
@@ -52,7 +60,7 @@ GROUPS = {
 LONGEST = (
     "hive, outages",
     "hive, the rest",
-    "tests/simulation/test_simulation.py::test_every_record_is_visible_exactly_once_after_every_schedule",
+    "tests/simulation/test_simulation.py::test_every_promise_holds_after_every_schedule",
     "tests/drills/test_executor_kills.py",
     "tests/drills/test_damage.py",
     "tests/integration/test_demo.py",
@@ -60,6 +68,7 @@ LONGEST = (
     "tests/drills/test_hive_troubles.py",
     "tests/simulation/test_simulation.py",
     "tests/fuzz/",
+    "tests/mutants/test_text_mutants.py",
     "tests/drills/test_hdfs_troubles.py",
     "tests/drills/test_broker_restarts.py",
     "tests/drills/test_clocks.py",

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.watch import Report, fuzz
 
 EXAMPLES = {
-    "flights": 400,
+    "flights": 100,
     "wide": 60,
     "paths": 40,
     "cases": 40,
@@ -43,10 +43,10 @@ def test_damaged_input_breaks_nothing(target: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_hundred_thousand_damaged_records_came_through_the_decoders() -> None:
+def test_fifty_thousand_damaged_records_came_through_the_decoders() -> None:
     count = sum((report.count for report in reports().values()), start=Counter())
     sys.stdout.write(f"\n{dict(sorted(count.items()))}\n")
-    assert count["damaged messages"] >= 100_000
+    assert count["damaged messages"] >= 50_000
     assert count["rejected"] > 10_000
     assert count["checked by the reference"] > 5_000
     assert count["forged snapshots that are read"] > 0

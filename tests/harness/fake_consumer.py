@@ -1,5 +1,6 @@
 """A Kafka client in memory behind the task's port: topic partitions as values, with gaps, and ends of the log."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +60,7 @@ class FakeConsumer:
         self.complaints: dict[str, KafkaError] = {}
         self.refusal: AccessRefused | None = None
         self.logs = dict(logs)
+        self._offsets = {key: sorted(log.records) for key, log in logs.items()}
         self._at_once = at_once
         self._assigned: dict[Key, int] = {}
         self._next: dict[Key, int] = {}
@@ -114,8 +116,8 @@ class FakeConsumer:
         end = log.end if log.grows_at is None or key in self._grown else log.grows_at
         if count < 1:
             return []
-        offsets = [offset for offset in sorted(log.records) if self._next[key] <= offset < end][:count]
-        if offsets:
+        first = bisect_left(self._offsets[key], self._next[key])
+        if offsets := [offset for offset in self._offsets[key][first : first + count] if offset < end]:
             self._next[key] = offsets[-1] + 1
             return [log.message(key, offset) for offset in offsets]
         if self._reported.get(key) == end:

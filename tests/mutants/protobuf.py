@@ -41,7 +41,7 @@ MUTANTS = (
         "a required field may be missing",
         f"{PROTOBUF}.exact",
         (('            if slot.label == "required" and not places:\n', '            if slot.label == "" and not places:\n'),),
-        TABLE,
+        f"{TABLE}::test_a_value_comes_out_as_the_table_says",
     ),
     TextMutant(
         "an absent field without presence is NULL",

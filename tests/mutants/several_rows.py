@@ -144,7 +144,7 @@ MUTANTS = (
         "of several rows of an offset the last one alone is compared",
         COMPARE,
         (("        if several:", "        if False:"),),
-        AUDIT,
+        f"{AUDIT}::test_several_rows_of_an_offset_are_compared_together_in_any_order",
     ),
     TextMutant(
         "one bad row of Canal leaves the others of its statement",

@@ -1,4 +1,4 @@
-"""Twenty thousand schedules of the production ledger code, and the proof that they are what they claim to be."""
+"""Thousands of schedules of the production ledger code, and the proof that they are what they claim to be."""
 
 import os
 import subprocess
@@ -14,25 +14,14 @@ from tests.simulation.kinds import KINDS
 from tests.simulation.schedule import run_schedule, without_logs
 from tests.simulation.trace import run_traced
 
-SCHEDULES = 20_000
+SCHEDULES = {"ledger": 6_000, "service": 600, "damage": 320}
+"""By kind; why so many: docs/simulation.md. `scripts/simulate` plays as many as wanted."""
 PROCESSES = 2
 
 
 @pytest.mark.timeout(1200)
-def test_every_record_is_visible_exactly_once_after_every_schedule(
-    record_property: Callable[[str, object], None],
-) -> None:
-    tally = run_campaign(first=0, schedules=SCHEDULES, jobs=PROCESSES)
-    cases = ", ".join(f"{case} {tally.count[case]}" for case in CASES["ledger"])
-    record_property(SAID, f"ledger: {tally.schedules} schedules, {tally.steps} calls; {cases}")
-    assert tally.violations == {}, "replay: scripts/simulate --seed SEED --schedules 1 --trace"
-    assert tally.schedules == SCHEDULES
-    assert never_happened(tally.count) == []
-
-
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("kind", "schedules"), [("service", 1_500), ("damage", 800)])
-def test_every_promise_of_whole_services_holds_after_every_schedule(
+@pytest.mark.parametrize(("kind", "schedules"), SCHEDULES.items())
+def test_every_promise_holds_after_every_schedule(
     kind: str, schedules: int, record_property: Callable[[str, object], None]
 ) -> None:
     tally = run_campaign(first=0, schedules=schedules, jobs=PROCESSES, kind=kind)
@@ -60,27 +49,23 @@ def test_tracing_a_schedule_does_not_change_it() -> None:
     assert (plain.steps, plain.count, plain.violation) == (traced.steps, traced.count, traced.violation)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_schedule_does_not_depend_on_the_order_of_hashes(kind: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.simulation.command",
-        "--kind",
-        kind,
-        "--seed",
-        "13",
-        "--schedules",
-        "3" if kind == "ledger" else "1",
-        "--trace",
-    ]
-    traces = {
+TRACES = """from tests.simulation.trace import run_traced
+for kind, seed in [("ledger", 13), ("ledger", 14), ("ledger", 15), ("service", 13), ("damage", 13)]:
+    run_traced(seed, print, kind=kind)"""
+
+
+def test_a_schedule_does_not_depend_on_the_order_of_hashes() -> None:
+    traces = [
         subprocess.run(
-            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", TRACES],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("1", "2", "3")
-    }
-    assert len(traces) == 1
+    ]
+    assert len(set(traces)) == 1
+    assert traces[0].count(b"\n") > 1_000
 
 
 def test_other_seeds_give_other_schedules() -> None:

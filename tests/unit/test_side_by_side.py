@@ -21,7 +21,7 @@ def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_d
     assert group("tests/integration/test_dump_flights.py::test_a") == group(
         "tests/integration/test_hive_compared.py::test_b[x]"
     )
-    assert group("tests/mutants/test_x.py::test_a[1]") != group("tests/mutants/test_x.py::test_a[2]")
+    assert group("tests/simulation/test_x.py::test_a[1]") != group("tests/simulation/test_x.py::test_a[2]")
     assert group("tests/unit/test_cli.py::test_a") != group("tests/unit/test_cli.py::test_b")
 
 
