@@ -1,9 +1,11 @@
 """Files read back: by what they begin with where a whole file is at hand, by their name where only its end is."""
 
 from collections.abc import Callable
+from typing import get_args
 
 import pyarrow as pa
 
+from kafka2hive.config.values import FileFormat, PluginOptions
 from kafka2hive.config.values.writer import LINE_FORMATS
 from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of
 from kafka2hive.formats.lines.reader import LinesReader, Plain
@@ -13,6 +15,7 @@ from kafka2hive.formats.orc.reader import OrcReader, orc_end
 from kafka2hive.formats.orc.tail import MAGIC
 from kafka2hive.formats.parquet.encoding import ParquetEncoding
 from kafka2hive.formats.parquet.reader import ParquetReader, parquet_end
+from kafka2hive.formats.plugin.reader import PluginReader
 from kafka2hive.formats.port import FileEnd, FileReader
 
 UNREADABLE = (pa.ArrowException, OSError)
@@ -20,10 +23,12 @@ UNREADABLE = (pa.ArrowException, OSError)
 
 
 def opened(data: bytes, extension: str = "", plain: Plain | None = None) -> FileReader:
-    """A whole file. `extension` of its name, as far as it is known: it tells files of lines without compression.
+    """A whole file. `extension` of its name, as far as it is known: it tells files of plug-ins, and lines without compression.
 
     `plain`: what those do not say; without it they have rows, but no columns. Raises UNREADABLE.
     """
+    if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
+        return PluginReader(data, *_of_plugin(name, plain))
     if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
         return LinesReader(data, plain)
     return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
@@ -43,3 +48,10 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
             return read_trailer(CODEC_NAMES[suffix], length, tail)
         case _:
             return None
+
+
+def _of_plugin(name: str, plain: Plain | None) -> tuple[PluginOptions, pa.Schema | None]:
+    """The table's own options where it still is written by this plug-in."""
+    own = None if plain is None else plain.options.plugin
+    options = own if own is not None and own.name == name else PluginOptions(name=name)
+    return options, None if plain is None else plain.schema

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from kafka2hive.hive.description import TableDescription, TableKind
-from kafka2hive.hive.stored_as import STORED_AS, other_properties
+from kafka2hive.hive.stored_as import other_properties, stored_as
 from kafka2hive.hive.tables import TableSpec
 from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
@@ -65,12 +65,11 @@ def _location(spec: TableSpec, found: TableDescription) -> list[Difference]:
 
 
 def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    difference = STORED_AS[spec.format].difference(found)
+    difference = stored_as(spec.format, spec.storage).difference(found)
     if difference is not None:
         return [("hive.format", difference)]
-    if spec.format != "text" or not found.input_format:
-        return []
-    return [("hive.format", difference) for difference in other_properties(spec.text, found)]
+    others = other_properties(spec.format, spec.text, spec.storage, found)
+    return [("hive.format", difference) for difference in others]
 
 
 def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
@@ -107,7 +106,7 @@ def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
             differences.append(f"Hive has no column {column.name} {column.type}")
         elif not same_type(column.type, other.type):
             differences.append(f"column {column.name} is {column.type} in the map, {other.type} in Hive")
-    if STORED_AS[spec.format].by_place and not differences:
+    if stored_as(spec.format, spec.storage).by_place and not differences:
         differences += _order(spec, found)
     return [("hive.columns", difference) for difference in differences]
 
@@ -119,7 +118,7 @@ def _order(spec: TableSpec, found: TableDescription) -> list[str]:
     if there[: len(wanted)] == wanted:
         return []
     return [
-        f"Hive reads {STORED_AS[spec.format].name} files by the order of their columns, metadata columns last:"
+        f"Hive reads {stored_as(spec.format, spec.storage).name} files by the order of their columns, metadata columns last:"
         f" ({', '.join(wanted)}) in the map, ({', '.join(there)}) in Hive"
     ]
 

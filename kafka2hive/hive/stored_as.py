@@ -1,10 +1,12 @@
 """How Hive's tables of each file format are declared, and known again by what Hive describes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka2hive.config.values import FileFormat, TextOptions
 from kafka2hive.hive import text
 from kafka2hive.hive.description import TableDescription
+from kafka2hive.model.plugins import HiveStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,28 @@ STORED_AS: dict[FileFormat, StoredAs] = {
 }
 
 
-def storage_clause(format: FileFormat, options: TextOptions) -> str:
-    """The part of CREATE TABLE. Raises nothing; `options` are for text."""
-    pairs = ((text.literal(key), text.literal(value)) for key, value in serde_properties(options).items())
-    return STORED_AS[format].declared.format(properties=", ".join(f"{key}={value}" for key, value in pairs))
+def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
+    """`storage`: what the writer of a plug-in says of its files."""
+    if storage is None:
+        return STORED_AS[format]
+    classes = (f"'{name}'" for name in (storage.serde, storage.input_format, storage.output_format))
+    serde, reads, writes = classes
+    properties = " WITH SERDEPROPERTIES ({properties})" if storage.serde_properties else ""
+    return StoredAs(
+        name=storage.serde.rpartition(".")[2],
+        declared=f"ROW FORMAT SERDE {serde}{properties} STORED AS INPUTFORMAT {reads} OUTPUTFORMAT {writes}",
+        input_format=storage.input_format.rpartition(".")[2].lower(),
+        serdes=(storage.serde,),
+        by_place=storage.by_place,
+    )
+
+
+def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorage | None = None) -> str:
+    """The part of CREATE TABLE. Raises nothing; `options` are for text, `storage` for plug-ins."""
+    properties = serde_properties(options) if storage is None else storage.serde_properties
+    pairs = ((text.literal(key), text.literal(value)) for key, value in properties.items())
+    declared = stored_as(format, storage).declared
+    return declared.format(properties=", ".join(f"{key}={value}" for key, value in pairs))
 
 
 def serde_properties(options: TextOptions) -> dict[str, str]:
@@ -72,13 +92,20 @@ def serde_properties(options: TextOptions) -> dict[str, str]:
     }
 
 
-def other_properties(options: TextOptions, found: TableDescription) -> list[str]:
-    """How Hive's table reads fields otherwise than the map writes them."""
-    wanted = serde_properties(options)
+def other_properties(
+    format: FileFormat, options: TextOptions, storage: HiveStorage | None, found: TableDescription
+) -> list[str]:
+    """How Hive's table reads fields otherwise than they are written; empty where Hive does not say."""
+    wanted: Mapping[str, str] = {}
+    if storage is not None:
+        wanted = storage.serde_properties
+    elif format == "text":
+        ours = serde_properties(options)
+        wanted = {key: ours[key] for key in ("field.delim", "escape.delim", "serialization.null.format")}
     return [
-        f"its SerDe property {key} is {found.serde_properties.get(key)!r}, the map's {wanted[key]!r}"
-        for key in ("field.delim", "escape.delim", "serialization.null.format")
-        if found.serde_properties.get(key, _DEFAULTS.get(key)) != wanted[key]
+        f"its SerDe property {key} is {found.serde_properties.get(key)!r}, the map's {value!r}"
+        for key, value in wanted.items()
+        if found.input_format and found.serde_properties.get(key, _DEFAULTS.get(key)) != value
     ]
 
 

@@ -12,6 +12,7 @@ from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
 from kafka2hive.model.layout import parent
+from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 
 
@@ -20,7 +21,8 @@ class TableSpec:
     """A table as the map wants it. `columns` without partition columns, metadata columns among them.
 
     `location` is the full path of the table's directory; `comment` is Hive's. `bucket_path` is the template of
-    the values of the partition columns; where it is unknown, their columns in Hive must hold any text.
+    the values of the partition columns; where it is unknown, their columns in Hive must hold any text. `storage`: how
+    Hive reads the files of a plug-in.
     """
 
     table: str
@@ -31,6 +33,7 @@ class TableSpec:
     bucket_path: str = ""
     format: FileFormat = "parquet"
     text: TextOptions = field(default_factory=TextOptions)
+    storage: HiveStorage | None = None
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
@@ -42,10 +45,16 @@ def compared_table(spec: TableSpec) -> ComparedTable:
     return ComparedTable(
         table=spec.table,
         location=spec.location,
-        format=spec.format if spec.format != "text" else f"text {spec.text}",
+        format=_format_text(spec),
         columns=text_of(spec.columns),
         partition_columns=text_of(spec.partition_columns),
     )
+
+
+def _format_text(spec: TableSpec) -> str:
+    if spec.storage is not None:
+        return f"{spec.format} {spec.storage}"
+    return spec.format if spec.format != "text" else f"text {spec.text}"
 
 
 def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:
@@ -73,7 +82,9 @@ def create_statement(spec: TableSpec, ledger_id: str) -> str:
         parts.append(f"COMMENT {text.literal(spec.comment)}")
     if spec.partition_columns:
         parts.append(f"PARTITIONED BY ({declared(spec.partition_columns)})")
-    parts.append(f"{storage_clause(spec.format, spec.text)} LOCATION {text.literal(spec.location)}")
+    parts.append(
+        f"{storage_clause(spec.format, spec.text, spec.storage)} LOCATION {text.literal(spec.location)}"
+    )
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
     pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")

@@ -1,6 +1,8 @@
 """Code of others that a map names: packages offer it by entry points, in the driver's environment and in the workers'."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -12,6 +14,18 @@ class PluginKind(Enum):
 
     DECODER = "kafka2hive.decoders"
     BUCKETER = "kafka2hive.bucketers"
+    WRITER = "kafka2hive.writers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiveStorage:
+    """How Hive reads the files of a writer: classes by their full names. `by_place`: columns are known by their places."""
+
+    serde: str
+    input_format: str
+    output_format: str
+    serde_properties: Mapping[str, str] = field(default_factory=dict)
+    by_place: bool = True
 
 
 def installed(kind: PluginKind) -> tuple[str, ...]:
@@ -60,3 +74,22 @@ class foreign_code:  # noqa: N801  used as a statement
             f"{self._what}: {type(error).__name__}: {error}",
             "correct the plug-in; nothing of the epoch was committed for the table",
         ) from error
+
+
+_CLASS = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+")
+
+
+def fault_of_storage(found: object) -> str | None:
+    """What keeps `found` from being a HiveStorage that a statement may name; None: nothing."""
+    if not isinstance(found, HiveStorage):
+        return f"hive is {type(found).__name__} instead of HiveStorage"
+    for name in ("serde", "input_format", "output_format"):
+        value = getattr(found, name)
+        if not isinstance(value, str) or not _CLASS.fullmatch(value):
+            return f"hive.{name} is no full name of a Java class: {value!r}"
+    properties = found.serde_properties
+    if not isinstance(properties, Mapping) or not all(
+        isinstance(t, str) for p in properties.items() for t in p
+    ):
+        return f"hive.serde_properties are no texts by name: {properties!r}"
+    return None

@@ -1,4 +1,4 @@
-"""The example of docs/plugins.md, installed as a package, dumps into Hive on real services; without it nothing begins."""
+"""The example of docs/plugins.md, installed as a package, dumps into Hive on real services, in files of its own."""
 
 import os
 import re
@@ -12,7 +12,8 @@ from zipfile import ZipFile
 import yaml
 
 from tests.harness.program import PROGRAM, Finished, command_as_process
-from tests.harness.service_map import write_map
+from tests.harness.service_map import location, write_map
+from tests.oracle.tree import HdfsTree
 from tests.services.produce import produce
 
 if TYPE_CHECKING:
@@ -99,6 +100,14 @@ def test_the_documented_example_is_installed_and_dumps(
     assert dead == [("signals.number",)] * 2
     deep = call("verify", "--deep")
     assert deep.code == 0, deep.out + deep.log
+    tree = HdfsTree(hdfs.client())
+    lines = [
+        line
+        for path in tree.files(f"{location(uri, name)}")
+        if path.endswith(".bars.final")
+        for line in tree.read(path).splitlines()
+    ]
+    assert len(lines) == 1_000 and all(line.count(b"||") == 5 for line in lines)
 
     # a table that the plug-in refuses is set aside; the other one goes on
     produce(kafka.bootstrap, hive_database, [b"N9;1.5"], 1)

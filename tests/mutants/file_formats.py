@@ -144,8 +144,8 @@ MUTANTS = (
     ),
     TextMutant(
         "fields of text may be read by another delimiter",
-        "kafka2hive.hive.check",
-        (('    if spec.format != "text" or not found.input_format:\n', "    if True:\n"),),
+        STORED_AS,
+        (('    elif format == "text":\n', "    elif False:\n"),),
         "tests/unit/test_hive_text.py",
     ),
     TextMutant(

@@ -33,7 +33,8 @@ HIVE = (
         "kafka2hive.hive.check",
         (
             (
-                "    if STORED_AS[spec.format].by_place and not differences:\n        differences += _order(spec, found)\n",
+                "    if stored_as(spec.format, spec.storage).by_place and not differences:\n"
+                "        differences += _order(spec, found)\n",
                 "",
             ),
         ),

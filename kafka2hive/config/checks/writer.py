@@ -27,6 +27,9 @@ def _check_level(checked: CheckedTable) -> None:
     if writer.format == "orc":
         checked.add(path, "ORC files are written with the codec's own level")
         return
+    if writer.format == "plugin":
+        checked.add(path, "is not told to a plug-in: give it options")
+        return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
         checked.add(path, f"{writer.compression} has no levels")

@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from kafka2hive.config.values.key import LEFT_OUT, Key, Size
+from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.units import MIB
 
-FileFormat = Literal["parquet", "orc", "json", "text"]
+FileFormat = Literal["parquet", "orc", "json", "text", "plugin"]
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
 
@@ -70,6 +71,12 @@ class WriterOptions:
         Timestamps, Key("With parquet: how timestamps are stored; Hive before 4 reads only int96.")
     ] = "micros"
 
+    plugin: Annotated[
+        PluginOptions | None,
+        Key(
+            "With format plugin: the writer, an entry point of kafka2hive.writers; its name ends the files' names."
+        ),
+    ] = None
     text: Annotated[TextOptions, Key("With text: how fields stand in a line.")] = TextOptions()
 
     def settled(self) -> "WriterOptions":

@@ -1,4 +1,4 @@
-"""What a plug-in is given and gives back: `kafka2hive.decoders` and `kafka2hive.bucketers` (docs/plugins.md).
+"""What a plug-in is given and gives back: `kafka2hive.decoders`, `.bucketers` and `.writers` (docs/plugins.md).
 
 An entry point names a callable that takes a context and makes the plug-in; it is called once per task and table, or less.
 """
@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kafka2hive.formats.plugin import FileWriter as FileWriter
+from kafka2hive.formats.plugin import HiveStorage as HiveStorage
+from kafka2hive.formats.plugin import RowFile as RowFile
+from kafka2hive.formats.plugin import WriterContext as WriterContext
 from kafka2hive.pipeline.decode.protocol import Decoded as Decoded
 from kafka2hive.pipeline.decode.protocol import Decoder as Decoder
 

@@ -21,6 +21,7 @@ from kafka2hive.hive.tables import (
 )
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.effective import effective_columns
@@ -93,6 +94,7 @@ class Catalogue:
             path,
             rule.writer.format,
             rule.writer.text,
+            _storage_of(rule),
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return settings_of(rule, columns, effective.added)
@@ -213,6 +215,16 @@ def settings_of(
         added=added,
         schema_evolution=rule.schema_evolution,
     )
+
+
+def _storage_of(rule: TableRule) -> HiveStorage | None:
+    if rule.writer.plugin is None:
+        return None
+    from kafka2hive.formats.plugin.made import (
+        storage_of,
+    )  # code of a package: loaded where a table is written by it
+
+    return storage_of(rule.writer.plugin)
 
 
 def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:

@@ -8,10 +8,11 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from kafka2hive.model.errors import TableError
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock, StorageError
 
-WRITE_ERRORS = (StorageError, pa.ArrowException)
+WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
 """Errors of writing that belong to the one table that is written."""
 
 

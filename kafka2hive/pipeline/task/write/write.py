@@ -47,7 +47,7 @@ class TableWriter:
     A file that is ended before `finish` waits without its footer until another one is ended, so that `finish` always
     has one left to say what became of all records: one file more than the bound on open ones.
 
-    Every method but `abandon` raises StorageError or pa.ArrowException when a file cannot be written; the caller then
+    Every method but `abandon` raises StorageError, TableError or pa.ArrowException when a file cannot be written; the caller then
     abandons: the writer is of no more use.
     """
 
