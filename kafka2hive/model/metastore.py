@@ -6,6 +6,7 @@ It stands in the model because both sides name it: publish, which uses it, and h
 from collections.abc import Sequence
 from typing import Protocol
 
+from kafka2hive.model.errors import AccessRefused, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 
 
@@ -15,12 +16,19 @@ class MetastoreUnavailable(Exception):
     code = "hive.unavailable"
     remedy = "bring HiveServer2 back, or correct hive.url"
 
+    def ending(self, message: str, then: str = "") -> ServiceUnavailable:
+        """The error of who cannot go on without Hive: `message` tells this one's text, `then` what comes after the remedy."""
+        return ServiceUnavailable(self.code, message, self.remedy + then)
+
 
 class HiveLoginRefused(MetastoreUnavailable):
     """Nobody is let in until the map, the realm or the server is changed; the text says what. Then all goes on by itself."""
 
     code = "hive.login"
-    remedy = "correct the login as the message says (docs/security.md); the service continues by itself"
+    remedy = "correct the login as the message says (docs/security.md)"
+
+    def ending(self, message: str, then: str = "; the service continues by itself") -> AccessRefused:
+        return AccessRefused(self.code, message, self.remedy + then)
 
 
 class MetastoreRefused(Exception):

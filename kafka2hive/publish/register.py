@@ -19,7 +19,7 @@ class Registered:
     """What became of each pending registration; every one is in exactly one of the four.
 
     - `registered`: Hive has it at the right place.
-    - `failed_unavailable`: stays pending, to be tried again; `outage` is Hive's last message.
+    - `failed_unavailable`: stays pending, to be tried again; `outage` is why.
     - `refused`: stays pending; Hive's reason.
     - `misplaced`: stays pending; Hive has it elsewhere (where), so its rows are hidden.
     """
@@ -28,7 +28,7 @@ class Registered:
     failed_unavailable: frozenset[HivePartition] = frozenset()
     refused: dict[HivePartition, str] = field(default_factory=dict)
     misplaced: dict[HivePartition, str] = field(default_factory=dict)
-    outage: str = ""
+    outage: MetastoreUnavailable | None = None
 
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
@@ -67,7 +67,7 @@ class _Work:
         self.unavailable: set[HivePartition] = set()
         self.refused: dict[HivePartition, str] = {}
         self.misplaced: dict[HivePartition, str] = {}
-        self.outage = ""
+        self.outage: MetastoreUnavailable | None = None
 
     def add(self, batch: Sequence[HivePartition]) -> None:
         """One statement for all; when it is refused, halves, until the refused ones stand alone."""
@@ -113,8 +113,8 @@ class _Work:
                 self.misplaced[partition] = where
 
     def _lost(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
-        self.outage = str(error) or "Hive is unavailable"
-        log.warning("Hive is unavailable, registrations stay pending registrations: %s", self.outage)
+        self.outage = error
+        log.warning("registrations stay pending: %s", error)
         self.unavailable.update(partitions)
 
 

@@ -9,7 +9,6 @@ from kafka2hive.model.errors import (
     ConfigError,
     ExitCode,
     Kafka2HiveError,
-    ServiceUnavailable,
     TableError,
     worst,
 )
@@ -67,7 +66,7 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
             tuple(_planned(metastore, catalogue, newest, name, table) for name, table in chosen)
         )
     except MetastoreUnavailable as error:
-        raise ServiceUnavailable(error.code, str(error), error.remedy) from error
+        raise error.ending(str(error)) from error
     finally:
         metastore.close()
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from kafka2hive.hive.session import HiveSession
-from tests.harness.program import Running, command, command_as_process
+from tests.harness.program import Running, command, command_as_process, run_once
 from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.harness.sessions import processes_of_session
 from tests.services.flights import flights
@@ -105,6 +105,14 @@ def test_a_password_is_nowhere_to_be_seen(
     done = command_as_process("validate", scenario.config, "--online", "--json")
     assert done.code == 69 and "hive.login" in done.out
     seen["a refused login"] = done.out + done.log
+    produce(kafka.bootstrap, unique, flights()[-500:], 1)  # of a month that Hive has no partition of
+    done = run_once(scenario.config)
+    seen["a run that Hive does not let in"] = done.out + done.log
+    assert done.code == 69 and "[hive.login] " in done.log, done.log[-3000:]
+    assert "all rows are committed" in done.log and f"refuses user {LDAP_USER}" in done.log
+    secret.write_text(f"{LDAP_PASSWORD}\n")
+    assert command("recover", scenario.config).code == 0
+    assert session.run(f"select count(*) from {unique}.flights") == [(1_500,)]
     tree = scenario.tree
     seen["the ledger"] = "".join(
         tree.read(path).decode(errors="replace") for path in tree.files(f"{scenario.uri}/kafka2hive")

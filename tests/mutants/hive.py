@@ -229,6 +229,24 @@ HIVE = (
         FORGET_TESTS,
     ),
     TextMutant(
+        "a refused login is told as an outage",
+        "kafka2hive.service.run.compare.gate",
+        (("        return NoAnswer(str(error), error)\n", "        return NoAnswer(str(error))\n"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a run ends without Hive's last word",
+        "kafka2hive.service.shared.registrar",
+        (("            self._no_answer = attempt.no_answer\n", ""),),
+        "tests/unit/test_before_start.py",
+    ),
+    TextMutant(
+        "status is silent about registrations that Hive does not take",
+        "kafka2hive.service.run.table_steps",
+        (("        why = self._registrar.no_answer\n", "        why = None\n"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
         "a silent Hive is silent for ever",
         "kafka2hive.service.run.compare.asking",
         (("            self._silent = None\n            self._since", "            self._since"),),

@@ -13,10 +13,11 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.before_start import refuse_silent_storage, warn_beside
-from kafka2hive.service.shared.registrar import Registrar
+from kafka2hive.service.run.result import not_registered
+from kafka2hive.service.shared.registrar import EnsureTable, Registrar
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import wire
 from kafka2hive.storage.concurrency import DaemonThreads
@@ -136,14 +137,18 @@ def test_a_run_warns_of_topics_whose_records_it_may_not_read_or_not_in_time(
 
 
 class Away:
-    """A HiveServer2 that is not there."""
+    """A HiveServer2 that is not there, or lets nobody in."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: type[MetastoreUnavailable] = MetastoreUnavailable) -> None:
         self.calls = 0
+        self._error = error
 
     def ensure(self, name: str) -> None:
         self.calls += 1
-        raise MetastoreUnavailable(f"{name}: Connection refused")
+        raise self._error(f"{name}: Connection refused")
+
+    def add_partitions(self, partitions: Collection[HivePartition]) -> None:
+        self.ensure(next(iter(partitions)).table)
 
 
 class Slow(DaemonThreads):
@@ -198,3 +203,29 @@ def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     assert not registrar.settle(3600)
     registrar.end()
     assert hive.calls <= 3
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "remedy"),
+    [
+        (MetastoreUnavailable, "hive.unavailable", "bring HiveServer2 back"),
+        (HiveLoginRefused, "hive.login", "correct the login"),
+    ],
+)
+@pytest.mark.parametrize("table_is_known", [False, True])
+def test_what_hive_said_last_ends_the_run_that_could_not_register(
+    error: type[MetastoreUnavailable], code: str, remedy: str, table_is_known: bool
+) -> None:
+    hive, owed = Away(error), HivePartition("a.b", "dt=1", "file:///w/dt=1")
+    metastore: Any = hive
+    ensure: EnsureTable = (lambda name: None) if table_is_known else hive.ensure
+    registrar = Registrar(metastore, ensure, DaemonThreads())
+    registrar.enqueue(frozenset({owed}))
+    registrar.register_pending()
+    assert registrar.no_answer is not None
+    ended = not_registered(registrar.untold, registrar.no_answer)
+    assert ended.code == code and ended.exit_code is ExitCode.UNAVAILABLE
+    assert (
+        "1 of the partitions that hold rows" in ended.message and "a.b: Connection refused" in ended.message
+    )
+    assert ended.remedy.startswith(remedy) and "kafka2hive recover" in ended.remedy

@@ -4,18 +4,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.layout import join, staging_directory
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
-from kafka2hive.service.run.compare.gate import Gate, HiveGate
+from kafka2hive.service.run.compare.gate import Gate, HiveGate, ask_hive
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
@@ -115,6 +117,46 @@ def test_a_table_that_was_never_compared_has_not_even_a_ledger_before_hive_answe
     assert not any(question.conform for question in hive.asked)
     hive.otherwise = Agrees()
     assert dumped(loop, wiring) == 18 and codes(owned_tables) == {}
+
+
+def test_a_refused_login_is_told_as_such_before_the_first_comparison(tmp_path: Path) -> None:
+    said = "HiveServer2 at h:1 refuses user etl"
+    wiring, hive = make_wiring(tmp_path), Hive(NoAnswer(said, HiveLoginRefused(said)))
+    _loop, owned_tables = begin(wiring, Kafka(), hive.gate())
+    assert codes(owned_tables) == {"air.early": "hive.login", "air.late": "hive.login"}
+    aside = owned_tables.tables["air.early"].aside
+    assert aside is not None and said in str(aside.error) and "correct the login" in str(aside.error)
+    assert epochs(wiring, "air.early") == []
+
+
+def test_ask_hive_keeps_a_refusal_apart_from_an_outage() -> None:
+    def answer(error: Exception) -> Answer:
+        class Says:
+            def compare(self, session: object, name: str) -> None:
+                raise error
+
+        says: Any = Says()
+        return ask_hive(says, says, Question("a.b", conform=False))
+
+    refused = HiveLoginRefused("no")
+    assert answer(refused) == NoAnswer("no", refused)
+    assert answer(MetastoreUnavailable("away")) == NoAnswer("away")
+
+
+def test_a_table_warns_of_partitions_that_hive_was_not_told_of_and_why(tmp_path: Path) -> None:
+    wiring, registrar = make_wiring(tmp_path), HiveAnswers()
+    loop, owned_tables = begin(_with_any_dead_letters(wiring), Kafka(), Hive().gate(), registrar)
+    epoch = next_epoch(loop)
+    loop.on_epoch(epoch.number, with_a_dead_letter(wiring, epoch, "air.early"))
+    table = owned_tables.tables["air.early"]
+    (owed,) = table.open_registrations
+    registrar.why = HiveLoginRefused("HiveServer2 at h:1 refuses user etl")
+    loop.plan()
+    (told,) = table.warnings["hive"]
+    assert "refuses user etl" in told and not owned_tables.tables["air.late"].warnings["hive"]
+    registrar.events.append(RegisteredInHive(frozenset({owed})))
+    loop.plan()
+    assert table.warnings["hive"] == ()
 
 
 def test_a_table_that_was_compared_dumps_on_without_hive(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.layout import base_name, is_draft_name
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
@@ -111,10 +112,15 @@ class HiveAnswers(NoRegistrar):
 
     def __init__(self) -> None:
         self.events: list[RegistrarEvent] = []
+        self.why: MetastoreUnavailable | None = None
 
     def take_events(self) -> list[RegistrarEvent]:
         events, self.events = self.events, []
         return events
+
+    @property
+    def no_answer(self) -> MetastoreUnavailable | None:
+        return self.why
 
 
 def make_loop_and_tables(

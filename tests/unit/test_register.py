@@ -87,7 +87,7 @@ def test_a_server_that_is_away_is_asked_once() -> None:
     assert (
         hive.calls == 1
         and found.failed_unavailable == unregistered
-        and found.outage == "no answer within 60 s"
+        and str(found.outage) == "no answer within 60 s"
     )
 
 

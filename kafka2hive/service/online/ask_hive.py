@@ -32,6 +32,6 @@ def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None
             return Passed(f"is not the table of the map yet and would be: {'; '.join(found.statements)}")
         return Passed(f"is the table of the map, at {found.location}")
     except MetastoreUnavailable as error:
-        return Failed(ServiceUnavailable(error.code, str(error), error.remedy))
+        return Failed(error.ending(str(error)))
     except (TableError, ServiceUnavailable, ConfigError) as error:
         return Failed(error)

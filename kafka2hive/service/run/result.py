@@ -5,6 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +41,13 @@ def exit_code(
     if any(isinstance(one, ManualActionRequired) for one in set_aside):
         return ExitCode.STOP
     return ExitCode.SET_ASIDE if set_aside else ExitCode.DONE
+
+
+def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
+    """What a `--once` run ends with whose rows are committed, and are in partitions that Hive was not told of."""
+    tables = ", ".join(sorted({partition.table for partition in untold}))
+    return why.ending(
+        f"{len(untold)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
+        f" committed: {why}",
+        "; the next run, or `kafka2hive recover`, registers them",
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TaskSettings
@@ -14,7 +15,7 @@ from kafka2hive.pipeline.warm.launch import Jvm
 from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
+from kafka2hive.service.run.result import RunOrder, RunResult, exit_code, not_registered
 from kafka2hive.service.run.signals import StopSignals
 from kafka2hive.service.shared.tables import task_settings
 from kafka2hive.service.shared.wiring import Wiring
@@ -170,14 +171,11 @@ class Run:
             log.warning(
                 "Hive is not told everything: the rest is in the ledgers, the next start registers it"
             )
-        untold = registrar.untold
+        untold, why = registrar.untold, registrar.no_answer
         registrar.end()
         if hive is None or not untold or not self._order.once:
             return None
-        tables = sorted({partition.table for partition in untold})
-        return ServiceUnavailable(
-            "hive.unavailable",
-            f"HiveServer2 at {hive.host}:{hive.port} does not answer: {len(untold)} of the partitions that"
-            f" hold rows are not registered ({', '.join(tables)}); all rows are committed",
-            "bring HiveServer2 back; the next run, or `kafka2hive recover`, registers them",
+        return not_registered(
+            untold,
+            why or MetastoreUnavailable(f"HiveServer2 at {hive.host}:{hive.port} has not answered yet"),
         )

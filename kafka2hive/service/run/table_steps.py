@@ -110,6 +110,10 @@ class TableSteps:
                     self._owned_tables.refused_by_hive(event)
                 case _:
                     assert_never(event)
+        why = self._registrar.no_answer
+        for table in self._owned_tables.tables.values():
+            pending = why is not None and table.open_registrations
+            table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
 
     def record_registrations(self, tables: Iterable[Table]) -> None:
         """A snapshot without files for each of them whose registrations or comparisons its newest one does not have."""

@@ -19,7 +19,7 @@ from kafka2hive.hive.tables import (
     describe,
     partition_columns,
 )
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
@@ -177,9 +177,7 @@ class Catalogue:
         try:
             found = self._outage.ask(lambda: describe(metastore.session, table.name))
         except MetastoreUnavailable as error:
-            raise ServiceUnavailable(
-                error.code, f"the schema of {table.name}: {error}", error.remedy
-            ) from error
+            raise error.ending(f"the schema of {table.name}: {error}") from error
         except MetastoreRefused as error:
             raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
         if found is None:

@@ -7,7 +7,6 @@ it waits until the loop takes it. What fails stays a pending registration of the
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import Protocol
 
@@ -41,11 +40,13 @@ RegistrarEvent = RegisteredInHive | RefusedByHive
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered."""
+    """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered; `no_answer`: why the
+    others are."""
 
     left: frozenset[HivePartition]
     refused: frozenset[HivePartition]
     events: tuple[RegistrarEvent, ...]
+    no_answer: MetastoreUnavailable | None = None
 
 
 class EnsureTable(Protocol):
@@ -56,11 +57,6 @@ class EnsureTable(Protocol):
         ...
 
 
-class _Hive(Enum):
-    READY = "ready"
-    AWAY = "away"
-
-
 def register_now(
     metastore: Metastore,
     ensure: EnsureTable,
@@ -69,9 +65,7 @@ def register_now(
 ) -> Attempt:
     """Register in the caller's thread. `checked`: partitions that lie where they should, found earlier."""
     tables = {t: _ensured(ensure, t) for t in sorted({p.table for p in unregistered})}
-    result = register(
-        metastore, frozenset(p for p in unregistered if tables[p.table] is _Hive.READY), checked
-    )
+    result = register(metastore, frozenset(p for p in unregistered if tables[p.table] is None), checked)
     refusals = [*(t for t in tables.values() if isinstance(t, RefusedByHive)), *_refusals(result)]
     registered = frozenset(result.registered)
     of_refused_tables = frozenset(p for p in unregistered if isinstance(tables[p.table], RefusedByHive))
@@ -79,18 +73,20 @@ def register_now(
         unregistered - registered,
         of_refused_tables.union(result.refused, result.misplaced),
         (*refusals, *([RegisteredInHive(registered)] if registered else [])),
+        next((t for t in tables.values() if isinstance(t, MetastoreUnavailable)), result.outage),
     )
 
 
-def _ensured(ensure: EnsureTable, table: str) -> _Hive | RefusedByHive:
+def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedByHive | None:
+    """None: Hive has it."""
     try:
         ensure(table)
     except MetastoreUnavailable as error:
-        log.warning("Hive is not there, %s keeps its pending registrations: %s", table, error)
-        return _Hive.AWAY
+        log.warning("%s keeps its pending registrations: %s", table, error)
+        return error
     except TableError as error:
         return RefusedByHive(table, error)
-    return _Hive.READY
+    return None
 
 
 def _refusals(result: Registered) -> Iterator[RefusedByHive]:
@@ -123,6 +119,7 @@ class Registrar:
         self._events: list[RegistrarEvent] = []
         self._checked: frozenset[HivePartition] = frozenset()
         self._refused: frozenset[HivePartition] = frozenset()
+        self._no_answer: MetastoreUnavailable | None = None
         self._condition = background.condition()
         self._ending = False
         self._busy = False
@@ -164,6 +161,12 @@ class Registrar:
         with self._condition:
             return frozenset(self._unregistered) - self._refused
 
+    @property
+    def no_answer(self) -> MetastoreUnavailable | None:
+        """Why the last try that has ended left partitions that Hive gave no answer to; None: it left none."""
+        with self._condition:
+            return self._no_answer
+
     def end(self) -> None:
         """Finish the statement that runs and stop; what is still pending stands in the ledgers."""
         with self._condition:
@@ -185,6 +188,7 @@ class Registrar:
         with self._condition:
             self._checked |= registered
             self._refused = attempt.refused
+            self._no_answer = attempt.no_answer
             self._unregistered -= registered
             self._events += attempt.events
         return attempt.left
@@ -230,6 +234,10 @@ class NoRegistrar:
     @property
     def untold(self) -> frozenset[HivePartition]:
         return frozenset()
+
+    @property
+    def no_answer(self) -> MetastoreUnavailable | None:
+        return None
 
     def end(self) -> None:
         """Nothing runs."""

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.metastore import HiveLoginRefused
 from kafka2hive.storage.port import Background, Clock
 
 _LINGER_SECONDS = 1.0
@@ -27,9 +28,10 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is away, or has not answered yet."""
+    """Hive is away, or has not answered yet; `refused`: it answers, and lets nobody in."""
 
     why: str
+    refused: HiveLoginRefused | None = None
 
 
 Answer = Agrees | Differs | NoAnswer

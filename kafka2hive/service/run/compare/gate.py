@@ -13,7 +13,7 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.port import Session
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
@@ -98,11 +98,11 @@ class HiveGate(Gate):
             case Differs(error):
                 self.differs(name, error)
                 raise error
-            case NoAnswer(why):
+            case NoAnswer():
                 if name in self._refused:
                     raise self._refused[name]
                 if spec not in _recorded(table):
-                    raise _not_compared(table, name, why)
+                    raise _not_compared(table, name, answer)
             case _:
                 assert_never(answer)
 
@@ -127,12 +127,17 @@ def _recorded(table: Table) -> Collection[ComparedTable]:
     return owned.state.compared if isinstance(owned, Owned) else ()
 
 
-def _not_compared(table: Table, name: str, why: str) -> ServiceUnavailable:
+def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailable:
     of = "" if name == table.name else f" of {name}, where its dead letters go,"
+    text = (
+        f"{table.name}: Hive's table{of} was never compared with the map, and nothing is committed before it is:"
+        f" {answer.why}"
+    )
+    if answer.refused is not None:
+        return answer.refused.ending(text)
     return ServiceUnavailable(
         "hive.not_compared",
-        f"{table.name}: Hive's table{of} was never compared with the map, and Hive gives no answer: {why}."
-        " Nothing is committed before it does",
+        text,
         "bring HiveServer2 back; the table is tried again by itself",
     )
 
@@ -170,6 +175,8 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
     try:
         ask = catalogue.conform if question.conform else catalogue.compare
         answered = ask(session, question.table)
+    except HiveLoginRefused as error:
+        return NoAnswer(str(error), error)
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
     except TableError as error:
