@@ -1,5 +1,6 @@
 """The schema that a message was written with."""
 
+import sys
 from dataclasses import dataclass
 
 AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
@@ -37,3 +38,8 @@ class WriterSchema:
     text: str
     references: tuple[SchemaReference, ...] = ()
     message: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """In memory."""
+        return sum(map(sys.getsizeof, (self.text, *(reference.text for reference in self.references))))

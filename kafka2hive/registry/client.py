@@ -25,6 +25,8 @@ from kafka2hive.storage.port import Clock
 PAUSES = (0.2, 1.0)
 """Seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
+MOST_REFERRED = 16 * 1024 * 1024
+"""Characters of all that a schema refers to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class RegistryClient:
                 raise errors.foreign(where, "a schema refers to it, and the registry does not have it")
             self._resolve(_references(answer.content, where), found, (*within, reference))
             found[reference] = SchemaReference(reference.name, _text(answer.content, where))
+            if sum(len(one.text) for one in found.values()) > MOST_REFERRED:
+                raise errors.foreign(where, f"references to more than {MOST_REFERRED} characters")
 
     def _ask(self, path: str) -> tuple[str, Document | Missing]:
         """The response and the URL it came from. Where one address does not have it (yet) the others are asked, too."""

@@ -5,9 +5,12 @@ from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry import errors
 from kafka2hive.registry.kept import KeptSchemas
 from kafka2hive.registry.port import Registry
+from kafka2hive.registry.recent import Recent
 from kafka2hive.storage.port import Clock
 
 MOST_REMEMBERED = 2_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of all remembered schemas together."""
 UNKNOWN_SECONDS = 60.0
 """An unknown id is asked for again after this time: it may have been registered."""
 MOST_UNKNOWN = 300
@@ -30,7 +33,7 @@ class SchemaLookup:
         self._clock = clock
         self._urls = urls
         self._keeps = keeps
-        self._known: dict[int, WriterSchema] = {}
+        self._known = Recent[int, WriterSchema](MOST_REMEMBERED, MOST_BYTES)
         self._unknown: dict[int, float] = {}
         self._away: tuple[float, str] = (float("-inf"), "")
 
@@ -50,9 +53,7 @@ class SchemaLookup:
             return None
         if kept is None and self._keeps:
             self._kept.keep(schema_id, schema)
-        if len(self._known) >= MOST_REMEMBERED:
-            del self._known[next(iter(self._known))]
-        self._known[schema_id] = schema
+        self._known.put(schema_id, schema, schema.bytes)
         return schema
 
     def _ask(self, schema_id: int) -> WriterSchema | None:

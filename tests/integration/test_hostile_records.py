@@ -165,6 +165,15 @@ def test_who_may_write_the_table_but_not_the_ledger_is_found(
     assert told.code == STOP, told.out
     assert "verify.untracked" in told.out and copy.name in told.out
     copy.unlink()
+    foreign = mine.with_name("part-00000.parquet")
+    foreign.write_bytes(mine.read_bytes())
+    told = command("verify", config, "--json")
+    assert told.code == 0, "others may write to the table, too"
+    assert (
+        f"1 file beside its own that this ledger did not write, readers see their rows, too: file://{foreign}"
+        in (told.document["tables"][0]["notes"])
+    )
+    foreign.unlink()
 
     coming.write_bytes(
         mine.read_bytes()

@@ -6,9 +6,28 @@ COMMIT = "tests/unit/test_commit.py"
 RESTORED = "tests/unit/test_restored.py"
 LOCATION = "tests/unit/test_location.py"
 GATE = "tests/unit/test_compare_gate.py"
+VERIFY = "tests/unit/test_verify.py"
 COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
+    TextMutant(
+        "verify is silent about files of others among the ledger's",
+        "kafka2hive.service.audit.files",
+        (("    if not found:\n        return []\n    more", "    if found:\n        return []\n    more"),),
+        VERIFY,
+    ),
+    TextMutant(
+        "verify notes files that Hive does not read",
+        "kafka2hive.service.audit.files",
+        ((' and base_name(path)[0] not in "_."\n', "\n"),),
+        VERIFY,
+    ),
+    TextMutant(
+        "verify notes files of partitions that are not the ledger's",
+        "kafka2hive.service.audit.files",
+        ((" and parent(path) in directories and", " and"),),
+        VERIFY,
+    ),
     TextMutant(
         "an unclear commit is not read back",
         "kafka2hive.ledger.commit",

@@ -30,6 +30,35 @@ MUTANTS = (
         LOOKUP,
     ),
     TextMutant(
+        "remembered schemas are bounded by their number alone",
+        "kafka2hive.registry.recent",
+        ((" or self._bytes > self._most_bytes)", ")"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "the schema that came first is forgotten, not the one used longest ago",
+        "kafka2hive.registry.recent",
+        (("            self._kept.move_to_end(key)\n", ""),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "room that a forgotten schema took stays taken",
+        "kafka2hive.registry.recent",
+        (("                self._bytes -= self._kept.popitem", "                self._kept.popitem"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "what a schema refers to has no bound",
+        "kafka2hive.registry.client",
+        (
+            (
+                "            if sum(len(one.text) for one in found.values()) > MOST_REFERRED:\n",
+                "            if False:\n",
+            ),
+        ),
+        CLIENT,
+    ),
+    TextMutant(
         "a silent registry has no such schema",
         "kafka2hive.registry.client",
         (

@@ -12,7 +12,7 @@ import pytest
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
-from kafka2hive.registry.client import MOST_REFERENCES, RegistryClient
+from kafka2hive.registry.client import MOST_REFERENCES, MOST_REFERRED, RegistryClient
 from kafka2hive.registry.port import NewestSchema
 from tests.harness.clock import SkippedTime
 from tests.harness.odd_http import Hangs, Reply, Request, odd_server, reply
@@ -132,6 +132,17 @@ def test_references_that_lead_nowhere_are_an_error_and_no_unknown_id(said: Reply
             client(server.url).schema(7)
         assert caught.value.code == "registry.answer"
         assert len(server.requests) <= MOST_REFERENCES
+
+
+def test_what_a_schema_refers_to_is_bounded_together() -> None:
+    def answer(request: Request) -> Reply:
+        number = 0 if "/ids/" in request.path else int(request.path.split("/")[2])
+        wanted = [{"name": "x", "subject": str(number + 1), "version": 1}]
+        return reply(200, {"schema": "x" * (MOST_REFERRED // 3), "references": wanted if number < 4 else []})
+
+    with odd_server(answer) as server, pytest.raises(TableError, match="characters") as caught:
+        client(server.url).schema(7)
+    assert caught.value.code == "registry.answer"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from kafka2hive.registry.kept import KeptSchemas, identity_of
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
 from kafka2hive.registry.lookup import (
     CONFIRM_SECONDS,
+    MOST_BYTES,
     MOST_CONFIRMED,
     MOST_REMEMBERED,
     MOST_UNKNOWN,
@@ -255,6 +256,26 @@ def test_the_memory_is_bounded_and_forgets_nothing_for_good(lookups: Lookups) ->
         lookup.get(number)
     assert lookup.get(0) == FLIGHT
     assert len(registry.asked) == MOST_REMEMBERED + 2
+
+
+def test_large_schemas_make_room_for_the_ones_used_last(lookups: Lookups) -> None:
+    large = WriterSchema("AVRO", "x" * (MOST_BYTES // 4), (SchemaReference("y", "z" * (MOST_BYTES // 8)),))
+    registry = FakeRegistry({number: [large] for number in range(3)})
+    lookup = lookups.of(registry, keeps=False)
+    for number in (0, 1, 0, 2, 0, 2, 1):
+        assert lookup.get(number) is large
+    assert registry.asked == [0, 1, 2, 1], "two have room, and 1 was not used for longest"
+
+
+def test_a_schema_that_is_larger_than_all_may_be_is_remembered_as_long_as_no_other_comes(
+    lookups: Lookups,
+) -> None:
+    huge = WriterSchema("AVRO", "x" * (MOST_BYTES + 1))
+    registry = FakeRegistry({1: [huge], 2: [FLIGHT]})
+    lookup = lookups.of(registry, keeps=False)
+    for number in (2, 1, 1, 2, 2, 1):
+        lookup.get(number)
+    assert registry.asked == [2, 1, 2, 1]
 
 
 def test_the_text_of_a_kept_schema_round_trips() -> None:

@@ -10,6 +10,7 @@ from kafka2hive.ledger.audit.audit import audit_history
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.codec import checksum_of, encode
+from kafka2hive.model.layout import DataFileName, ledger_tag
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, AddedColumn, ForgottenRegistration, Snapshot
 from kafka2hive.service.audit.verified import VerifyOrder
@@ -70,6 +71,27 @@ def test_a_file_that_no_snapshot_names_is_named(recovered: Service) -> None:
     code, found = _findings(recovered)
     assert (code, {what for what, _ in found}) == (76, {"verify.untracked"})
     assert all(where.endswith(untracked_file.name) for _, where in found)
+
+
+def test_files_of_others_among_the_ledgers_are_noted_and_no_finding(recovered: Service) -> None:
+    def notes() -> tuple[str, ...]:
+        result = verify(recovered.wiring, VerifyOrder(), None, None)
+        assert int(result.exit_code) == 0
+        return result.tables[0].notes
+
+    mine = recovered.final(0)
+    for hidden in ("_SUCCESS", ".part-0.parquet.crc"):
+        mine.with_name(hidden).write_bytes(b"")
+    elsewhere = mine.parent.parent / "dt=1999-12-31"  # no partition of this ledger's
+    elsewhere.mkdir()
+    (elsewhere / "part-0.parquet").write_bytes(b"x")
+    assert notes() == ()
+    other_ledger = mine.name.replace(f"-{ledger_tag(_history(recovered)[0].ledger_id)}-", "-00000000-")
+    assert other_ledger != mine.name and DataFileName.parse(other_ledger)
+    for name in (other_ledger, *(f"part-{number}.parquet" for number in range(6))):
+        mine.with_name(name).write_bytes(b"x")
+    (told,) = notes()
+    assert "7 files beside its own" in told and told.endswith("and 2 more") and str(mine.parent) in told
 
 
 def test_a_file_given_up_by_a_person_is_no_finding(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePar
 from kafka2hive.model.layout import DataFileName, base_name, extension_of, ledger_tag, parent
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.audit.verified import Audited
 from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.storage.port import Concurrency, FileStatus, FileSystem, NotFound, length_at
+
+_SHOWN = 5
 
 
 def audit_presence(
@@ -19,10 +22,10 @@ def audit_presence(
     pending: Snapshot | None,
     lost: frozenset[str],
     newest_now: Callable[[], int],
-) -> tuple[Finding, ...]:
+) -> Audited:
     """Compare names and lengths: one listing per directory of the table. Raises StorageError.
 
-    Files of this ledger that no snapshot names are findings too; those of other ledgers and other programs are left out.
+    Files of this ledger that no snapshot names are findings too; those of others, among the ledger's, are noted.
     A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
     and a file above it was never committed.
     """
@@ -35,9 +38,13 @@ def audit_presence(
         for f in s.files
         if f.kind is FileKind.DEAD_LETTER
     }
-    there = _lengths(files, concurrency, roots, {parent(path) for path in named})
-    found = [*_missing(wanted.values(), there), *_untracked(snapshots, named, there, newest_now)]
-    return tuple(found)
+    directories = {parent(path) for path in named}
+    there = _lengths(files, concurrency, roots, directories)
+    tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
+    unnamed = {path: _epoch_in(path, tags) for path in sorted(there.keys() - named)}
+    newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
+    found = [*_missing(wanted.values(), there), *_untracked(unnamed, newest, newest_now)]
+    return Audited(found, notes=_foreign(unnamed, directories))
 
 
 def audit_contents(
@@ -110,27 +117,43 @@ def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[F
             yield Finding("verify.length", file.final, _other_length(file, length))
 
 
+def _epoch_in(path: str, tags: Collection[str]) -> int | None:
+    """In the name of a file of these ledgers; None: it is somebody else's."""
+    parsed = DataFileName.parse(base_name(path))
+    return parsed[0].epoch if parsed and parsed[0].ledger in tags else None
+
+
 def _untracked(
-    snapshots: Sequence[Snapshot],
-    named: Collection[str],
-    there: Mapping[str, int],
-    newest_now: Callable[[], int],
+    unnamed: Mapping[str, int | None], newest: int, newest_now: Callable[[], int]
 ) -> Iterator[Finding]:
     """What is visible was committed before: no epoch above the newest one now can have published it."""
-    tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
-    newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
     now: int | None = None
-    for path in sorted(there.keys() - named):
-        parsed = DataFileName.parse(base_name(path))
-        if not parsed or parsed[0].ledger not in tags:
+    for path, epoch in unnamed.items():
+        if epoch is None:
             continue
-        if newest < parsed[0].epoch:
+        if newest < epoch:
             now = newest_now() if now is None else now
-            if parsed[0].epoch <= now:
+            if epoch <= now:
                 continue  # published by a live run after the history was read
         yield Finding(
             "verify.untracked", path, "no snapshot names this file of the ledger: readers see its rows"
         )
+
+
+def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) -> list[str]:
+    """Hive reads every file of a partition but hidden ones, whoever wrote it."""
+    found = [
+        path
+        for path, epoch in unnamed.items()
+        if epoch is None and parent(path) in directories and base_name(path)[0] not in "_."
+    ]
+    if not found:
+        return []
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return [
+        f"{counted(len(found), 'file')} beside its own that this ledger did not write, readers see their rows, too:"
+        f" {', '.join(found[:_SHOWN])}{more}"
+    ]
 
 
 def read_back(files: FileSystem, file: DataFile, *places: str) -> list[Finding]:

@@ -75,13 +75,15 @@ class TableAudit:
         """Names and lengths; with `contents` or `deep` what is in them, with `deep` against Kafka's records."""
         order, lost = self.order, lost_paths(history.all)
         files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
-        found.findings += audit_presence(
-            files,
-            concurrency,
-            history.finals,
-            history.pending,
-            lost,
-            lambda: look(files, history.view.paths).state.epoch,
+        found.extend(
+            audit_presence(
+                files,
+                concurrency,
+                history.finals,
+                history.pending,
+                lost,
+                lambda: look(files, history.view.paths).state.epoch,
+            )
         )
         if history.pending is not None:
             whole = order.contents or order.deep

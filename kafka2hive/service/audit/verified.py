@@ -10,7 +10,7 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 class Audited:
     """What an audit found: `not_checked` cannot be compared, `no_answer` is what a service did not answer.
 
-    `notes` is as the map says, but perhaps not as it was meant.
+    `notes` is as the map and the ledger say, but perhaps not as it was meant.
     """
 
     findings: list[Finding] = field(default_factory=list)

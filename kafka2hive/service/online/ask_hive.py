@@ -5,6 +5,7 @@ from collections.abc import Collection
 from kafka2hive.hive.port import Hive
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.quantities import counted
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Table
@@ -29,7 +30,10 @@ def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None
             catalogue.resolve(table)
         found = catalogue.compare(metastore.session, name)
         if isinstance(found, ToSend):
-            return Passed(f"is not the table of the map yet and would be: {'; '.join(found.statements)}")
+            count = counted(len(found.statements), "statement")
+            return Passed(
+                f"is not the table of the map yet: a run sends {count} (`kafka2hive plan` shows them)"
+            )
         return Passed(f"is the table of the map, at {found.location}")
     except MetastoreUnavailable as error:
         return Failed(error.ending(str(error)))

@@ -1,23 +1,30 @@
 """Descriptors to values: names, presence, closed enums and delimited messages as each file's syntax or edition says."""
 
-from functools import lru_cache
 from typing import Any
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode.protobuf.protoc import OWN, SchemaInvalid, descriptors
 from kafka2hive.pipeline.decode.protobuf.schema import Declared, Enum, Field, Message, Schema
 from kafka2hive.pipeline.decode.writers import WriterSchema
+from kafka2hive.registry.recent import Recent
 
 MOST_REMEMBERED = 1000
+MOST_BYTES = 16 * 1024 * 1024
+"""Of the texts of all remembered schemas together; what they are parsed to takes many times that."""
+
+_parsed = Recent[WriterSchema, Schema](MOST_REMEMBERED, MOST_BYTES)
 
 
-@lru_cache(maxsize=MOST_REMEMBERED)
 def parse(writer: WriterSchema) -> Schema:
     """Raises SchemaInvalid, and TableError where Protobuf's libraries cannot be used.
 
     All tables and threads of a process share the result: compiling takes a process of its own.
     """
-    return read(descriptors(writer))
+    schema = _parsed.get(writer)
+    if schema is None:
+        schema = read(descriptors(writer))
+        _parsed.put(writer, schema, writer.bytes)
+    return schema
 
 
 def read(descriptor_set: bytes) -> Schema:
