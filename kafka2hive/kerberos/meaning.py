@@ -19,7 +19,10 @@ _KDC_AWAY = Meaning("is the KDC up, and does krb5.conf (KRB5_CONFIG) name it?", 
 _NO_TICKET = Meaning(
     "write kerberos with principal and keytab into the map, or keep a ticket in the cache (kinit, k5start)"
 )
-_EXPIRED = Meaning("the ticket has expired: renew the cache (kinit, k5start), or let the map name a keytab")
+_EXPIRED = Meaning(
+    "the ticket has expired: renew the cache (kinit, k5start), or let the map name a keytab; with a keytab: the clock of"
+    " this machine is ahead of the KDC's by more than a ticket's life"
+)
 _CLOCKS = Meaning("set the clocks of this machine, the KDC and the server by NTP")
 _SERVICE = Meaning(
     "the KDC has no such service: the host of the URL (a name, no address) and service= must be those of the"
@@ -41,6 +44,7 @@ _MEANINGS = {
     _TABLE + 32: _EXPIRED,
     _TABLE + 33: _CLOCKS,
     _TABLE + 37: _CLOCKS,
+    -1765328236: _CLOCKS,
     _TABLE + 68: _REALM,
     -1765328230: _REALM,
     -1765328228: _KDC_AWAY,

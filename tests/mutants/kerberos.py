@@ -38,6 +38,12 @@ KERBEROS = (
         MEANING_TESTS,
     ),
     TextMutant(
+        "a reply of the KDC at another time is of no known cause",
+        "kafka2hive.kerberos.meaning",
+        (("    -1765328236: _CLOCKS,\n", ""),),
+        MEANING_TESTS,
+    ),
+    TextMutant(
         "a keytab of somebody else will do",
         "kafka2hive.config.this_machine",
         (("    if principal not in held:\n", "    if not held:\n"),),
