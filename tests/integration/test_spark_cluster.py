@@ -14,7 +14,8 @@ import kafka2hive.pipeline.values
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.jobs import task_function
-from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason
+from kafka2hive.pipeline.query.dump import DumpQuery
+from kafka2hive.pipeline.query.ended import Ended, EndReason
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.spark import session_slots, start_session
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan

@@ -19,7 +19,8 @@ from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.jobs import task_function
-from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason
+from kafka2hive.pipeline.query.dump import DumpQuery
+from kafka2hive.pipeline.query.ended import Ended, EndReason
 from kafka2hive.pipeline.spark import session_slots, start_session
 from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan

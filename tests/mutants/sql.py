@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     TextMutant(
         "jobs of a SELECT begin after their epoch is abandoned",
-        "kafka2hive.pipeline.query",
+        "kafka2hive.pipeline.query.dump",
         (("            if self._abandoning:\n                raise _Abandoned\n", ""),),
         "tests/unit/test_query.py",
     ),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
-from kafka2hive.pipeline.query import DumpQuery, Ended, EndReason
+from kafka2hive.pipeline.query.dump import DumpQuery
+from kafka2hive.pipeline.query.ended import Ended, EndReason
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan
 from tests.harness.task_files import offsets, table_task
 

@@ -12,7 +12,7 @@ from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.pipeline.jobs import task_function
-from kafka2hive.pipeline.query import DumpQuery
+from kafka2hive.pipeline.query.dump import DumpQuery
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.spark import end_jvm, start_session, stop_session
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan

@@ -23,7 +23,7 @@ from kafka2hive.service.shared.wiring import Wiring
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka2hive.pipeline.query import Ended
+    from kafka2hive.pipeline.query.ended import Ended
     from kafka2hive.pipeline.sql.job import SqlJobs
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Run:
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
         """Steps 3 to 5."""
         from kafka2hive.pipeline.jobs import task_function
-        from kafka2hive.pipeline.query import DumpQuery
+        from kafka2hive.pipeline.query.dump import DumpQuery
         from kafka2hive.pipeline.spark import session_slots, warm_workers
         from kafka2hive.pipeline.task import run_task
 

@@ -16,8 +16,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.jobs import SqlRunner, TaskFunction, apart_with_sql
 from kafka2hive.pipeline.kept_error import KeptError
-from kafka2hive.pipeline.plan_gate import PlanGate, Planner
+from kafka2hive.pipeline.query.ended import Ended, EndReason
+from kafka2hive.pipeline.query.plan_gate import PlanGate, Planner
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan, planned_manifests
 
@@ -48,25 +47,6 @@ class EpochListener(Protocol):
 
     def on_failed(self, number: int, reason: str) -> None:
         """The epoch's job failed after Spark's own attempts; the query goes on."""
-
-
-class EndReason(Enum):
-    """Why a query ended."""
-
-    DRAINED = "drained"  # `--once`: nothing more was due
-    STOPPED = "stopped"  # asked to
-    FAILED = "failed"  # see the error
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """`error` with FAILED: the very object that the planner or the listener raised, or ServiceUnavailable for Spark's
-    own trouble. `abandoned`: the epoch that a stop interrupted; nothing of it was told to the listener.
-    """
-
-    reason: EndReason
-    error: Exception | None = None
-    abandoned: int | None = None
 
 
 class _Abandoned(Exception):

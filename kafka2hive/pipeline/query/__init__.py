@@ -1,0 +1,1 @@
+"""The streaming query: when an epoch is planned, how its tasks run, how it ends."""
