@@ -4,6 +4,7 @@ from tests.mutants.text_mutant import TextMutant
 
 TASK = "tests/unit/test_task_several_rows.py"
 CONTRACT = "tests/contract/test_several_rows.py"
+CSV_LINES = "tests/contract/test_csv_lines.py"
 AUDIT = "tests/unit/test_audit_rows.py"
 ARRAYS = "kafka2hive.pipeline.decode.rows.arrays"
 DECODER = "kafka2hive.pipeline.decode.rows.decoder"
@@ -156,5 +157,23 @@ MUTANTS = (
             ),
         ),
         "tests/contract/test_canal.py",
+    ),
+    TextMutant(
+        "a line break in quotes ends a record of CSV",
+        "kafka2hive.pipeline.decode.rows.csv_lines",
+        (("        if quotes.any():\n", "        if False:\n"),),
+        CSV_LINES,
+    ),
+    TextMutant(
+        "an escape in a record of CSV reaches into the next message",
+        "kafka2hive.pipeline.decode.rows.csv_lines",
+        (("np.maximum(before, starts - 1)", "before"),),
+        CSV_LINES,
+    ),
+    TextMutant(
+        "a message without rows behind a registry's head is nowhere",
+        "kafka2hive.pipeline.decode.registered.framed",
+        (("pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),", "None,"),),
+        CSV_LINES,
     ),
 )

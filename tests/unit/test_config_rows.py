@@ -17,15 +17,24 @@ def test_a_message_is_one_row_where_the_map_says_nothing() -> None:
     assert (table.rows, table.may_hold_several) == ("one", False)
 
 
-@pytest.mark.parametrize("lines", ["rows: lines", "rows: array", "source: canal"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "rows: lines",
+        "rows: array",
+        "source: canal",
+        "rows: lines\n    format: csv",
+        "rows: array\n    format: json_schema",
+    ],
+)
 def test_some_messages_may_hold_several(lines: str) -> None:
     assert only_table(f"    {lines}\n{COLUMNS}").may_hold_several
 
 
 def test_the_example_loads() -> None:
     example = Path(__file__).parents[2] / "configs" / "rows.yaml"
-    lines, array = load_map(str(example), {}).tables
-    assert (lines.rows, array.rows) == ("lines", "array")
+    lines, array, csv = load_map(str(example), {}).tables
+    assert (lines.rows, array.rows, csv.rows, csv.format) == ("lines", "array", "lines", "csv")
     assert (MetadataColumn.ORDINAL, "kafka_ordinal") in lines.metadata
 
 
@@ -33,8 +42,12 @@ def test_the_example_loads() -> None:
     ("lines", "told"),
     [
         ("rows: many", "expected one, lines or array"),
-        ("rows: lines\n    format: csv", "lines is for events in format json: the table's is csv"),
-        ("rows: array\n    format: raw", "array is for events in format json: the table's is raw"),
+        ("rows: array\n    format: csv", "array is for format json and json_schema: the table's is csv"),
+        (
+            "rows: lines\n    format: json_schema",
+            "lines is for format json and csv: the table's is json_schema",
+        ),
+        ("rows: array\n    format: raw", "array is for format json and json_schema: the table's is raw"),
         ("rows: array\n    source: debezium", "a change log has an envelope a message"),
         ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row each"),
         ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row each"),

@@ -17,6 +17,8 @@ from kafka2hive.config.values.service import StorageOptions
 from kafka2hive.config.values.start import Start
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_SEVERAL = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
+"""By `rows`: the formats whose messages may hold several."""
 
 
 def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:
@@ -110,15 +112,14 @@ def _check_rows(checked: CheckedTable) -> None:
     if table.sql is not None and table.may_hold_several:
         told = "is for messages of one row each: a row of several has no place of its own to be counted by"
         checked.add(checked.path("sql"), told)
-    if table.rows == "one" or not (table.format != "json" or change_log_of(table.source)):
+    if table.rows == "one" or "rows" not in checked.own.given:
         return
-    if "rows" in checked.own.given:
-        told = (
-            f"the table's is {table.format}"
-            if table.format != "json"
-            else "a change log has an envelope a message"
-        )
-        checked.add(checked.path("rows"), f"{table.rows} is for events in format json: {told}")
+    path = checked.path("rows")
+    if change_log_of(table.source):
+        checked.add(path, f"{table.rows} is for events: a change log has an envelope a message")
+    elif table.format not in _SEVERAL[table.rows]:
+        known = " and ".join(_SEVERAL[table.rows])
+        checked.add(path, f"{table.rows} is for format {known}: the table's is {table.format}")
 
 
 def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> None:

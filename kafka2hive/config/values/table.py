@@ -78,8 +78,8 @@ class SharedOptions:
     rows: Annotated[
         Literal["one", "lines", "array"],
         Key(
-            "With format json: how the rows stand in a message. one: it is one object; lines: one object a line; "
-            "array: one array of objects. A message of which one row is bad is one dead letter."
+            "How the rows stand in a message. one: it is one row; lines: one row a line (json, csv); array: one array of "
+            "objects (json, json_schema). A message of which one row is bad is one dead letter."
         ),
     ] = "one"
     plugin: Annotated[

@@ -34,8 +34,9 @@ def make_decoder(
     its name), and whether the case of keys does not matter. `writers` is for `avro` and `protobuf`: where messages name
     their schema by an id, the schemas; else the one that all were written with. `change_log`: whose envelope is unpacked,
     in any format with names; `base64_decimals` of Debezium's in JSON. `csv`: how its fields are written. `check`: is
-    told of the schemas that messages of `avro` and `protobuf` name. `rows`: of `json`, how they stand in a message (`one`,
-    `lines`, `array`). Raises ValueError for another format, an unknown zone, or a schema the format cannot fill.
+    told of the schemas that messages of `avro` and `protobuf` name. `rows`: how they stand in a message (`one`; `lines` of
+    `json` and `csv`; `array` of `json` and `json_schema`). Raises ValueError for another format, an unknown zone, or a
+    schema the format cannot fill.
     """
     if change_log is not None:
 
@@ -65,7 +66,8 @@ def make_decoder(
     if format == "json_schema":
         from kafka2hive.pipeline.decode.registered.framed import FramedDecoder
 
-        return FramedDecoder(make_decoder("json", schema, zone, sources, any_case))
+        within = "array" if rows == "array" else "one"  # a serializer writes one document of JSON
+        return FramedDecoder(make_decoder("json", schema, zone, sources, any_case, rows=within))
     if format == "avro":
         from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 
@@ -77,7 +79,13 @@ def make_decoder(
     if format == "csv":
         from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 
-        return CsvDecoder(schema, zone, csv, [source.unit for source in sources])
+        fields = CsvDecoder(schema, zone, csv, [source.unit for source in sources])
+        if rows != "lines":
+            return fields
+        from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
+        from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
+
+        return SeveralRowsDecoder(fields, CsvLines(csv).split)
     if format == "raw":
         from kafka2hive.pipeline.decode.raw import RawDecoder
 

@@ -31,4 +31,7 @@ class FramedDecoder:
             accepted=pa.array(places[decoded.accepted.to_numpy()], pa.int32()),
             rejected=pa.array(rejected[order], pa.int32()),
             reasons=pa.array(reasons, pa.string()).take(pa.array(order)),
+            without_rows=None
+            if decoded.without_rows is None
+            else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
         )
