@@ -323,3 +323,61 @@ def test_the_map_is_right_whatever_the_records_hold(documents: list[dict[str, An
     text, service = _drafted(*documents)
     assert service.tables[0].format in ("json", "raw")
     assert f"drafted from {len(documents)} record" in text
+
+
+def test_messages_of_several_rows_are_recognised_where_more_of_them_fit_so() -> None:
+    lines = [b'{"a": 1}\n{"a": 2}\n', b'{"a": 3}', b'{"a": 4}\n\n{"a": 5}', b"no json"]
+    for values, rows, told in (
+        (lines, "lines", "3 decode to 5 rows"),
+        ([b'[{"a": 1}, {"a": 2}]', b"[]", b'[{"a": 3}]'], "array", "2 decode to 3 rows"),
+        ([b'{"a": 1}', b'{"a":\n2}', b'{"a": 3}\n{"a": 4}'], "one", "2 decode\n"),
+        ([b"[1, 2]", b"[[]]"], "one", "0 decode"),
+    ):
+        text, service = _drafted(*values)
+        assert service.tables[0].rows == rows, text
+        assert told in text or service.tables[0].format == "raw"
+    values = [b'1,"a\nb"\n2,c\n', b"3,d\n", b"4,e\n5,f\n"]
+    text, service = _drafted(*values)
+    assert (service.tables[0].format, service.tables[0].rows) == ("csv", "lines"), text
+    assert "3 decode to 5 rows" in text and len(service.tables[0].columns) == 2
+
+
+def test_canals_columns_have_the_types_that_mysql_names() -> None:
+    types = {
+        "id": "bigint(20) unsigned",
+        "n": "int(11)",
+        "price": "decimal(12,4)",
+        "whole": "decimal(40)",
+        "at": "datetime(6)",
+        "name": "varchar(20)",
+        "Name": "text",
+        "kind": "enum('a','b')",
+    }
+    row = dict.fromkeys(types) | {
+        "id": "18446744073709551615",
+        "price": "1.5000",
+        "at": "2026-11-23 01:02:03.5",
+    }
+    change = {
+        "database": "d",
+        "table": "t",
+        "type": "UPDATE",
+        "ts": NOON,
+        "data": [row, row],
+        "mysqlType": types,
+    }
+    truncated = change | {"type": "TRUNCATE", "data": None, "mysqlType": None}
+    text, service = _drafted(change, truncated, change)
+    assert service.tables[0].source == "canal"
+    found = {name: kind for name, (kind, _, _) in _columns(service).items() if not name.startswith("__")}
+    assert found == {
+        "id": "decimal(20,0)",
+        "n": "bigint",
+        "price": "decimal(12,4)",
+        "whole": "string",
+        "at": "timestamp",
+        "name": "string",
+        "Name_2": "string",
+        "kind": "string",
+    }
+    assert "3 decode to 5 rows" in text and "one name to Hive" in text

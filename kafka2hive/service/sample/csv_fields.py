@@ -5,8 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
+from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
 from kafka2hive.pipeline.decode.texts.exact import NUMBER
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -34,6 +37,13 @@ def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | N
         if width > most and count >= SHARE * len(values):
             found = delimiter, [row for row in rows if len(row) == width]
     return found
+
+
+def lines_of(values: Sequence[bytes]) -> list[bytes]:
+    """The records of CSV in all values; a line break in quotes ends none."""
+    short = [value for value in values if len(value) <= LONGEST]
+    lines: list[bytes] = CsvLines(CsvOptions()).split(pa.array(short, pa.binary())).texts.to_pylist()
+    return lines
 
 
 def as_documents(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ class DraftColumn:
 class Draft:
     """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
 
-    `delimiter`: of format csv.
+    `delimiter`: of format csv. `rows`: how they stand in a record.
     """
 
     topic: str
@@ -43,6 +43,7 @@ class Draft:
     interval_seconds: int = 60
     notes: tuple[str, ...] = ()
     delimiter: str = ","
+    rows: str = "one"
 
     def text(self) -> str:
         return "\n".join([*self._service(), *self._table(), ""])
@@ -69,6 +70,7 @@ class Draft:
         lines += [f"    format: {self.format}"] if self.format != "json" else []
         if self.format == "csv" and self.delimiter != ",":
             lines += [f"    csv: {{delimiter: {_quoted(self.delimiter)}}}"]
+        lines += [f"    rows: {self.rows}"] if self.rows != "one" else []
         lines += [f"    source: {self.source}"] if self.source != "events" else []
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
         names = {column.name.lower() for column in self.columns}

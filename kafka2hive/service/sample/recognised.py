@@ -1,17 +1,13 @@
 """What the sampled values are: JSON, JSON behind a registry's head, Avro, Protobuf, CSV, a change log, or unknown bytes."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.schema import Record
 from kafka2hive.pipeline.decode.protobuf.heads import groups, type_at
@@ -19,36 +15,40 @@ from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
 from kafka2hive.service.sample.avro_columns import AvroColumns
+from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
 from kafka2hive.service.sample.columns import Columns
-from kafka2hive.service.sample.csv_fields import as_documents, fields_of
+from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
+from kafka2hive.service.sample.documents import Documents, documents_of, several_in
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.protobuf_columns import ProtobufColumns
 from kafka2hive.service.sample.shape import Shape
 
-Documents = Sequence[dict[str, Any] | None]
-
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """`format`, `source` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV."""
+    """`format`, `source`, `rows` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV."""
 
     format: str
     source: str = "events"
     columns: tuple[DraftColumn, ...] = ()
     notes: tuple[str, ...] = ()
     delimiter: str = ","
+    rows: str = "one"
 
 
 def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
     """`writers`: a registry's schemas, None where none is known. Raises the registry's errors."""
-    documents = _documents(values)
+    documents = documents_of(values)
+    if (several := several_in(values, documents)) is not None:
+        rows, within = several
+        return replace(_of_rows("json", "events", [row for row in within if row is not None]), rows=rows)
     if _most(documents):
         return _of_documents("json", documents)
     ids = schema_ids(pa.array(values, pa.binary()))
     objects = sum(document is not None for document in documents)
     notes = [f"only {objects:,} of {counted(len(values), 'record')} are JSON objects"]
     if 2 * (ids >= 0).sum() > len(values):
-        within = _documents(
+        within = documents_of(
             [value[HEAD:] if number >= 0 else b"" for value, number in zip(values, ids, strict=True)]
         )
         if _most(within):
@@ -64,6 +64,8 @@ def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         notes.append(f"most begin as a schema registry's records do (schema ids {named}): {hint}")
     elif (fields := fields_of(values)) is not None:
         return _of_fields(*fields)
+    elif (fields := fields_of(lines := lines_of(values))) is not None and len(lines) > len(values):
+        return replace(_of_fields(*fields), rows="lines")
     return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
 
 
@@ -83,18 +85,13 @@ def _most(documents: Documents) -> bool:
     return 2 * sum(document is not None for document in documents) >= len(documents)
 
 
-def _documents(values: Sequence[bytes]) -> Documents:
-    """None for what no columns could decode."""
-    whole = make_decoder("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())]))
-    documents: list[dict[str, Any] | None] = [None] * len(values)
-    for place in whole.decode(pa.array(values, pa.binary())).accepted.to_pylist():
-        with suppress(ValueError):  # a number of thousands of digits
-            documents[place] = json.loads(values[place])
-    return documents
-
-
 def _of_documents(format: str, documents: Documents) -> Recognised:
     there = [document for document in documents if document is not None]
+    changes = [document for document in there if is_canal(document)]
+    if 2 * len(changes) > len(there):
+        columns, notes = canal_columns(changes)
+        if columns:
+            return Recognised(format, "canal", columns, tuple(notes))
     for source, row_of in (("debezium", _debezium_row), ("maxwell", _maxwell_row)):
         rows = [row for row in map(row_of, there) if row is not None]
         if 2 * len(rows) > len(there):

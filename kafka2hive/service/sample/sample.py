@@ -60,6 +60,7 @@ def drafted_map(
         columns=found.columns,
         registry=used,
         delimiter=found.delimiter,
+        rows=found.rows,
     )
     decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
@@ -115,6 +116,7 @@ def _decoded(
         writers=writers,
         change_log=change_log_of(settings.source),
         csv=settings.csv,
+        rows=settings.rows,
     )
     return decoder.decode(pa.array(sampled.values, pa.binary()))
 
@@ -124,10 +126,12 @@ def _with_empty(column: DraftColumn, rows: pa.RecordBatch) -> DraftColumn:
 
 
 def _outcome(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[str]:
+    messages = len(decoded.accepted.unique())
+    rows = f" to {counted(len(decoded.accepted), 'row')}" if len(decoded.accepted) > messages else ""
     first = (
         f"drafted from {counted(len(sampled.values), 'record')} of topic {draft.topic}"
         f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}):"
-        f" {len(decoded.accepted):,} decode"
+        f" {messages:,} decode{rows}"
     )
     reasons = Counter(decoded.reasons.to_pylist()).most_common(5)
     return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]

@@ -1,0 +1,96 @@
+"""A map drafted from a topic reads it: on a real broker, every value is the one that was produced."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.harness.cli_ledger import invoke
+from tests.harness.program import command
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.kafka_broker import KafkaBroker
+
+COUNT = 400
+
+
+def test_a_map_drafted_from_fields_has_every_value(kafka: "KafkaBroker", unique: str, tmp_path: Path) -> None:
+    kafka.create_topic(unique, 2)
+    lines = [f'{n};"a ""{n}""; b";{n / 4};2026-11-{1 + n % 28:02};;0{n}'.encode() for n in range(COUNT)]
+    produce(kafka.bootstrap, unique, lines, 2)
+    drafted = tmp_path / "drafted.yaml"
+    drafted.write_text(invoke("sample", unique, "--kafka", kafka.bootstrap).stdout)
+    assert command("validate", drafted).code == 0, drafted.read_text()
+    table = command("preview", drafted, "--json", "-n", str(COUNT)).document["tables"][0]
+    assert (table["error"], table["dead_letters"]) == (None, [])
+    rows = sorted((row["values"] for row in table["rows"]), key=lambda values: values["field_1"])
+    assert rows == [
+        {
+            "field_1": n,
+            "field_2": f'a "{n}"; b',
+            "field_3": n / 4,
+            "field_4": f"2026-11-{1 + n % 28:02}",
+            "field_5": None,
+            "field_6": f"0{n}",
+        }
+        for n in range(COUNT)
+    ]
+
+
+def _canal(first: int) -> dict[str, Any]:
+    return {
+        "database": "shop",
+        "table": "orders",
+        "type": "INSERT",
+        "es": 1_795_000_000_000,
+        "ts": 1_795_000_000_100,
+        "isDdl": False,
+        "mysqlType": {
+            "id": "bigint(20) unsigned",
+            "day": "date",
+            "code": "varchar(8)",
+            "price": "decimal(8,2)",
+        },
+        "old": None,
+        "data": [
+            {"id": str(n), "day": "2026-11-23", "code": f"0{n}", "price": f"{n}.50"}
+            for n in range(first, first + 4)
+        ],
+    }
+
+
+SEVERAL: dict[str, tuple[str, Callable[[int], str]]] = {
+    "lines": (
+        "rows: lines",
+        lambda n: "\n".join(json.dumps({"n": i, "code": f"0{i}"}) for i in range(n, n + 4)),
+    ),
+    "array": ("rows: array", lambda n: json.dumps([{"n": i, "code": f"0{i}"} for i in range(n, n + 4)])),
+    "fields": ("rows: lines", lambda n: "".join(f'{i};"0{i}";"a\n;"\n' for i in range(n, n + 4))),
+    "canal": ("source: canal", lambda n: json.dumps(_canal(n))),
+}
+WANTED: dict[str, Callable[[int], dict[str, Any]]] = {
+    "lines": lambda n: {"n": n, "code": f"0{n}"},
+    "array": lambda n: {"n": n, "code": f"0{n}"},
+    "fields": lambda n: {"field_1": n, "field_2": f"0{n}", "field_3": "a\n;"},
+    "canal": lambda n: {"id": str(n), "day": "2026-11-23", "code": f"0{n}", "price": f"{n}.50", "__op": "c"},
+}
+
+
+def test_maps_drafted_from_messages_of_several_rows_have_every_row(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    for kind, (said, message) in SEVERAL.items():
+        topic = f"{unique}-{kind}"
+        kafka.create_topic(topic, 2)
+        produce(kafka.bootstrap, topic, [message(n).encode() for n in range(0, COUNT, 4)], 2)
+        drafted = tmp_path / f"{kind}.yaml"
+        drafted.write_text(invoke("sample", topic, "--kafka", kafka.bootstrap).stdout)
+        text = drafted.read_text()
+        assert f"    {said}\n" in text and f"{COUNT // 4} decode to {COUNT} rows" in text, text
+        assert command("validate", drafted).code == 0, text
+        (table,) = command("preview", drafted, "--json", "-n", str(COUNT)).document["tables"]
+        assert (table["error"], table["dead_letters"]) == (None, []), text
+        wanted = [WANTED[kind](n) for n in range(COUNT)]
+        found = [{key: row["values"].get(key) for key in wanted[0]} for row in table["rows"]]
+        assert sorted(found, key=str) == sorted(wanted, key=str)
