@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it 
 from py4j.protocol import INPUT_CONVERTER, Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import kafka2hive
@@ -25,6 +26,9 @@ from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text
 from kafka2hive.pipeline.warm.launch import not_started
 
 log = logging.getLogger(__name__)
+
+_DOUBLED = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""pyspark writes what it raises to standard error beside all logging, with the JVM's stack; our errors say it."""
 
 
 def start_session(options: SparkOptions, service: str, scratch: Path, gateway: JavaGateway) -> SparkSession:
@@ -48,6 +52,8 @@ def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
     if SparkContext._active_spark_context is not None:
         return
     _without_numpy()
+    for name in _DOUBLED:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     on_interrupt = signal.getsignal(signal.SIGINT)
     SparkContext(conf=conf, gateway=gateway)
     if threading.current_thread() is threading.main_thread():

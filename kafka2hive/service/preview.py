@@ -3,7 +3,7 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,9 +16,11 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan.packing import fair_shares
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import PassingSink, look
+from kafka2hive.pipeline.task.replay import PassingSink, look, unowned_task
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.service.selects import selects_of
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean, refuse_unknown
@@ -26,6 +28,9 @@ from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import know_added_columns, routed_tables, task_settings
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.service.where import Place
+
+if TYPE_CHECKING:
+    from kafka2hive.pipeline.sql.selects import Selects
 
 _COORDINATES = {
     kind: f"@{kind.value}" for kind in (MetadataColumn.TOPIC, MetadataColumn.PARTITION, MetadataColumn.OFFSET)
@@ -77,6 +82,8 @@ def preview(
 ) -> PreviewResult:
     """About `records` records of each table: those from `place` on, else the newest, fairly from all topic partitions.
 
+    Spark is started where one of the tables has SQL.
+
     `wanted`: tables by name, none for all. Raises ServiceUnavailable, ConfigError (no such table or topic partition).
     """
     cluster = kafka.cluster()
@@ -97,9 +104,10 @@ def preview(
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     try:
-        return PreviewResult(
-            tuple(_previewed(wiring, catalogue, logs, table, records, place) for table in chosen)
-        )
+        with selects_of([table.rule for table in chosen], wiring.map) as selects:
+            return PreviewResult(
+                tuple(_previewed(wiring, catalogue, logs, table, records, place, selects) for table in chosen)
+            )
     finally:
         if metastore is not None:
             metastore.close()
@@ -136,7 +144,13 @@ def ranges_of(
 
 
 def _previewed(
-    wiring: Wiring, catalogue: Catalogue, logs: Logs, table: Table, records: int, place: Place | None
+    wiring: Wiring,
+    catalogue: Catalogue,
+    logs: Logs,
+    table: Table,
+    records: int,
+    place: Place | None,
+    selects: "Selects | None",
 ) -> PreviewedTable:
     ranges = ranges_of(logs, table.topics, records, place)
     try:
@@ -146,10 +160,9 @@ def _previewed(
         settings = replace(catalogue.resolve(table), schema_evolution="ignore")
     except (TableError, ConfigError) as error:
         return PreviewedTable(table.name, error=error)
-    settings = replace(settings, metadata=(*settings.metadata, *_COORDINATES.items()))
-    told, now, seen = task_settings(wiring.map, {table.name: settings}), int(time.time() * 1000), _Seen()
+    seen = _Seen()
     try:
-        tombstones = look(table.name, ranges, told, wiring.ports.files, seen.open_sink, now)
+        tombstones = _look(wiring, settings, ranges, seen, selects)
     except TableError as error:
         return PreviewedTable(table.name, ranges, error=error)
     return PreviewedTable(
@@ -159,6 +172,25 @@ def _previewed(
         tuple(sorted(seen.letters)),
         tombstones,
     )
+
+
+def _look(
+    wiring: Wiring,
+    table: TableSettings,
+    ranges: tuple[OffsetRange, ...],
+    seen: "_Seen",
+    selects: "Selects | None",
+) -> int:
+    """How many tombstones were skipped. Raises TableError."""
+    files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
+    if selects is not None and table.sql is not None:
+        from kafka2hive.pipeline.sql.look import LookThroughSelect
+
+        told = task_settings(wiring.map, {table.table: table})
+        task = unowned_task(table.table, ranges, now)
+        return LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places)
+    told = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
+    return look(table.table, ranges, told, files, seen.open_sink, now)
 
 
 class _Seen:

@@ -1,9 +1,8 @@
 """Tables with SQL beside one without: Spark's SELECT between our two ends, read back through HiveServer2."""
 
 import io
-import json
 import signal
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.drills.spark_workers import python_workers
-from tests.harness.cli_ledger import invoke
 from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import PLACE, flights_table, ledger_root, location, write_map
 from tests.oracle.data_files import visible_rows
@@ -30,6 +28,10 @@ if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
 RECORDS, TOPIC_PARTITIONS = 600, 2
+TEXT_WRITERS = {
+    "as_json": {"format": "json"},
+    "as_text": {"format": "text"},
+}
 SHAPED = """
 SELECT upper(trim(name)) AS name, id * 2 AS twice, CAST(price AS decimal(10,2)) AS price, CAST(day AS timestamp) AS at,
        k_topic, k_partition, k_offset
@@ -43,8 +45,11 @@ def _record(i: int) -> bytes | None:
         return None
     if i % 50 == 9:
         return b'{"id": "no number"}'
-    name = None if i % 10 == 1 else f" n{i} "
-    return orjson.dumps({"id": i, "name": name, "price": f"{i}.25", "day": f"2013-01-0{1 + i % 3}"})
+    return orjson.dumps({"id": i, "name": _name(i), "price": f"{i}.25", "day": f"2013-01-0{1 + i % 3}"})
+
+
+def _name(i: int) -> str | None:
+    return None if i % 10 == 1 else f" n{i} "
 
 
 def _is_read(i: int) -> bool:
@@ -77,6 +82,18 @@ def _entries(database: str, topic: str) -> list[dict[str, Any]]:
             "sql": "SELECT * FROM records WHERE id < 100",
         },
         {**every, "table": f"{database}.plain", "columns": columns, "bucket": {"path": "dt={day}"}},
+        *(
+            {
+                **every,
+                "table": f"{database}.{name}",
+                "records": columns,
+                "columns": {"id": "bigint", "name": "string", "price": "decimal(10,2)", "day": "date"},
+                "bucket": {"path": ""},
+                "writer": writer,
+                "sql": "SELECT * EXCEPT (price), CAST(price AS decimal(10,2)) AS price FROM records WHERE id < 100",
+            }
+            for name, writer in TEXT_WRITERS.items()
+        ),
     ]
 
 
@@ -118,6 +135,11 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
     assert sorted(hive.query(f"select id from {topic}.plain")) == [
         (i,) for i in range(RECORDS) if _is_read(i)
     ]
+    few = [i for i in range(100) if _is_read(i)]
+    for name in TEXT_WRITERS:
+        assert sorted(hive.query(f"select id, name, price, day, k_offset from {topic}.{name}")) == [
+            (i, _name(i), Decimal(f"{i}.25"), date(2013, 1, 1 + i % 3), i // TOPIC_PARTITIONS) for i in few
+        ]
     letters = hive.query(
         f"select count(*), count(distinct `partition`, `offset`) from {topic}.{topic}_dead_letters"
         f" where source_table = '{topic}.shaped'"
@@ -137,35 +159,83 @@ def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
     deep = command("verify", config, "--deep")
     assert deep.code == 0, deep.out
     assert "sql.needs_spark" in deep.out or "has sql" in deep.out, deep.out
-    previewed = json.loads(invoke("preview", "--json", "--table", f"{topic}.few", "-c", str(config)).stdout)
-    assert previewed["tables"][0]["error"]["code"] == "sql.needs_spark", previewed
+    _assert_previewed(tree, uri, config, topic)
+
+
+def _assert_previewed(tree: HdfsTree, uri: str, config: Path, topic: str) -> None:
+    """Records 0 to 59 of the first topic partition: rows as they stand in Hive, dead letters, and not a byte written."""
+    before = tree.files(uri)
+    shown = command("preview", config, "--json", "--table", f"{topic}.shaped", "-n", "60", f"{topic}-0@0")
+    assert shown.code == 0, shown.log
+    (table,) = shown.document["tables"]
+    numbers = range(0, 60 * TOPIC_PARTITIONS, TOPIC_PARTITIONS)
+    assert table["rows"] == [
+        {
+            "place": f"{topic}-0@{i // TOPIC_PARTITIONS}",
+            "bucket": f"dt=2013-01-0{1 + i % 3}",
+            "values": {
+                "name": f"N{i}",
+                "twice": 2 * i,
+                "price": f"{i}.25",
+                "at": f"2013-01-0{1 + i % 3}T00:00:00",
+                "k_topic": topic,
+                "k_partition": 0,
+                "k_offset": i // TOPIC_PARTITIONS,
+            },
+        }
+        for i in numbers
+        if _is_shaped(i)
+    ]
+    assert [letter["place"] for letter in table["dead_letters"]] == [
+        f"{topic}-0@{i // TOPIC_PARTITIONS}" for i in numbers if i % 50 == 9
+    ]
+    assert table["tombstones"] == sum(i % 50 == 7 for i in numbers)
+    assert tree.files(uri) == before
+
+
+REFUSED = {
+    "counted": ("SELECT count(*) AS n, max(id) AS id FROM records", "sql.refused", "aggregates"),
+    "exploded": (
+        "SELECT id, explode(array(1, 2)) AS n FROM records",
+        "sql.refused",
+        "several rows of one record",
+    ),
+    "unknown": ("SELECT id, nn AS n FROM records", "sql.syntax", "`nn` cannot be resolved"),
+}
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("sql", "why"),
-    [
-        ("SELECT count(*) AS n, max(id) AS id FROM records", "aggregates"),
-        ("SELECT id, explode(array(1, 2)) AS n FROM records", "several rows of one record"),
-    ],
-)
-def test_a_select_that_is_not_one_row_per_record_commits_nothing_while_others_go_on(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, sql: str, why: str
+def test_selects_that_are_not_one_row_per_record_leave_their_tables_untouched_while_others_go_on(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     kafka.create_topic(unique, 1)
     stored = produce(kafka.bootstrap, unique, [b'{"id": %d}' % i for i in range(100)], 1)
     every = {"topics": [unique], "start": "earliest", "bucket": {"path": ""}}
-    refused = {**every, "columns": {"id": "bigint", "n": "bigint"}, "records": {"id": "bigint"}, "sql": sql}
+    wide = {**every, "columns": {"id": "bigint", "n": "bigint"}, "records": {"id": "bigint"}}
     entries = [
-        {**refused, "table": f"{unique}.bad"},
+        *({**wide, "table": f"{unique}.{name}", "sql": sql} for name, (sql, _, _) in REFUSED.items()),
+        {**wide, "table": f"{unique}.becomes_bad", "sql": "SELECT id, id + 1 AS n FROM records"},
         {**every, "table": f"{unique}.good", "columns": {"id": "bigint"}},
     ]
-    done = run_once(write_map(tmp_path, unique, kafka.bootstrap, uri, entries))
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, entries)
+    assert command("validate", config).code == 78
+    done = run_once(config)
     assert done.code == 75, done.log[-3000:]
-    assert "sql.refused" in done.log and why in done.log
-    assert LedgerText(tree, ledger_root(uri), f"{unique}.good").ends() == ends_of(stored)
-    assert not tree.files(location(uri, f"{unique}.bad") + "/_tmp")
+    for name, (_, code, told) in REFUSED.items():
+        assert any(f"[{code}] {unique}.{name}: " in line and told in line for line in done.log.splitlines())
+        assert not tree.files(location(uri, f"{unique}.{name}"))
+        assert not tree.files(f"{ledger_root(uri)}/{unique}.{name}"), "not even a ledger"
+    for name in ("becomes_bad", "good"):
+        assert LedgerText(tree, ledger_root(uri), f"{unique}.{name}").ends() == ends_of(stored)
+
+    held = f"{ledger_root(uri)}/{unique}.becomes_bad"
+    before = tree.files(held)
+    entries[-2]["sql"] = "SELECT id, n FROM records"
+    only = write_map(tmp_path, unique, kafka.bootstrap, uri, entries[-2:-1])
+    done = run_once(only)
+    assert done.code == 75 and "[sql.syntax]" in done.log, done.log[-3000:]
+    assert tree.files(held) == before, "it is not taken over"
 
 
 @pytest.mark.timeout(900)
@@ -262,7 +332,17 @@ def test_rows_are_joined_with_lookups_and_go_through_functions_of_a_module(
             ("unjoined", NAMES, "nowhere"),
         )
     ]
-    done = run_once(write_map(tmp_path, unique, kafka.bootstrap, uri, entries))
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, entries)
+    offline = command("validate", config, "--json")
+    assert offline.code == 0, offline.log
+    assert {check["code"] for check in offline.document["checks"]} == {"sql.unchecked"}
+    online = command("validate", config, "--online", "--json")
+    assert online.code == 78, online.out
+    checked = {c["subject"]: c for c in online.document["checks"] if c["system"] == "spark"}
+    assert checked[f"{unique}.unjoined"]["code"] == "sql.lookup"
+    for table in ("joined", "matched", "doubled", "emptied"):
+        assert checked[f"{unique}.{table}"]["result"] == "ok", checked
+    done = run_once(config)
     assert done.code == 75, done.log[-6000:]
     labels = {0: "red", 1: "green", 2: "blue"}
     wanted = [
@@ -279,9 +359,9 @@ def test_rows_are_joined_with_lookups_and_go_through_functions_of_a_module(
     assert _rows(tree, location(uri, f"{unique}.matched")) == [row for row in wanted if row["label"]]
     assert "sql.coordinates" in done.log and "more than one row of" in done.log
     assert "sql.lookup" in done.log
-    for table in ("doubled", "unjoined"):
-        assert not _rows(tree, location(uri, f"{unique}.{table}"))
-        assert LedgerText(tree, ledger_root(uri), f"{unique}.{table}").newest().get("account", []) == []
+    assert not _rows(tree, location(uri, f"{unique}.doubled"))
+    assert LedgerText(tree, ledger_root(uri), f"{unique}.doubled").newest().get("account", []) == []
+    assert not tree.files(f"{ledger_root(uri)}/{unique}.unjoined"), "not even a ledger"
     assert not _rows(tree, location(uri, f"{unique}.emptied"))
     none = _accounts(LedgerText(tree, ledger_root(uri), f"{unique}.emptied"))
     assert none["read"] == none["filtered"] + none["tombstones"] + none["dead_lettered"]

@@ -3,6 +3,7 @@
 from tests.mutants.text_mutant import TextMutant
 
 TASK = "tests/unit/test_sql_task.py"
+SELECTS = "tests/unit/test_selects.py"
 
 MUTANTS = (
     TextMutant(
@@ -100,5 +101,34 @@ MUTANTS = (
         "kafka2hive.pipeline.query.dump",
         (("            if self._abandoning:\n                raise _Abandoned\n", ""),),
         "tests/unit/test_query.py",
+    ),
+    TextMutant(
+        "a table is taken over before its SELECT is checked",
+        "kafka2hive.service.run.owned_tables",
+        (
+            (
+                "        self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too\n",
+                "",
+            ),
+        ),
+        SELECTS,
+    ),
+    TextMutant(
+        "a lookup on a cluster is read to validate a map without one",
+        "kafka2hive.service.online.ask_spark",
+        (("    if rule.columns and not away:\n", "    if rule.columns:\n"),),
+        SELECTS,
+    ),
+    TextMutant(
+        "a wrong SELECT is no mistake of the map",
+        "kafka2hive.service.online.ask_spark",
+        (("    if found := problems.all():\n", "    if False:\n"),),
+        SELECTS,
+    ),
+    TextMutant(
+        "a SELECT that cannot be dumped is right online",
+        "kafka2hive.service.online.ask_spark",
+        (("        return Failed(error)\n", "        return Warned(error)\n"),),
+        SELECTS,
     ),
 )

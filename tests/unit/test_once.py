@@ -130,11 +130,14 @@ def make_loop_and_tables(
     registrar: NoRegistrar = NoRegistrar(),  # noqa: B008  it holds nothing
     gate: Gate = Gate(),  # noqa: B008  it holds nothing
     schemas: Schemas | None = None,
+    check_select: Callable[[TableSettings], None] | None = None,
 ) -> tuple[EpochLoop, OwnedTables]:
     """After the first take-over."""
     ownership = wiring.ownership_check(take_over=False)
     lost_ledger = LostLedgerCheck(kafka, None, wiring)
     owned_tables = OwnedTables(wiring, ownership, lost_ledger, schemas or Schemas(), gate)
+    if check_select is not None:
+        owned_tables.check_select = check_select
     view = KafkaView(kafka, wiring.ports.clock)
     owned_tables.refresh(view.cluster().topics)
     loop = EpochLoop(wiring, view, owned_tables, registrar, Reporter(), slots=1, once=once)

@@ -13,6 +13,8 @@ from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
     from kafka2hive.config.values import ServiceMap
+    from kafka2hive.service.online.checks import Check
+    from kafka2hive.service.selects import SelectCheck
 
 EXIT_CODES = options.exit_codes(options.REFUSED, config=options.CONFIG_OR_CLUSTER)
 KAFKA_SECONDS = 10.0
@@ -29,40 +31,52 @@ def validate(
     json: Json = False,
     color: Color = True,
 ) -> None:
-    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden."""
-    from kafka2hive.cli.outcome import say, show, tell_error
+    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden.
+
+    Spark is started only for tables with sql: it plans each SELECT as a dump would (some 10 seconds, and Java).
+    """
+    from kafka2hive.cli.outcome import say, secrets, show, tell_error
     from kafka2hive.cli.render.document import dumped
     from kafka2hive.cli.render.map import map_document, problems_document, render_map
     from kafka2hive.config.load import load_map
     from kafka2hive.config.problems import MapInvalid
     from kafka2hive.config.this_machine import check_this_machine
-    from kafka2hive.model.errors import ConfigError
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.observe.log import configure
     from kafka2hive.service.own_schemas import check_own_schemas
+    from kafka2hive.service.selects import selects_of
 
     try:
         service_map = load_map(config, os.environ)
         check_this_machine(service_map, os.environ)
         check_own_schemas(service_map)
-        if online:
-            raise typer.Exit(_online(service_map, json, color))
-    except ConfigError as error:
+        configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
+        with selects_of(service_map.tables, service_map) as selects:
+            checks = [] if selects is None else _planned(service_map, selects)
+            if online:
+                raise typer.Exit(_online(service_map, selects, json, color))
+    except Kafka2HiveError as error:
         tell_error(error)
         if json and isinstance(error, MapInvalid):
             say(dumped(problems_document(error.problems)))
         raise typer.Exit(int(error.exit_code)) from error
-    show(json, color, partial(map_document, service_map), partial(render_map, service_map))
+    show(json, color, partial(map_document, service_map, checks), partial(render_map, service_map, checks))
 
 
-def _online(service_map: "ServiceMap", json: bool, color: bool) -> int:
-    from kafka2hive.cli.outcome import secrets, show
+def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
+    from kafka2hive.service.online.ask_spark import check_selects
+
+    return check_selects(service_map, selects)
+
+
+def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:
+    from kafka2hive.cli.outcome import show
     from kafka2hive.cli.render.online import online_document, render_online
-    from kafka2hive.observe.log import configure
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire
 
-    configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
     wiring = wire(service_map)
-    result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS))
+    result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS), selects)
     document = partial(online_document, service_map, result)
     show(json, color, document, partial(render_online, service_map, result))
     return int(result.exit_code)

@@ -1,10 +1,11 @@
 """`validate`: the text of a map that is right, the documents of a right and a wrong one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from rich.text import Text
 
+from kafka2hive.cli.render.checks import check_document, lines_of
 from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.config.problems import MapProblem
@@ -12,9 +13,10 @@ from kafka2hive.config.shown import shown
 from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRule
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import counted, size
+from kafka2hive.service.online.checks import Check
 
 
-def render_map(service_map: ServiceMap, screen: Screen) -> str:
+def render_map(service_map: ServiceMap, checks: Sequence[Check], screen: Screen) -> str:
     """What will be dumped where; the whole map with its defaults is what `validate --json` prints."""
     hive = service_map.hive
     head: list[Text | str] = [
@@ -26,7 +28,10 @@ def render_map(service_map: ServiceMap, screen: Screen) -> str:
     ]
     if service_map.registry:
         head.append(f"  registry      {service_map.registry.url}")
-    return render(screen, head + [part for rule in service_map.tables for part in _table(rule)])
+    head += [part for rule in service_map.tables for part in _table(rule)]
+    if checks:
+        head += ["", *lines_of(checks)]
+    return render(screen, head)
 
 
 def _table(rule: TableRule) -> list[Text | str]:
@@ -48,9 +53,10 @@ def _bucket(bucketing: Bucketing) -> str:
     return f"{bucketing.path} by {time} in {bucketing.zone}"
 
 
-def map_document(service_map: ServiceMap) -> Document:
-    """The whole map with its defaults, secrets hidden."""
-    return document("validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=None)
+def map_document(service_map: ServiceMap, checks: Sequence[Check] = ()) -> Document:
+    """The whole map with its defaults, secrets hidden. `checks`: what Spark says of tables with SQL."""
+    found = [check_document(check) for check in checks] or None
+    return document("validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found)
 
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:

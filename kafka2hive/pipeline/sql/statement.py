@@ -15,32 +15,10 @@ from pyspark.sql.types import DataType, DecimalType, StructType
 
 from kafka2hive.config.values.columns import COORDINATES
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.spark_errors import error_text
+from kafka2hive.pipeline.sql.refusals import not_understood, refused
 
 RECORDS = "records"
 
-_REFUSED = {
-    "Aggregate": "it aggregates: one row of many records",
-    "Distinct": "DISTINCT drops records by what others hold",
-    "Deduplicate": "it drops records by what others hold",
-    "Generate": "it makes several rows of one record (explode, LATERAL VIEW)",
-    "Expand": "it makes several rows of one record",
-    "Window": "a window function looks at other records, and which ones are in an epoch is chance",
-    "Sort": "ORDER BY does not survive in a table",
-    "GlobalLimit": "LIMIT drops records by chance",
-    "LocalLimit": "LIMIT drops records by chance",
-    "Offset": "OFFSET drops records by chance",
-    "Sample": "TABLESAMPLE drops records by chance",
-    "Union": "UNION makes several rows of one record",
-    "Intersect": "INTERSECT looks at other records",
-    "Except": "EXCEPT looks at other records",
-    "Join": "a join goes with tables of lookups only, and must keep the records' side",
-    "Exchange": "it moves records between tasks: tables of lookups must be small enough to be sent to every task",
-    "UnresolvedWith": "WITH is not supported: write a subquery after FROM",
-    "WithCTE": "WITH is not supported: write a subquery after FROM",
-}
-_WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
-"""What Spark says of the coordinates beside an aggregate."""
 _KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View", "ResolvedHint"})
 _PASSED = frozenset({"Project", "Filter", "SubqueryAlias", "UnresolvedHint"})
 _JOINS = {0: {"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"}, 1: {"Inner", "Cross", "RightOuter"}}
@@ -70,6 +48,18 @@ def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
     return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, numbers.schema(), False), session)
 
 
+def parsed(session: SparkSession, table: str, sql: str) -> Any:
+    """The SELECT's parsed plan with the coordinates in every list of columns on the way from `records` to its result.
+
+    What it names is not looked for yet. Raises TableError (`sql.syntax`, `sql.refused`).
+    """
+    try:
+        plan = session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    except PySparkException as error:
+        raise not_understood(table, error) from error
+    return _with_coordinates(session, table, plan)
+
+
 def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
     """The rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
 
@@ -78,22 +68,18 @@ def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> Da
     """
     session = records.sparkSession
     records.createOrReplaceTempView(RECORDS)
+    plan = parsed(session, table, sql)
     try:
-        parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
-        plan = _with_coordinates(session, table, parsed)
         selected = DataFrame(
             session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session
         )
         _check(table, selected, records)
         return _as_table(table, selected, columns)
     except PySparkException as error:
-        if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
-            raise _refused(table, "Aggregate") from error
-        raise TableError("sql.syntax", f"{table}: {_reason(error)}", "correct the table's sql") from error
+        raise not_understood(table, error) from error
 
 
 def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
-    """The parsed plan with the coordinates in every list of columns on the way from `records` to its result."""
     name = plan.nodeName()
     if name == "UnresolvedRelation":
         return plan
@@ -101,13 +87,13 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
         sides = _children(plan)
         reading = [_names_records(side) for side in sides]
         if all(reading):
-            raise _refused(table, name)
+            raise refused(table, name, at=plan)
         carried = [
             _with_coordinates(session, table, c) if r else c for c, r in zip(sides, reading, strict=True)
         ]
         return plan.withNewChildren(_scala(session, *carried))
     if name not in _PASSED:
-        raise _refused(table, name)
+        raise refused(table, name, at=plan)
     (child,) = _children(plan)
     below = _with_coordinates(session, table, child)
     if name != "Project":
@@ -124,19 +110,19 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
     source = records._jdf.queryExecution().analyzed()
     for node in _way_to_records(table, analysed):
         if node.nodeName() not in _KEPT:
-            raise _refused(table, node.nodeName())
+            raise refused(table, node.nodeName(), at=node)
         if node.subqueries().nonEmpty():
-            raise _refused(table, "", "a subquery in an expression looks at other records")
+            raise refused(table, "", "a subquery in an expression looks at other records", node)
     if not analysed.deterministic():
         told = "it has a function that gives another value each time (rand, uuid, ..)"
-        raise _refused(table, "", told)
+        raise refused(table, "", told)
     if _id(analysed.output().last()) != _id(source.output().last()):
-        raise _refused(table, "", f"it changes {COORDINATES}")
+        raise refused(table, "", f"it changes {COORDINATES}")
     if not _reads(execution.optimizedPlan()):
-        raise _refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
+        raise refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
     in_task = [node.nodeName() for node in _in_task(execution.executedPlan())]
     if "Exchange" in in_task or "MapInArrow" not in in_task:
-        raise _refused(table, "Exchange")
+        raise refused(table, "Exchange")
 
 
 def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
@@ -179,19 +165,6 @@ def fits(given: DataType, wanted: DataType) -> bool:
     return texts[0] in ("void", texts[1]) or texts in _WIDER
 
 
-def _reason(error: PySparkException) -> str:
-    """Spark's own words, without the plan that it shows behind them."""
-    return error_text(error).partition(";\n")[0]
-
-
-def _refused(table: str, node: str, why: str = "") -> TableError:
-    return TableError(
-        "sql.refused",
-        f"{table}: {why or _REFUSED.get(node, f'Spark plans a {node} for it')}; nothing is dumped",
-        "each record becomes one row or none, by what it holds itself: SELECT columns and functions FROM records WHERE ..",
-    )
-
-
 def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
     """The nodes above what the view of `records` stands for, without the other sides of joins."""
     if plan.nodeName() == "View":
@@ -200,7 +173,7 @@ def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
     if plan.nodeName() == "Join":
         reading = [side for side, child in enumerate(below) if _reads(child)]
         if len(reading) != 1 or plan.joinType().toString() not in _JOINS[reading[0]]:
-            raise _refused(table, "Join")
+            raise refused(table, "Join", at=plan)
         below = [below[reading[0]]]
     else:
         yield plan

@@ -57,6 +57,13 @@ def replay(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink
     return manifest
 
 
+def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
+    """Of a table whose ledger is not looked at."""
+    return TableTask(
+        table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
+    )
+
+
 def look(
     table: str,
     ranges: tuple[OffsetRange, ...],
@@ -69,9 +76,7 @@ def look(
 
     Raises TableError (the table's task failed), ServiceUnavailable.
     """
-    task = TableTask(
-        table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
-    )
+    task = unowned_task(table, ranges, planned_at_ms)
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
     if (failure := manifest.failure) is not None:
         raise TableError(failure.code, failure.message, failure.remedy)

@@ -9,7 +9,11 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
+from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
+from kafka2hive.pipeline.task.write.write import TableWriter
+from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.storage.port import FileSystem
 
 
 class RowSink(Protocol):
@@ -37,3 +41,15 @@ class RowSink(Protocol):
 
 OpenSink = Callable[[Destination, pa.Schema], RowSink]
 """Makes the sink of one kind of rows; the schema is that of the rows."""
+
+
+def to_files(
+    table: TableSettings, files: FileSystem, limits: TaskLimits, progress: Callable[[], None]
+) -> OpenSink:
+    """The sinks of one table whose rows become files."""
+
+    def open_sink(destination: Destination, schema: pa.Schema) -> RowSink:
+        options = table.writer_of(destination.kind)
+        return TableWriter(destination, files, schema, options, limits, progress)
+
+    return open_sink

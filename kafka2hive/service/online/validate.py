@@ -9,8 +9,10 @@ from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
 from kafka2hive.service.online.ask_registry import check_registry
+from kafka2hive.service.online.ask_spark import check_selects_online
 from kafka2hive.service.online.ask_storage import check_storage
 from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
+from kafka2hive.service.selects import SelectCheck
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.tables import routed_tables
@@ -28,8 +30,11 @@ class OnlineResult:
         return exit_code_of(self.checks)
 
 
-def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
-    """Touches nothing but probe files that it deletes itself. What does not answer is a failed check."""
+def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = None) -> OnlineResult:
+    """Touches nothing but probe files that it deletes itself. What does not answer is a failed check.
+
+    `selects` None: no table of the map has SQL.
+    """
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
     tables: list[Table] = []
@@ -51,11 +56,15 @@ def validate_online(wiring: Wiring, kafka: Kafka) -> OnlineResult:
     if (registry := wiring.registry()) is not None and wiring.map.registry is not None:
         checks.append(check_registry(registry, wiring.map.registry.url))
     checks += check_storage(wiring, tables)
-    if (metastore := wiring.hive()) is not None:
-        catalogue = Catalogue(wiring.map, metastore)
+    metastore = wiring.hive()
+    catalogue = Catalogue(wiring.map, metastore)
+    if metastore is not None:
         checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters.table)
-        metastore.close()
     checks.append(_java())
+    if selects is not None:
+        checks += check_selects_online(selects, catalogue, tables)
+    if metastore is not None:
+        metastore.close()
     return OnlineResult(tuple(checks))
 
 

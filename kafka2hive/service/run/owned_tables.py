@@ -1,7 +1,7 @@
 """The tables of a run: found by the map's routes, taken over, published, set aside, each by itself."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.cleanup import clean_up
@@ -37,11 +37,16 @@ log = logging.getLogger(__name__)
 CLEANUP_EPOCHS = 20
 
 
+def _no_select(table: TableSettings) -> None:
+    """No table of the map has SQL."""
+
+
 @dataclass(slots=True, eq=False)
 class OwnedTables:
     """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
 
-    `gate` says whether Hive's table is the one of the map, `evolution` which columns it needs beside them.
+    `gate` says whether Hive's table is the one of the map, `evolution` which columns it needs beside them, `check_select`
+    whether Spark can make its rows (it raises TableError; set before the first take-over).
     """
 
     _wiring: Wiring
@@ -50,6 +55,7 @@ class OwnedTables:
     _schemas: Schemas
     _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
     evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
+    check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     _topics: frozenset[str] | None = field(default=None, init=False)
     _told: set[str] = field(default_factory=set, init=False)
@@ -188,6 +194,7 @@ class OwnedTables:
         Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost, Fenced end the run.
         """
         settings = self._schemas.resolve(table)
+        self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
         order = StartOrder(
             table.paths,
             check=lambda: self._fit(table),

@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka2hive.config.values import ServiceMap
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.metastore import MetastoreUnavailable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from kafka2hive.pipeline.query.ended import Ended
     from kafka2hive.pipeline.sql.job import SqlJobs
+    from kafka2hive.pipeline.sql.selects import Selects
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +36,19 @@ _OBJECTS_PER_COLLECTION = (
 )
 
 
-def _sql_jobs(spark: "SparkSession", settings: TaskSettings) -> "SqlJobs":
+def _selects(spark: "SparkSession", service_map: ServiceMap) -> "Selects | None":
+    """None: no table has SQL, and nothing of it is imported."""
+    if all(rule.sql is None for rule in service_map.tables):
+        return None
+    from kafka2hive.pipeline.sql.selects import Selects
+
+    return Selects(spark, service_map.storage)
+
+
+def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects") -> "SqlJobs":
     from kafka2hive.pipeline.sql.job import SqlJobs
 
-    return SqlJobs(spark, settings)
+    return SqlJobs(spark, settings, selects)
 
 
 class Run:
@@ -91,6 +102,9 @@ class Run:
         parts.liveness.begin()
         slots = session_slots(spark, service_map.limits.tasks_per_core)
         loop = parts.epoch_loop(self._wiring, slots, self._order.once)
+        selects = _selects(spark, service_map)
+        if selects is not None:
+            parts.owned_tables.check_select = selects.check
         parts.registrar.start()
         with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
             loop.start_tables()
@@ -105,7 +119,7 @@ class Run:
             trigger_seconds=service_map.trigger_seconds,
             once=self._order.once,
             stop_seconds=service_map.limits.stop_seconds,
-            sql=_sql_jobs(spark, settings) if any(rule.sql for rule in service_map.tables) else None,
+            sql=None if selects is None else _sql_jobs(spark, settings, selects),
         )
         query.start()
         gc.freeze()  # what is there now stays: Python need not look for cycles in it

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
@@ -25,12 +24,12 @@ from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadab
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
 from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.sink import OpenSink, to_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import RowSources
-from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
@@ -48,8 +47,9 @@ class RecordsOfTask:
         files: FileSystem,
         consumer: ConsumerPort,
         watchdog: Watchdog,
+        open_sink: OpenSink | None = None,
     ) -> None:
-        """`table` has the columns of the records."""
+        """`table` has the columns of the records. `open_sink` None: dead letters become files on `files`."""
         self._index = index
         self._task = task
         self._stall_seconds = settings.stall_seconds
@@ -63,10 +63,8 @@ class RecordsOfTask:
         self._rows = 0
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
         destination = to_dead_letters(index, task, table, settings, new_attempt())
-        options = table.writer_of(FileKind.DEAD_LETTER)
-        self._letters = TableWriter(
-            destination, files, DEAD_LETTER_SCHEMA, options, self._limits, watchdog.touch
-        )
+        open_sink = open_sink or to_files(table, files, self._limits, watchdog.touch)
+        self._letters = open_sink(destination, DEAD_LETTER_SCHEMA)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.dead_letters import dead_letter_path
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer
@@ -17,6 +16,7 @@ from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
 from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
 from kafka2hive.pipeline.task.refused.refusals import Refusals
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
+from kafka2hive.pipeline.task.sink import OpenSink, to_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.pipeline.task.sql.late_letters import LateLetters
 from kafka2hive.pipeline.task.sql.shares import RowsWritten
@@ -24,7 +24,6 @@ from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters, to_table
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import RowSources
-from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
@@ -45,8 +44,12 @@ class RowsOfTask:
         files: FileSystem,
         consumer: Callable[[], ConsumerPort],
         progress: Callable[[], None],
+        open_sink: OpenSink | None = None,
     ) -> None:
-        """`table` has the columns of the table. `consumer` is asked for only where records must be read again."""
+        """`table` has the columns of the table. `consumer` is asked for only where records must be read again.
+
+        `open_sink` None: rows become files on `files`.
+        """
         self._attempt = attempt
         self._index = index
         self._task = task
@@ -62,12 +65,10 @@ class RowsOfTask:
         numbers = {tp: n for n, tp in enumerate(sorted({r.topic_partition for r in task.ranges}))}
         self._sources = np.array([numbers[r.topic_partition] for r in task.ranges], np.int32)
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        data = to_table(index, task, table, new_attempt())
-        options = table.writer_of(FileKind.DATA)
-        self._data = TableWriter(data, files, self._written, options, self._limits, progress)
+        open_sink = open_sink or to_files(table, files, self._limits, progress)
+        self._data = open_sink(to_table(index, task, table, new_attempt()), self._written)
         letters = to_dead_letters(index, task, table, settings, new_attempt())
-        options = table.writer_of(FileKind.DEAD_LETTER)
-        self._letters = TableWriter(letters, files, DEAD_LETTER_SCHEMA, options, self._limits, progress)
+        self._letters = open_sink(letters, DEAD_LETTER_SCHEMA)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
 
     def take(self, batch: pa.RecordBatch) -> None:

@@ -13,7 +13,9 @@ from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.pipeline.task.fetch.counted import FetchBug
 from kafka2hive.pipeline.task.refused.failures import TABLE_ERRORS, as_failure, on_this_host
+from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.run import process_files, seldom_collected
+from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, TYPE
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.rows import RowsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
@@ -40,6 +42,12 @@ def records_table(table: TableSettings) -> TableSettings:
         schema_evolution="ignore",
         writer=WriterOptions(),
     )
+
+
+def records_schema(table: TableSettings) -> pa.Schema:
+    """Of the batches that `read_records` gives."""
+    before = records_table(table)
+    return row_schema(column_schema(before), before.metadata).append(pa.field(COORDINATES, TYPE))
 
 
 def read_records(
