@@ -56,6 +56,8 @@ def write_map(place: Place, options: dict[str, object] | None = None, **sections
         case "avro":
             table |= {"format": "avro"}
             sections |= {"registry": {"url": place.shape.registry}}
+        case "protobuf":
+            table |= {"format": "protobuf", "protobuf_schema": place.shape.proto}
         case "debezium":
             table |= {"source": "debezium"}
     document = {

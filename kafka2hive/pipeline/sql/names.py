@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOpt
     for name, path in table.lookups:
         try:
             session.read.options(**dict(storage.properties)).parquet(path).createOrReplaceTempView(name)
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             raise TableError(
                 "sql.lookup",
                 f"{table.table}: lookup {name} at {path} cannot be read: {error_text(error)}",

@@ -14,6 +14,7 @@ maps          a map<string,string> of eight entries
 binary        200 bytes as base64
 log           a log line of 300 bytes
 avro          flights as Avro, each behind the id of its schema in a registry
+protobuf      flights as plain Protobuf messages
 debezium      flights as Debezium's envelopes of created rows, without a schema (600 bytes)
 """
 
@@ -139,6 +140,7 @@ def _timed(**columns: str) -> Shape:
     return Shape({"at": "timestamp", **columns}, "at", "month")
 
 
+_IN_PROTOBUF = Shape(_FLIGHT, "time_hour", "month", "protobuf")
 DATA_SETS = {
     data.name: data
     for data in (
@@ -165,6 +167,12 @@ DATA_SETS = {
             lambda: encoded.avro(flights(), encoded.avro_schema(_FLIGHT)),
             _flights,
             encoded.avro_schema(_FLIGHT),
+        ),
+        DataSet(
+            "protobuf",
+            _IN_PROTOBUF,
+            lambda: encoded.protobuf(flights(), _IN_PROTOBUF.proto),
+            _flights,
         ),
         DataSet(
             "debezium",

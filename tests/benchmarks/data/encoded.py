@@ -1,4 +1,4 @@
-"""JSON records in other encodings: Avro by fastavro, Debezium's envelopes by hand from its documents."""
+"""JSON records in other encodings: Avro and Protobuf by libraries, Debezium's envelopes by hand from its documents."""
 
 import io
 import json
@@ -8,6 +8,8 @@ from typing import Any
 
 import fastavro
 import orjson
+
+from tests.harness.protobuf_flights import message_class
 
 _AVRO = {
     "bigint": "long",
@@ -31,6 +33,17 @@ def avro(records: Iterable[bytes], schema: str) -> Iterator[bytes]:
         row: dict[str, Any] = orjson.loads(record)
         fastavro.schemaless_writer(to, parsed, row | {_TIME: datetime.fromisoformat(row[_TIME])})
         yield to.getvalue()
+
+
+def protobuf(records: Iterable[bytes], proto: str) -> Iterator[bytes]:
+    """Plain messages; a field that is null is not there."""
+    made = message_class(proto, "bench.Record")
+    for record in records:
+        row: dict[str, Any] = orjson.loads(record)
+        moment = datetime.fromisoformat(row.pop(_TIME))
+        message = made(**{name: value for name, value in row.items() if value is not None})
+        message.time_hour.FromDatetime(moment)
+        yield message.SerializeToString()
 
 
 def debezium(records: Iterable[bytes]) -> Iterator[bytes]:

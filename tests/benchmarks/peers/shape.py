@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 Every = Literal["month", "hour"]
-Encoding = Literal["json", "avro", "debezium"]
+Encoding = Literal["json", "avro", "protobuf", "debezium"]
+_IN_PROTOBUF = {"bigint": "int64", "string": "string", "timestamp": "google.protobuf.Timestamp"}
 ZSTD_LEVEL = 3  # what Spark and Flink write when told nothing; everybody uses it
 
 
@@ -15,7 +16,7 @@ class Shape:
     """`columns`: Hive types by name; rows go into `dt=<month or hour of the column `time`>`, in UTC.
 
     `encoding` of the records: JSON objects; Avro behind the id of its schema in the registry at the URL `registry`;
-    Debezium's envelopes in JSON, whose newer row counts.
+    plain Protobuf messages of `proto`; Debezium's envelopes in JSON, whose newer row counts.
     """
 
     columns: dict[str, str]
@@ -43,6 +44,16 @@ class Shape:
     def spark_ddl(self) -> str:
         """The columns as Spark's DDL; it reads Hive's types."""
         return ", ".join(f"`{name}` {kind}" for name, kind in self.columns.items())
+
+    @property
+    def proto(self) -> str:
+        """The schema of Protobuf records. In proto2, which knows fields that are not there: Flink takes proto3's for zeros."""
+        fields = (
+            f"  optional {_IN_PROTOBUF[kind]} {name} = {number};"
+            for number, (name, kind) in enumerate(self.columns.items(), 1)
+        )
+        head = 'syntax = "proto2";\npackage bench;\nimport "google/protobuf/timestamp.proto";\n'
+        return f"{head}option java_multiple_files = true;\nmessage Record {{\n{chr(10).join(fields)}\n}}\n"
 
     def write(self, path: Path) -> Path:
         """As JSON."""

@@ -3,7 +3,9 @@
 import os
 import shutil
 import subprocess
+import zipfile
 import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.peers.assignment import Assignment, read_assignment
@@ -17,17 +19,51 @@ _CHECKPOINT_SECONDS = 60.0  # of a bounded run: it takes one at its end, more wo
 
 def compiled() -> Path:
     """The directory with the program's class; compiled once for each text of the program."""
-    folder = CACHE / f"flink-peer-{zlib.crc32(_PROGRAM.read_bytes()):08x}"
-    if not folder.exists():
-        javac = shutil.which(
-            "javac", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None
+    return _once("flink-peer", _PROGRAM.read_bytes(), lambda folder: _javac(folder, [_PROGRAM]))
+
+
+def messages(proto: str) -> Path:
+    """The directory with the classes of a Protobuf schema, as Flink's format wants them."""
+
+    def generate(folder: Path) -> None:
+        sources = folder / "sources"
+        sources.mkdir(parents=True)
+        (sources / "record.proto").write_text(proto)
+        (protoc,) = (CACHE / "jars" / "flink").glob("protoc-*.exe")
+        protoc.chmod(0o755)
+        _import_timestamp(sources)
+        subprocess.run(
+            [protoc, f"-I{sources}", f"--java_out={sources}", str(sources / "record.proto")], check=True
         )
-        if javac is None:
-            raise MissingService("there is no javac (a JDK, not a JRE); run: scripts/setup bench")
+        _javac(folder, sorted(sources.rglob("*.java")))
+
+    return _once("flink-protobuf", proto.encode(), generate)
+
+
+def _import_timestamp(folder: Path) -> None:
+    """What schemas import is a resource of Protobuf's own jar."""
+    (jar,) = (CACHE / "jars" / "flink").glob("protobuf-java-*.jar")
+    with zipfile.ZipFile(jar) as file:
+        file.extract("google/protobuf/timestamp.proto", folder)
+
+
+def _once(name: str, text: bytes, make: Callable[[Path], None]) -> Path:
+    """What `make` puts into a directory, made once for each text."""
+    folder = CACHE / f"{name}-{zlib.crc32(text):08x}"
+    if not folder.exists():
         partial = folder.with_suffix(f".{os.getpid()}")
-        subprocess.run([javac, "-cp", jars("flink"), "-d", str(partial), str(_PROGRAM)], check=True)
+        make(partial)
         partial.rename(folder)
     return folder
+
+
+def _javac(folder: Path, sources: Sequence[Path]) -> None:
+    javac = shutil.which(
+        "javac", path=f"{os.environ['JAVA_HOME']}/bin" if "JAVA_HOME" in os.environ else None
+    )
+    if javac is None:
+        raise MissingService("there is no javac (a JDK, not a JRE); run: scripts/setup bench")
+    subprocess.run([javac, "-cp", jars("flink"), "-d", str(folder), *map(str, sources)], check=True)
 
 
 def configuration(assignment: Assignment) -> dict[str, str]:
@@ -62,7 +98,10 @@ def main() -> None:
     options = ["-Xmx2g", "-XX:+UseParallelGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", *opened]
     options.append(f"-Djava.io.tmpdir={assignment.checkpoint / 'tmp'}")
     settings = [f"{key}={value}" for key, value in configuration(assignment).items()]
-    command = [java(), *options, "-cp", f"{compiled()}:{jars('flink')}", "Peer", str(script), *settings]
+    classes = [str(compiled()), jars("flink")]
+    if assignment.shape.encoding == "protobuf":
+        classes.insert(0, str(messages(assignment.shape.proto)))
+    command = [java(), *options, "-cp", ":".join(classes), "Peer", str(script), *settings]
     os.execv(command[0], command)
 
 

@@ -76,15 +76,21 @@ def source_columns(shape: Shape) -> str:
     return f"`after` ROW<{fields}>" if shape.encoding == "debezium" else fields
 
 
+_TIMES = {"avro": "TIMESTAMP(3)", "protobuf": "ROW<seconds BIGINT, nanos INT>", "debezium": "BIGINT"}
+"""Avro's local type in Flink, Protobuf's message, Debezium's number."""
+
+
 def _encoded_type(hive: str, encoding: Encoding) -> str:
-    if hive == "timestamp" and encoding != "json":  # Avro's local type in Flink, and Debezium's number
-        return "TIMESTAMP(3)" if encoding == "avro" else "BIGINT"
+    if hive == "timestamp" and encoding != "json":
+        return _TIMES[encoding]
     return flink_type(hive)
 
 
 def _format(shape: Shape) -> dict[str, str]:
     if shape.encoding == "avro":
         return {"format": "avro-confluent", "avro-confluent.url": shape.registry}
+    if shape.encoding == "protobuf":
+        return {"format": "protobuf", "protobuf.message-class-name": "bench.Record"}
     return {"format": "json", "json.timestamp-format.standard": "ISO-8601"}
 
 
@@ -103,7 +109,13 @@ def _rows(shape: Shape) -> str:
 def _taken(field: str, hive: str, encoding: Encoding) -> str:
     if hive != "timestamp":
         return field
-    return f"TO_TIMESTAMP_LTZ({field}, 3)" if encoding == "debezium" else f"CAST({field} AS TIMESTAMP_LTZ(3))"
+    match encoding:
+        case "debezium":
+            return f"TO_TIMESTAMP_LTZ({field}, 3)"
+        case "protobuf":
+            return f"TO_TIMESTAMP_LTZ({field}.seconds * 1000 + {field}.nanos / 1000000, 3)"
+        case _:
+            return f"CAST({field} AS TIMESTAMP_LTZ(3))"
 
 
 def _options(pairs: dict[str, str]) -> str:
