@@ -60,6 +60,11 @@ def test_the_example_loads() -> None:
         ("columns: {n: int}\n    sql: SELECT 1 AS n", "the decoded records are called records"),
         ("columns: {n: int}\n    sql: SELECT __kafka2hive AS n FROM records", "the name of a column of ours"),
         (f"columns: {{n: int}}\n    tombstones: write\n{SQL}", "use tombstones skip"),
+        (f"columns: {{n: int}}\n    format: csv\n    rows: lines\n{SQL}", "for messages of one row each"),
+        (
+            f"columns: {{n: int}}\n    format: plugin\n    plugin: {{name: own}}\n{SQL}",
+            "for messages of one row each",
+        ),
         (f"records: {{n: int}}\n    create: false\n{SQL}", "are required with records"),
         (
             f"columns: {{n: {{type: int, from: $.n}}}}\n    records: {{n: int}}\n{SQL}",

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from kafka2hive.config.values import MetadataColumn
 from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.spark_errors import SPARK_GONE, spark_gone
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
 from kafka2hive.pipeline.sql.selects import Reader, Selects
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
@@ -88,6 +89,8 @@ class LookThroughSelect:
             selected: pa.Table = selects.rows(self._table, 1, _giving(records)).toArrow()
         except (PySparkException, Py4JJavaError) as error:
             raise failed_on_a_record(self._table.table, error) from error
+        except SPARK_GONE as gone:
+            raise spark_gone(repr(gone)) from gone
         batches: list[pa.RecordBatch] = selected.to_batches()
         return batches
 
