@@ -1,6 +1,7 @@
 """The encoding that a table's options ask for."""
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.avro.encoding import AvroEncoding
 from kafka2hive.formats.delimited.values import text_lines
 from kafka2hive.formats.json_lines.values import json_lines
 from kafka2hive.formats.lines.encoding import LinesEncoding
@@ -27,6 +28,8 @@ def _of_format(options: WriterOptions) -> Encoding:
             return LinesEncoding(options, json_lines)
         case "text":
             return LinesEncoding(options, lambda _schema: text_lines(options.text))
+        case "avro":
+            return AvroEncoding(options)
         case "plugin":
             assert options.plugin is not None, "the map's check"
             return PluginEncoding(options.plugin)

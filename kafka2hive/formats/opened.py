@@ -7,6 +7,10 @@ import pyarrow as pa
 
 from kafka2hive.config.values import FileFormat, PluginOptions
 from kafka2hive.config.values.writer import LINE_FORMATS
+from kafka2hive.formats.avro import container as avro
+from kafka2hive.formats.avro.encoding import AvroEncoding
+from kafka2hive.formats.avro.reader import AvroReader
+from kafka2hive.formats.avro.trailer import avro_end
 from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of
 from kafka2hive.formats.lines.reader import LinesReader, Plain
 from kafka2hive.formats.lines.trailer import read_trailer
@@ -31,6 +35,8 @@ def opened(data: bytes, extension: str = "", plain: Plain | None = None) -> File
         return PluginReader(data, *_of_plugin(name, plain))
     if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
         return LinesReader(data, plain)
+    if data.startswith(avro.MAGIC):
+        return AvroReader(data)
     return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
 
 
@@ -44,6 +50,8 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
             return parquet_end(length, tail)
         case [OrcEncoding.extension]:
             return orc_end(length, tail)
+        case [AvroEncoding.extension]:
+            return avro_end(length, tail)
         case [format, suffix] if format in LINE_FORMATS and suffix in CODEC_NAMES:
             return read_trailer(CODEC_NAMES[suffix], length, tail)
         case _:

@@ -11,6 +11,8 @@ Bad = npt.NDArray[np.bool_]
 BadTimes = Callable[[pa.Array], Bad | None]
 """Which of some timestamps in microseconds cannot be stored; None: all can."""
 
+_MILLISECOND = 1_000  # microseconds
+
 
 def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
     """Which rows hold such a time; None: none."""
@@ -39,3 +41,14 @@ def _may_hold_times(kind: pa.DataType) -> bool:
 def _any_of(parts: list[Bad | None]) -> Bad | None:
     found = [part for part in parts if part is not None]
     return np.logical_or.reduce(found) if found else None
+
+
+def rows_not_in_millis(column: pa.Array) -> Bad | None:
+    """Which rows hold a time with a part of a millisecond, at any depth; None: none."""
+    return rows_with(column, _parts_of_milliseconds)
+
+
+def _parts_of_milliseconds(column: pa.Array) -> Bad | None:
+    micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
+    bad: Bad = micros % _MILLISECOND != 0
+    return bad if bad.any() else None

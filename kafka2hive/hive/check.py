@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Mapping
 
+from kafka2hive.config.avro_columns import type_words
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
 from kafka2hive.hive.tables import TableSpec
@@ -68,8 +69,20 @@ def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
     difference = stored_as(spec.format, spec.storage).difference(found)
     if difference is not None:
         return [("hive.format", difference)]
+    if spec.format == "avro" and found.ledger is None:
+        return [("hive.format", difference) for difference in _structs_of_others(spec)]
     others = other_properties(spec.format, spec.text, spec.storage, found)
     return [("hive.format", difference) for difference in others]
+
+
+def _structs_of_others(spec: TableSpec) -> list[str]:
+    """Hive finds fields of structs in Avro files by their exact letters, and shows all of them as small ones."""
+    return [
+        f"column {column.name} holds a struct, and whoever made the table may have written its fields with capital"
+        " letters, which Hive does not show and Avro files do not have: it would read NULL"
+        for column in spec.columns
+        if "struct" in type_words(column.type)
+    ]
 
 
 def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:

@@ -41,6 +41,7 @@ _HCATALOG_JSON = "org.apache.hive.hcatalog.data.JsonSerDe"  # Hive 2
 STORED_AS: dict[FileFormat, StoredAs] = {
     "parquet": StoredAs("Parquet", "STORED AS PARQUET", "parquet"),
     "orc": StoredAs("ORC", "STORED AS ORC", "orc", by_place=True),
+    "avro": StoredAs("Avro", "STORED AS AVRO", "avro"),
     "json": StoredAs(
         "JSON",
         f"ROW FORMAT SERDE '{_HIVE_JSON}' STORED AS TEXTFILE",

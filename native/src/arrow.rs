@@ -1,4 +1,4 @@
-//! Arrow's C data interface: messages come in and columns go out without a copy. The only unsafe code there is.
+//! Arrow's C data interface: messages come in and columns go out without a copy. The only unsafe code beside imported.rs.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface.html>, handed over in capsules as its PyCapsule interface says.
 #![allow(unsafe_code)]
@@ -20,14 +20,14 @@ struct SchemaHead {
 
 /// `ArrowArray` of the interface.
 #[repr(C)]
-struct CArray {
-    length: i64,
-    null_count: i64,
-    offset: i64,
-    n_buffers: i64,
-    n_children: i64,
-    buffers: *mut *const c_void,
-    children: *mut *mut CArray,
+pub struct CArray {
+    pub length: i64,
+    pub null_count: i64,
+    pub offset: i64,
+    pub n_buffers: i64,
+    pub n_children: i64,
+    pub buffers: *mut *const c_void,
+    pub children: *mut *mut CArray,
     dictionary: *mut CArray,
     release: Option<unsafe extern "C" fn(*mut CArray)>,
     private_data: *mut c_void,
@@ -45,7 +45,8 @@ impl Drop for CArray {
     }
 }
 
-fn name(text: &'static [u8]) -> &'static CStr {
+/// Of a capsule.
+pub fn name(text: &'static [u8]) -> &'static CStr {
     CStr::from_bytes_with_nul(text).expect("ends with NUL")
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Whatever else a message holds is in doubt, and the exact decoder in Python decides. One walk over each message,
 //! without a tree in between: JSON driven by the table's columns, Avro (avro/) and Protobuf (protobuf/) by the plan for
-//! the writer's schema.
+//! the writer's schema. And rows to Avro, for files (avro/rows.rs).
 
 pub mod array;
 #[cfg(feature = "python")]
@@ -12,6 +12,8 @@ pub mod base64;
 pub mod columns;
 pub mod cursor;
 pub mod decoder;
+#[cfg(feature = "python")]
+mod imported;
 pub mod keys;
 #[cfg(feature = "python")]
 mod messages;
@@ -25,6 +27,7 @@ pub mod protobuf;
 mod python;
 pub mod rows;
 pub mod times;
+pub mod view;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 

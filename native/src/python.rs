@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::columns::Column;
 use crate::rows::Batches;
-use crate::{arrow, avro, decoder, guarded, messages, plan, protobuf, Panicked};
+use crate::{arrow, avro, decoder, guarded, imported, messages, plan, protobuf, Panicked};
 
 /// Changes whenever Python must call this module in another way.
 const INTERFACE: u32 = 1;
@@ -93,6 +93,15 @@ fn values_and_times<'py>(
     Ok((arrow::capsule(values, list.py())?, arrow::capsule(times, list.py())?))
 }
 
+/// Rows of a record batch from `start` on in Avro's binary encoding (avro/rows.rs), until there are `enough` bytes.
+#[pyfunction]
+fn avro_rows<'py>(batch: &Bound<'py, PyAny>, start: usize, enough: usize) -> PyResult<(usize, Bound<'py, PyBytes>)> {
+    let encoded = imported::with_rows(batch, |rows| guarded(&mut Some(()), |()| avro::rows::encode(rows, start, enough)))??;
+    let (count, bytes) =
+        encoded.map_err(|refused| PyValueError::new_err(format!("rows are not written as Avro: {refused:?}")))?;
+    Ok((count, PyBytes::new(batch.py(), &bytes)))
+}
+
 impl From<Panicked> for PyErr {
     fn from(_: Panicked) -> PyErr {
         PyRuntimeError::new_err("the compiled decoder panicked")
@@ -103,6 +112,7 @@ impl From<Panicked> for PyErr {
 fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
+    module.add_function(wrap_pyfunction!(avro_rows, module)?)?;
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(protobuf_decoder, module)?)?;

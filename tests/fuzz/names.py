@@ -63,7 +63,7 @@ def _valid(dice: random.Random) -> str:
         generation=number,
         epoch=number,
         uuid=uuid,
-        extension=dice.choice(("parquet", "snappy.orc", "json.gz", "text.zst")),
+        extension=dice.choice(("parquet", "snappy.orc", "json.gz", "text.zst", "avro")),
     )
     return dice.choice(
         (

@@ -1,4 +1,4 @@
-"""Tables of JSON lines and of delimited text, from Kafka to Hive by the whole program, also over a deleted ledger."""
+"""Tables of JSON lines, delimited text and Avro files, from Kafka to Hive by the whole program, also over a deleted ledger."""
 
 import json
 from pathlib import Path
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 WRITERS = {
     "json": {"format": "json"},
     "text": {"format": "text", "text": {"delimiter": "\t"}},
+    "avro": {"format": "avro", "timestamps": "millis"},
     "plain": {"format": "text", "compression": "none", "text": {"delimiter": "^", "null_text": "NULL"}},
 }
-ENDS = {"json": ".json.final.gz", "text": ".text.final.gz", "plain": ".text.final"}
+ENDS = {"json": ".json.final.gz", "text": ".text.final.gz", "avro": ".avro.final", "plain": ".text.final"}
 
 
 @pytest.mark.timeout(900)

@@ -14,6 +14,7 @@ PARQUET_ENCODING = "kafka2hive.formats.parquet.encoding"
 ORC = "tests/unit/test_orc.py"
 PARQUET = "tests/unit/test_parquet.py"
 LINES = "tests/unit/test_lines.py"
+AVRO = "tests/unit/test_avro_files.py"
 FORMATS_OF_TASKS = (
     "tests/unit/test_orc.py::test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet"
 )
@@ -138,7 +139,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a long trailer is read as far as the first look goes",
-        "kafka2hive.formats.lines.trailer",
+        "kafka2hive.formats.trailer",
         (("    if len(data) < whole <= length:\n", "    if False:\n"),),
         LINES,
     ),
@@ -223,5 +224,77 @@ MUTANTS = (
         STORED_AS,
         (("        if self.serdes and found.serde not in", "        if False and found.serde not in"),),
         "tests/unit/test_hive_text.py",
+    ),
+    TextMutant(
+        "Avro files do not say that their days are of the Gregorian calendar",
+        "kafka2hive.formats.avro.encoding",
+        ((', "writer.proleptic": b"true"', ""),),
+        AVRO,
+    ),
+    TextMutant(
+        "columns of Avro files keep their capital letters",
+        "kafka2hive.formats.avro.schema",
+        (("field.with_name(field.name.lower())", "field"),),
+        AVRO,
+    ),
+    TextMutant(
+        "parts of a millisecond are cut off in Avro files",
+        "kafka2hive.formats.avro.values",
+        (("    if part:\n", "    if False:\n"),),
+        AVRO,
+    ),
+    TextMutant(
+        "finer times are no dead letters of a table of Avro files",
+        "kafka2hive.pipeline.decode.writable",
+        (("        return _AVRO\n", "        return None\n"),),
+        AVRO,
+    ),
+    TextMutant(
+        "the rows of Avro files are not compared with the trailer",
+        "kafka2hive.formats.avro.reader",
+        (("if has_trailer and self.rows !=", "if False and self.rows !="),),
+        AVRO,
+    ),
+    TextMutant(
+        "a trailer of zstd is data of the codec",
+        "kafka2hive.formats.avro.trailer",
+        (('_NOTHING if codec == "gzip" else', "_NOTHING if codec else"),),
+        AVRO,
+    ),
+    TextMutant(
+        "the columns of an Avro file need not be those of its schema",
+        "kafka2hive.formats.avro.reader",
+        (("!= avro_schema(found)", "== 0"),),
+        AVRO,
+    ),
+    TextMutant(
+        "decimals of Avro files lose their sign where a bit is short",
+        "kafka2hive.formats.avro.values",
+        (("(number + (number < 0)).bit_length() // 8 + 1", "max(1, -(-number.bit_length() // 8))"),),
+        AVRO,
+    ),
+    TextMutant(
+        "fields of structs in Avro files may have capital letters",
+        "kafka2hive.config.avro_columns",
+        (("        if own != own.lower():\n", "        if False:\n"),),
+        "tests/unit/test_avro_columns.py",
+    ),
+    TextMutant(
+        "a table of Avro files with structs may be of others",
+        "kafka2hive.hive.check",
+        (('    if spec.format == "avro" and found.ledger is None:\n', "    if False:\n"),),
+        "tests/unit/test_hive_text.py",
+    ),
+    TextMutant(
+        "Avro's timestamps need not be milliseconds",
+        "kafka2hive.config.checks.avro_files",
+        (('or (has_times and writer.timestamps != "millis")', ""),),
+        "tests/unit/test_config_load.py",
+    ),
+    TextMutant(
+        "a field that Avro files cannot hold becomes a column",
+        "kafka2hive.pipeline.decode.written_fields.differences",
+        (('self._is_avro = table.writer.format == "avro"', "self._is_avro = False"),),
+        "tests/unit/test_written_fields.py",
     ),
 )

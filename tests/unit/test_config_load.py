@@ -352,6 +352,13 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("writer: {format: text, text: {null_text: 'a,b'}}", "must not hold the delimiter"),
         ("writer: {format: orc, page_index: true}", "page_index: is an option of Parquet files"),
         ("writer: {format: orc, timestamps: int96}", "timestamps: is an option of Parquet files"),
+        ("writer: {format: avro}", "timestamps: Hive reads Avro's timestamps as milliseconds: write millis"),
+        ("writer: {format: avro, timestamps: int96}", "write millis; finer ones become dead letters"),
+        (
+            "writer: {format: avro, timestamps: millis, compression: lz4}",
+            "files of format avro have gzip, zstd, snappy or none",
+        ),
+        ("writer: {format: avro, timestamps: millis, page_index: true}", "is an option of Parquet files"),
         ("writer: {sorted_by: [carier]}", "carier is no column of the files (did you mean carrier?)"),
         ("writer: {sorted_by: [carrier, carrier]}", "carrier stands here twice"),
         (

@@ -257,6 +257,21 @@ def test_a_table_of_the_maps_format_is_made_and_taken() -> None:
     assert refused.value.code == "hive.format"
 
 
+def test_a_table_of_avro_that_others_made_has_no_structs_whose_letters_nobody_knows() -> None:
+    made = replace(FOUND, input_format="org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat")
+    wish = replace(WISH, format="avro")
+    assert " STORED AS AVRO LOCATION " in create_statement(wish, "led")
+    check_table(wish, made)
+    nested = Column("place", "array<struct<x:int>>")
+    wish = replace(wish, columns=(*wish.columns, nested))
+    made = replace(made, columns=(*made.columns, nested))
+    check_table(wish, replace(made, ledger="led"))
+    with pytest.raises(TableError, match=r"place holds a struct, .* would read NULL") as refused:
+        check_table(wish, made)
+    assert refused.value.code == "hive.format"
+    check_table(replace(wish, format="parquet"), replace(made, input_format=PARQUET))
+
+
 def test_a_table_of_lines_is_known_by_the_class_that_reads_its_rows() -> None:
     wish = replace(WISH, format="json")
     assert (

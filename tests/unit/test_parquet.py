@@ -13,7 +13,7 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.opened import opened
 from kafka2hive.formats.parquet.columns import leaf_paths
-from kafka2hive.formats.parquet.values import rows_not_in_millis
+from kafka2hive.formats.times import rows_not_in_millis
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog

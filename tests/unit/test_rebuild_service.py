@@ -90,6 +90,7 @@ _OPTIONS = {
     "json.gz": WriterOptions(format="json", compression="gzip"),
     "json": WriterOptions(format="json", compression="none"),
     "text.zst": WriterOptions(format="text", compression="zstd"),
+    "avro": WriterOptions(format="avro", compression="gzip"),
 }
 """By the extension of the files."""
 
@@ -129,7 +130,7 @@ def test_epochs_go_on_above_those_of_the_archive(lost_ledger: Service) -> None:
     assert [s.epoch for s in history] == list(range(ledger.final.epoch + 12, ledger.final.epoch - 1, -1))
 
 
-@pytest.mark.parametrize("extension", ["orc", "json.gz", "text.zst"])
+@pytest.mark.parametrize("extension", ["orc", "json.gz", "text.zst", "avro"])
 def test_half_visible_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: Path, extension: str) -> None:
     service = pending_service(tmp_path, file_count=2)
     ours, theirs = (

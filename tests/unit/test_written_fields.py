@@ -107,6 +107,15 @@ def test_a_table_of_orc_files_with_metadata_gets_no_column_between() -> None:
     assert (closed.columns, len(closed.lost)) == ((), 1)
 
 
+def test_a_table_of_avro_files_gets_only_columns_that_these_can_hold() -> None:
+    schema = avro(("id", "long"), ("x", "int"), ("spot", record(("gateId", "int"), name="S")))
+    files = table(("id", "bigint"), writer=WriterOptions(format="avro"))
+    result = found(files, schema)
+    assert columns(result) == [("x", "int")]
+    (lost,) = [str(one) for one in result.lost]
+    assert "gateId in spot has capital letters" in lost
+
+
 def test_an_added_column_becomes_wider_and_never_narrower_whatever_the_order_of_schemas() -> None:
     settings = table(
         ("id", "bigint"), ("n", "int"), ("s", "struct<a:int,b:int>"), added=frozenset({"n", "s"})

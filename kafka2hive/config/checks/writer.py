@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kafka2hive.config.checks.avro_files import check_avro_files
 from kafka2hive.config.checks.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.columns import MetadataColumn
@@ -17,6 +18,7 @@ def check_writer(checked: CheckedTable) -> None:
     _check_level(checked)
     _check_format(checked)
     _check_text(checked)
+    check_avro_files(checked)
     _check_columns(checked)
 
 
@@ -48,7 +50,7 @@ def _check_format(checked: CheckedTable) -> None:
         "dictionary": bool(writer.dictionary),
         "page_index": writer.page_index,
         "bloom_filter": bool(writer.bloom_filter),
-        "timestamps": writer.timestamps != "micros",
+        "timestamps": writer.timestamps != "micros" and writer.format != "avro",
     }
     for key in (key for key, is_given in given.items() if is_given):
         checked.add(checked.path("writer", key), "is an option of Parquet files")

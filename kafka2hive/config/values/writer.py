@@ -7,13 +7,14 @@ from kafka2hive.config.values.key import LEFT_OUT, Key, Size
 from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.units import MIB
 
-FileFormat = Literal["parquet", "orc", "json", "text", "plugin"]
+FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
 
 
 LINE_FORMATS = frozenset({"json", "text"})
 """Formats whose files are lines, compressed as a whole."""
+_GZIP = LINE_FORMATS | {"avro"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,10 @@ class WriterOptions:
     format: Annotated[FileFormat, Key("Format of the files; Hive's table must be stored as it.")] = "parquet"
     compression: Annotated[
         Compression,
-        Key("Codec (with orc, gzip is ZLIB). Default: zstd, with json and text gzip.", derived=True),
+        Key(
+            "Codec (with orc, gzip is ZLIB, with avro deflate). Default: zstd, with json, text and avro gzip.",
+            derived=True,
+        ),
     ] = "zstd"
     level: Annotated[int | None, Key("Level of zstd (1 to 22) or gzip (1 to 9); not with orc.")] = None
     row_group_rows: Annotated[
@@ -68,7 +72,8 @@ class WriterOptions:
     page_index: Annotated[bool, Key("With parquet: write smallest and largest values of every page.")] = False
     bloom_filter: Annotated[tuple[str, ...], Key("With parquet: columns with a Bloom filter.")] = ()
     timestamps: Annotated[
-        Timestamps, Key("With parquet: how timestamps are stored; Hive before 4 reads only int96.")
+        Timestamps,
+        Key("With parquet: how timestamps are stored; Hive before 4 reads only int96. With avro: millis."),
     ] = "micros"
 
     plugin: Annotated[
@@ -80,10 +85,10 @@ class WriterOptions:
     text: Annotated[TextOptions, Key("With text: how fields stand in a line.")] = TextOptions()
 
     def settled(self) -> "WriterOptions":
-        """With the codec of the format where the map names none: Hadoop has zstd for lines only with native libraries."""
+        """With the codec of the format where the map names none: not every Hive reads zstd in lines and in Avro."""
         if self.compression is not LEFT_OUT:
             return self
-        return replace(self, compression="gzip" if self.format in LINE_FORMATS else "zstd")
+        return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
 
     def of_dead_letters(self) -> "WriterOptions":
         """Dead letters are of one table for all, which is Parquet; whoever reads this table's timestamps reads theirs."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kafka2hive.formats.compressed import from_zstd
 from kafka2hive.formats.lines.trailer import gzip_trailer, zstd_trailer
 
 CODEC_NAMES = {"gz": "gzip", "zst": "zstd"}
@@ -44,8 +45,7 @@ def codec_of(data: bytes) -> str | None:
 def decompressed(data: bytes, codec: str) -> bytes:
     """The whole file. Raises pa.ArrowException or OSError for a damaged one."""
     if codec == "zstd":
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            return bytes(stream.read())
+        return from_zstd(data)
     try:
         return gzip.decompress(data)
     except (EOFError, zlib.error) as error:

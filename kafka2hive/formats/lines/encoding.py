@@ -1,7 +1,7 @@
 """Rows as lines: encoded some megabytes at a time, counted by their line ends, and compressed."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 import numpy as np
@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.lines.codec import LineCodec, line_codec
-from kafka2hive.formats.lines.trailer import payload_of
+from kafka2hive.formats.pieces import pieces
+from kafka2hive.formats.trailer import payload_of
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
 """One text per row, none of them null, each with one line end, its last character."""
@@ -21,7 +22,6 @@ TEXT_KEY = "kafka2hive.text"
 SCHEMA_KEY = "kafka2hive.schema"
 """The columns, as Arrow writes a schema, in base64."""
 
-_AT_ONCE = 2 * 1024 * 1024  # bytes in Arrow; lines are some times larger
 _LINE_END = ord("\n")
 
 
@@ -45,7 +45,7 @@ class LinesEncoder:
         self._rows = 0
 
     def write(self, rows: pa.Table) -> None:
-        for batch in _pieces(rows):
+        for batch in pieces(rows):
             text = _joined(self._to_lines(batch))
             self._rows += int(np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE_END))
             self._stream.write(self._codec.compress(text))
@@ -75,12 +75,6 @@ class LinesEncoding:
 
     def open(self, stream: pa.NativeFile, first: pa.Table) -> LinesEncoder:
         return LinesEncoder(stream, first.schema, self._make(first.schema), self._codec, self._facts)
-
-
-def _pieces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    size = max(1, len(rows) * _AT_ONCE // max(1, rows.nbytes))
-    for start in range(0, len(rows), size):
-        yield from rows.slice(start, size).combine_chunks().to_batches()
 
 
 def _joined(lines: pa.Array) -> pa.Buffer:

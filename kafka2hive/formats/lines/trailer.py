@@ -1,21 +1,16 @@
-"""What stands behind the last row of a compressed file of lines: its rows, and key-value pairs, as the footer of Parquet.
+"""The trailer of a compressed file of lines (formats/trailer.py).
 
-Readers go past it: in gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame (RFC 8878).
-Both end with a mark and the trailer's length, so a file's end is enough to read it.
+In gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame (RFC 8878).
 """
 
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-import orjson
 import pyarrow as pa
 
 from kafka2hive.formats.port import FileEnd
-
-_MARK = b"K2HIVE01"
-_END = struct.Struct("<8sQ")  # the mark, and the length of the whole trailer
-_TAIL_BYTES = 64 * 1024
+from kafka2hive.formats.trailer import END_SIZE, end_mark, parsed, trailer_of
 
 _MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
 _SUBFIELD = struct.Struct("<H2sH")  # length of the extra field, id of the only subfield, its length
@@ -28,14 +23,10 @@ _FRAME = struct.Struct("<II")
 _SKIPPABLE = 0x184D2A5B
 
 
-def payload_of(rows: int, metadata: Mapping[str, str]) -> bytes:
-    return orjson.dumps({"rows": rows, "metadata": dict(metadata)})
-
-
 def gzip_trailer(payload: bytes) -> bytes:
     starts = range(0, len(payload), _MOST_IN_A_MEMBER)
     members = b"".join(_member(payload[start : start + _MOST_IN_A_MEMBER]) for start in starts)
-    return members + _member(_END.pack(_MARK, len(members) + _AROUND + _END.size))
+    return members + _member(end_mark(len(members) + _AROUND + END_SIZE))
 
 
 def _member(content: bytes) -> bytes:
@@ -43,8 +34,8 @@ def _member(content: bytes) -> bytes:
 
 
 def zstd_trailer(payload: bytes) -> bytes:
-    size = len(payload) + _END.size
-    return _FRAME.pack(_SKIPPABLE, size) + payload + _END.pack(_MARK, _FRAME.size + size)
+    size = len(payload) + END_SIZE
+    return _FRAME.pack(_SKIPPABLE, size) + payload + end_mark(_FRAME.size + size)
 
 
 def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileEnd:
@@ -52,19 +43,9 @@ def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileE
 
     Raises pa.ArrowInvalid where there is none of ours, and what `tail` raises.
     """
-    data = tail(_TAIL_BYTES)
     after = len(_NO_DATA) if codec == "gzip" else 0
-    end = data[-_END.size - after : len(data) - after]
-    if len(end) != _END.size or end[: len(_MARK)] != _MARK:
-        raise pa.ArrowInvalid("no trailer that says which rows the file holds")
-    _, whole = _END.unpack(end)
-    if len(data) < whole <= length:
-        data = tail(whole)
-    if not _FRAME.size + _END.size <= whole <= len(data):
-        raise pa.ArrowInvalid(f"a trailer of {whole} bytes in a file of {length}")
-    trailer = data[len(data) - whole :]
-    content = _of_members(trailer) if codec == "gzip" else _of_frame(trailer)
-    return _parsed(content)
+    trailer = trailer_of(length, tail, _FRAME.size + END_SIZE, after)
+    return parsed(_of_members(trailer) if codec == "gzip" else _of_frame(trailer))
 
 
 def _of_members(trailer: bytes) -> bytes:
@@ -85,13 +66,4 @@ def _of_frame(trailer: bytes) -> bytes:
     magic, size = _FRAME.unpack_from(trailer)
     if (magic, size + _FRAME.size) != (_SKIPPABLE, len(trailer)):
         raise pa.ArrowInvalid("a damaged trailer")
-    return trailer[_FRAME.size : -_END.size]
-
-
-def _parsed(content: bytes) -> FileEnd:
-    try:
-        found = orjson.loads(content)
-        pairs = {str(key).encode(): str(value).encode() for key, value in found["metadata"].items()}
-        return FileEnd(int(found["rows"]), pairs)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise pa.ArrowInvalid(f"a damaged trailer: {error}") from error
+    return trailer[_FRAME.size : -END_SIZE]

@@ -5,6 +5,8 @@ from enum import IntEnum
 
 import pyarrow as pa
 
+from kafka2hive.formats.compressed import from_snappy, from_zstd
+
 _HEADER = 3
 _RAW_DEFLATE = -15
 _MOST_IN_A_CHUNK = 1 << 23
@@ -51,26 +53,14 @@ def _decompressed(chunk: bytes, codec: Codec) -> bytes:
             case Codec.ZLIB:
                 return zlib.decompress(chunk, _RAW_DEFLATE)
             case Codec.ZSTD:
-                with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-                    return bytes(stream.read())
+                return from_zstd(chunk)
+            case Codec.SNAPPY:
+                return from_snappy(chunk)
             case _:
-                name, length = (
-                    ("snappy", _snappy_length) if codec is Codec.SNAPPY else ("lz4_raw", _lz4_length)
-                )
-                return bytes(pa.decompress(chunk, decompressed_size=length(chunk), codec=name, asbytes=True))
+                length = _lz4_length(chunk)
+                return bytes(pa.decompress(chunk, decompressed_size=length, codec="lz4_raw", asbytes=True))
     except (zlib.error, IndexError, OSError) as error:
         raise pa.ArrowInvalid(f"ORC: a chunk cannot be decompressed: {error}") from error
-
-
-def _snappy_length(chunk: bytes) -> int:
-    """It begins with it, as a varint."""
-    length = shift = 0
-    for byte in chunk:
-        length |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    return length
 
 
 def _lz4_length(chunk: bytes) -> int:

@@ -11,8 +11,7 @@ import pyarrow as pa
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.orc.values import unwritable_rows
-from kafka2hive.formats.parquet.values import rows_not_in_millis
-from kafka2hive.formats.times import Bad
+from kafka2hive.formats.times import Bad, rows_not_in_millis
 
 Positions = npt.NDArray[np.int64]
 
@@ -27,13 +26,17 @@ class Unwritable:
 
 
 _ORC = Unwritable(unwritable_rows, "orc.timestamp", "is before 1970 with a fraction of a second")
-_MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", "is no whole number of milliseconds")
+_PART_OF_MILLISECOND = "is no whole number of milliseconds"
+_MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", _PART_OF_MILLISECOND)
+_AVRO = Unwritable(rows_not_in_millis, "avro.timestamp", _PART_OF_MILLISECOND)
 
 
 def unwritable_of(options: WriterOptions) -> Unwritable | None:
     """None: files written so hold every row."""
     if options.format == "orc":
         return _ORC
+    if options.format == "avro":
+        return _AVRO
     if options.format == "text":
         texts = partial(null_texts, options=options.text)
         return Unwritable(texts, "text.null", "has the text that stands for NULL")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kafka2hive.config.avro_columns import not_in_avro
 from kafka2hive.config.bucket_path import read_bucket_path
 from kafka2hive.config.values import Column, RecordPart
 from kafka2hive.config.wider_types import is_wider
@@ -68,6 +69,7 @@ class _Comparison:
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
         self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
         # Hive reads ORC files by the order of their columns, and metadata columns are the last
+        self._is_avro = table.writer.format == "avro"
         self._is_closed = table.writer.format == "orc" and bool(table.metadata)
         path = read_bucket_path(table.bucketing.path).names
         self._taken |= {name.lower(): f"partition column {name}" for name in path}
@@ -91,6 +93,8 @@ class _Comparison:
             self.lost.append(
                 f"{field.name} {field.type} would stand between columns of ORC files and the metadata"
             )
+        elif self._is_avro and (faults := list(not_in_avro(field.name, field.type))):
+            self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
         elif not _NAME.fullmatch(field.name):
             self.lost.append(f"{field.name[:140]} is no name of a column")
         else:

@@ -1,0 +1,79 @@
+"""Avro files: rows in blocks of a size that readers hold in memory, one after the other; the trailer is a last block."""
+
+import base64
+import secrets
+from collections.abc import Mapping
+
+import orjson
+import pyarrow as pa
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.avro.codec import NAMES, compressor
+from kafka2hive.formats.avro.container import CODEC, MARK_BYTES, SCHEMA, Block, block_bytes, head_bytes
+from kafka2hive.formats.avro.rows import encoder_of
+from kafka2hive.formats.avro.schema import avro_schema
+from kafka2hive.formats.avro.trailer import WITH_TRAILER, trailer_block
+from kafka2hive.formats.pieces import pieces
+from kafka2hive.formats.trailer import payload_of
+
+SCHEMA_KEY = "kafka2hive.schema"
+"""The columns, as Arrow writes a schema, in base64."""
+
+_BLOCK = 256 * 1024  # bytes before compression
+_READ_BY_HIVE = {"writer.time.zone": b"UTC", "writer.proleptic": b"true"}
+"""Hive 3 and 4: times are wall clocks, days of the Gregorian calendar, also those before 1582."""
+
+
+class AvroEncoder:
+    """One file (Encoder). Nothing is held between row groups."""
+
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, options: WriterOptions) -> None:
+        self._stream = stream
+        self._codec = options.compression
+        self._compress = compressor(options.compression, options.level)
+        self._encode = encoder_of(schema)
+        self._mark = secrets.token_bytes(MARK_BYTES)
+        self._rows = 0
+        metadata = {
+            SCHEMA: orjson.dumps(avro_schema(schema)),
+            CODEC: NAMES[options.compression].encode(),
+            SCHEMA_KEY: base64.b64encode(schema.serialize()),
+            **_READ_BY_HIVE,
+        }
+        stream.write(head_bytes(metadata, self._mark))
+
+    def write(self, rows: pa.Table) -> None:
+        for batch in pieces(rows):
+            start = 0
+            while start < len(batch):
+                count, data = self._block(batch, start)
+                self._stream.write(block_bytes(Block(count, self._compress(data)), self._mark))
+                start += count
+            self._rows += start
+
+    def _block(self, batch: pa.RecordBatch, start: int) -> tuple[int, bytes]:
+        try:
+            return self._encode(batch, start, _BLOCK)
+        except ValueError as error:
+            raise pa.ArrowInvalid(str(error)) from error
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        """The rows are the sum over the blocks."""
+        if self._codec in WITH_TRAILER:
+            self._stream.write(trailer_block(self._codec, payload_of(self._rows, metadata), self._mark))
+        return self._rows
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+class AvroEncoding:
+    """Avro files of one table."""
+
+    extension = "avro"
+
+    def __init__(self, options: WriterOptions) -> None:
+        self._options = options
+
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> AvroEncoder:
+        return AvroEncoder(stream, first.schema, self._options)

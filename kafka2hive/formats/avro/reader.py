@@ -1,0 +1,63 @@
+"""Avro files read back row by row: slow, and independent of the compiled library."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from kafka2hive.formats.avro.codec import NAMES, decompressed
+from kafka2hive.formats.avro.container import CODEC, SCHEMA, read_container
+from kafka2hive.formats.avro.encoding import SCHEMA_KEY
+from kafka2hive.formats.avro.rows import decode
+from kafka2hive.formats.avro.schema import avro_schema
+from kafka2hive.formats.avro.trailer import WITH_TRAILER, avro_end
+
+
+class AvroReader:
+    """A whole file (FileReader). The rows are those of its blocks; where it has a trailer, that must say as many."""
+
+    def __init__(self, data: bytes) -> None:
+        found = read_container(data)
+        self._metadata = found.metadata
+        self._blocks = found.blocks
+        self._codec = found.metadata.get(CODEC, b"null").decode(errors="replace")
+        has_trailer = self._codec in (NAMES[codec] for codec in WITH_TRAILER)
+        if has_trailer and self.rows != (said := avro_end(len(data), lambda count: data[-count:]).rows):
+            raise pa.ArrowInvalid(f"{self.rows} rows in blocks, {said} by the trailer")
+
+    @property
+    def schema(self) -> pa.Schema:
+        try:
+            text = base64.b64decode(self._metadata[SCHEMA_KEY], validate=True)
+            found = pa.ipc.read_schema(pa.py_buffer(text))
+            if orjson.loads(self._metadata[SCHEMA]) != avro_schema(found):
+                raise ValueError("Avro's schema is another")
+        except (ValueError, KeyError) as error:
+            raise pa.ArrowInvalid(f"the file does not say its columns: {error}") from error
+        return found
+
+    @property
+    def rows(self) -> int:
+        return sum(block.rows for block in self._blocks)
+
+    def filled_columns(self) -> set[str]:
+        """All of them: nothing counts their values."""
+        return set(self.schema.names)
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        schema = self.schema
+        wanted = pa.schema([schema.field(name) for name in columns])
+        for block in self._blocks:
+            found = decode(decompressed(block.data, self._codec), block.rows, schema)
+            for start in range(0, len(found), rows):
+                yield _batch(found[start : start + rows], wanted)
+
+
+def _batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    except (ValueError, OverflowError) as error:
+        raise pa.ArrowInvalid(f"not what was written: {error!r}") from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

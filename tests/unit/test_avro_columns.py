@@ -1,0 +1,35 @@
+"""Columns that Hive does not read from Avro files as they were written are refused with the reason."""
+
+import pytest
+
+from kafka2hive.config.avro_columns import not_in_avro
+
+POSSIBLE = [
+    "bigint",
+    "decimal(38,10)",
+    "timestamp",
+    "array<struct<`end`:date,m:map<string,binary>>>",
+    "struct<tinyint:int,char:string>",
+]
+IMPOSSIBLE = [
+    ("n", "tinyint", "make it int"),
+    ("n", "array<SMALLINT>", "make it int"),
+    ("n", "char(4)", "declare it as string"),
+    ("n", "struct<x:varchar(4)>", "declare it as string"),
+    ("n", "map<int,string>", "keys of type string"),
+    ("n", "array<map< bigint,int>>", "keys of type string"),
+    ("2n", "int", "2n is no name for Avro"),
+    ("n", "struct<ä:int>", "ä is no name for Avro"),
+    ("n", "array<struct<userId:int>>", "userId in n has capital letters"),
+]
+
+
+@pytest.mark.parametrize("kind", POSSIBLE)
+def test_what_hive_reads_equal_is_possible(kind: str) -> None:
+    assert list(not_in_avro("Name", kind)) == []
+
+
+@pytest.mark.parametrize(("name", "kind", "reason"), IMPOSSIBLE)
+def test_what_hive_reads_otherwise_is_refused(name: str, kind: str, reason: str) -> None:
+    (fault,) = not_in_avro(name, kind)
+    assert reason in fault
