@@ -1,13 +1,20 @@
 """Messages of several rows against damaged ones: every message once, as the slow judge has it."""
 
+import csv
+import io
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 
+from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.protocol import Decoder
 from tests.contract.rows_reference import Judge
+from tests.contract.test_csv_lines import ESCAPED, PLAIN
+from tests.contract.test_csv_lines import Judge as CsvJudge
 from tests.contract.test_several_rows import outcomes
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged
@@ -20,20 +27,48 @@ TEXTS = ("a", "", "],[", '"', "\\", '\\"', "{}", "é", "x\ny", "\u2028", ",", "\
 def fuzz_rows(seed: int, count: Counter[str]) -> None:
     dice = random.Random(seed)
     for kind in ("lines", "array"):
-        good = [_written(dice, kind) for _ in range(40)]
-        messages = [
-            dice.choice(good) if dice.random() < 0.5 else damaged(dice, dice.choice(good), good)
-            for _ in range(MESSAGES)
-        ]
-        decoded = make_decoder("json", SCHEMA, rows=kind).decode(pa.array(messages, pa.binary()))
-        judge = Judge(SCHEMA, kind)
-        for message, found in zip(messages, outcomes(decoded, MESSAGES), strict=True):
-            judged = judge.of(message)
-            # of several faults either may name another
-            if found != judged and not (isinstance(found, str) and isinstance(judged, str)):
-                raise Finding(f"{kind} {message!r}: {found}, the judge says {judged}")
-        count[f"{kind} with rows"] += len(set(decoded.accepted.to_pylist()))
-        count["rows of messages with several"] += len(decoded.rows)
+        decoder = make_decoder("json", SCHEMA, rows=kind)
+        _compare(dice, kind, [_written(dice, kind) for _ in range(40)], decoder, Judge(SCHEMA, kind), count)
+    options = dice.choice((PLAIN, ESCAPED))
+    decoder = make_decoder("csv", SCHEMA, csv=options, rows="lines")
+    good = [_fields(dice, options) for _ in range(40)]
+    _compare(dice, "lines of CSV", good, decoder, CsvJudge(options), count, MESSAGES // 4)
+
+
+def _compare(
+    dice: random.Random,
+    kind: str,
+    good: Sequence[bytes],
+    decoder: Decoder,
+    judge: Judge | CsvJudge,
+    count: Counter[str],
+    size: int = MESSAGES,
+) -> None:
+    messages = [
+        dice.choice(good) if dice.random() < 0.5 else damaged(dice, dice.choice(good), good)
+        for _ in range(size)
+    ]
+    decoded = decoder.decode(pa.array(messages, pa.binary()))
+    for message, found in zip(messages, outcomes(decoded, size), strict=True):
+        judged = judge.of(message)
+        # of several faults either may name another
+        if found != judged and not (isinstance(found, str) and isinstance(judged, str)):
+            raise Finding(f"{kind} {message!r}: {found}, the judge says {judged}")
+    count[f"{kind} with rows"] += len(set(decoded.accepted.to_pylist()))
+    count["rows of messages with several"] += len(decoded.rows)
+
+
+def _fields(dice: random.Random, options: CsvOptions) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(
+        text,
+        quoting=csv.QUOTE_ALL if dice.random() < 0.5 else csv.QUOTE_MINIMAL,
+        doublequote=options.escape is None,
+        escapechar=options.escape,
+        lineterminator=dice.choice(("\n", "\r\n")),
+    )
+    writer.writerows((dice.randrange(9), dice.choice(TEXTS)) for _ in range(dice.randrange(6)))
+    return text.getvalue().encode()
 
 
 def _written(dice: random.Random, kind: str) -> bytes:

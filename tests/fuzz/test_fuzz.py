@@ -55,6 +55,7 @@ def test_fifty_thousand_damaged_records_came_through_the_decoders() -> None:
     assert count["avro messages that are rows"] > 2_000
     assert count["lines with rows"] > 4_000
     assert count["array with rows"] > 4_000
+    assert count["lines of CSV with rows"] > 1_000
     assert count["csv messages"] > 20_000
     assert count["csv messages that are rows"] > 5_000
     assert count["protobuf messages"] > 5_000
