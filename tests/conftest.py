@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # unit tests must not pay for the clients of the services
     from tests.services.hdfs_ha import HdfsHa
     from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
+    from tests.services.kafka_secure import SecureKafka
     from tests.services.secure.hdfs import SecureHdfs
+    from tests.services.secure.hive import Ldap, SecureHive
     from tests.services.secure.kdc import Kdc
     from tests.services.shared import SharedServices
     from tests.services.spark_standalone import SparkStandalone
@@ -40,7 +42,7 @@ settings.register_profile(
 )
 settings.load_profile("certain")
 
-_SERVICES = frozenset({"kafka", "hdfs", "hive"})
+_SERVICES = frozenset({"kafka", "hdfs", "hive", "kdc", "ldap", "secure_kafka", "secure_hdfs", "secure_hive"})
 SAID = "said"
 """The name of the property (`record_property`) whose value the run prints at its end."""
 _seconds: collections.defaultdict[str, float] = collections.defaultdict(float)
@@ -119,35 +121,33 @@ def spark_standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Spar
 
 
 @pytest.fixture(scope="session")
-def kdc(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Kdc]":
+def kdc(shared_services: "SharedServices") -> "Kdc":
     """A real Kerberos realm, shared: whoever stops its KDC starts it again. This process and what it starts are its clients."""
-    from tests.services.secure.kdc import Kdc
-
-    with Kdc(tmp_path_factory.mktemp("kdc")) as realm, pytest.MonkeyPatch.context() as environment:
-        environment.setenv("KRB5_CONFIG", str(realm.krb5_conf))
-        environment.setenv("KRB5CCNAME", f"FILE:{realm.folder}/no-tickets")
-        yield realm
+    return shared_services.kdc()
 
 
 @pytest.fixture(scope="session")
-def secure_hdfs(tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc") -> "Iterator[SecureHdfs]":
+def ldap(shared_services: "SharedServices") -> "Ldap":
+    """A real LDAP directory, shared: a test may kill it, and leaves it running."""
+    return shared_services.ldap()
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(shared_services: "SharedServices") -> "SecureKafka":
+    """A real broker with TLS, every kind of login and rights, shared: grant rights on topics of your own (`unique`)."""
+    return shared_services.secure_kafka()
+
+
+@pytest.fixture(scope="session")
+def secure_hdfs(shared_services: "SharedServices") -> "SecureHdfs":
     """A real HDFS in that realm, which encrypts, shared: work below a path of your own."""
-    from tests.services.secure.hdfs import SecureHdfs
-
-    with SecureHdfs(tmp_path_factory.mktemp("secure-hdfs"), kdc) as services:
-        yield services
+    return shared_services.secure_hdfs()
 
 
 @pytest.fixture(scope="session")
-def secure_hive(
-    tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc", secure_hdfs: "SecureHdfs"
-) -> "Iterator[HiveServer]":
-    """A real HiveServer2 in that realm over that HDFS, which encrypts (auth-conf), shared."""
-    from tests.services.secure.hive import kerberised_hive
-
-    folder = tmp_path_factory.mktemp("secure-hive")
-    with kerberised_hive(folder, secure_hdfs.site_properties, kdc) as server:
-        yield server
+def secure_hive(shared_services: "SharedServices") -> "SecureHive":
+    """A real HiveServer2 in that realm over that HDFS, at each protection and with passwords, shared."""
+    return shared_services.secure_hive()
 
 
 @pytest.fixture

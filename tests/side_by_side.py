@@ -48,18 +48,21 @@ GROUPS = {
             "integration/test_schema_evolution",
             "integration/test_services",
         ),
-        "hive, logins": (
+        "secured services": (
             "integration/test_hive_logins",
+            "integration/test_kafka_access",
             "integration/test_secrets_unseen",
+            "integration/test_secure_refusals",
             "integration/test_secure_service",
         ),
     }.items()
     for file in files
 }
-"""Files that share a HiveServer2, whose start is dear."""
+"""Files that share services whose start is dear."""
 LONGEST = (
     "hive, outages",
     "hive, the rest",
+    "secured services",
     "tests/simulation/test_simulation.py::test_every_promise_holds_after_every_schedule",
     "tests/drills/test_executor_kills.py",
     "tests/drills/test_damage.py",

@@ -1,4 +1,4 @@
-"""A kerberised service whose tickets live for a minute, through NameNodes, KDCs and drivers that go and come back.
+"""A service on secured systems whose tickets live for a minute; NameNode, KDC, HiveServer2 and driver go and come back.
 
 Long form only (scripts/drill): ten minutes, so that each connection is opened anew with tickets that expired long ago.
 """
@@ -6,30 +6,36 @@ Long form only (scripts/drill): ten minutes, so that each connection is opened a
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.model.metastore import HiveLoginRefused
 from tests.drills.form import Form
+from tests.drills.gssapi_client import PACKAGE, environment
 from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
 from tests.harness.program import command_as_process
 from tests.harness.scenario import Scenario, Storage, flights_in
-from tests.integration.secure_map import hive_options, login, on_secure_hdfs, secure_sections
-from tests.oracle.exact import flights_by_month
-from tests.services.flights import flights
+from tests.integration.secure_map import (
+    assert_flights_in_hive,
+    grant,
+    hive_options,
+    login,
+    on_secure_hdfs,
+    secure_sections,
+)
+from tests.services.flights import COUNT, flights
+from tests.services.kafka_secure import LOGGED_IN
 from tests.services.produce import produce
-from tests.services.secure.hive import kerberised_hive
+from tests.services.secure.hdfs import SecureHdfs
 
 if TYPE_CHECKING:
     from tests.drills.conftest import Figures
-    from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
-    from tests.services.secure.hdfs import SecureHdfs
+    from tests.services.kafka_secure import SecureKafka
+    from tests.services.secure.hive import SecureHive
     from tests.services.secure.kdc import Kdc
     from tests.services.spark_standalone import SparkStandalone
 
@@ -40,31 +46,40 @@ KDC_AWAY_SECONDS = 30.0
 
 @pytest.mark.timeout(7_200)
 def test_tickets_of_a_minute_last_for_ever(
-    kafka: "KafkaBroker",
+    strict_kafka: "SecureKafka",
     kdc: "Kdc",
     secure_hdfs: "SecureHdfs",
-    secure_hive: "HiveServer",
+    secure_hive: "SecureHive",
     unique: str,
     tmp_path: Path,
     form: Form,
     figures: "Figures",
 ) -> None:
+    """Kafka, HDFS and Hive secured by one login; every flight of the year, and others that keep coming.
+
+    Kafka with the client of `scripts/build-gssapi` where it was built, else by SCRAM over TLS.
+    """
     table = f"{unique}.flights"
     hive = HiveSession(hive_options(kdc, secure_hive))
     hive.run(f"create database {unique}")
-    kafka.create_topic(unique, 2)
+    strict_kafka.create_topic(unique, 4)
+    grant(strict_kafka, unique, LOGGED_IN, "User:short")
+    by_ticket = PACKAGE.exists()
+    env = environment(kdc, tmp_path) if by_ticket else {}
     scenario = Scenario(
         tmp_path,
         unique,
-        kafka.bootstrap,
+        strict_kafka.kerberos() if by_ticket else strict_kafka.scram(),
         on_secure_hdfs(secure_hdfs, unique),
         [flights_in(table, unique)],
-        **secure_sections(kdc, secure_hdfs, secure_hive, "short"),
+        limits={"epoch_records": COUNT // 3},
+        **secure_sections(kdc, secure_hive, "short", "auth-conf"),
     )
-    load = Stream(kafka.bootstrap, {unique: 2}, some_flights(form.seed()), PER_SECOND)
+    produce(strict_kafka.bootstrap, unique, flights(), 4)
+    load = Stream(strict_kafka.bootstrap, {unique: 4}, some_flights(form.seed()), PER_SECOND)
     began = time.monotonic()
     faults = 0
-    with load, Supervised(scenario.config) as service:
+    with load, Supervised(scenario.config, env=env) as service:
         service.wait_for_epochs(2)
 
         def restart_namenode() -> None:
@@ -93,19 +108,20 @@ def test_tickets_of_a_minute_last_for_ever(
             restart_both,
             restart_hive,
         ]
-        for fault in itertools.islice(itertools.cycle(turns), form.count(5, 7)):
+        for fault in itertools.islice(itertools.cycle(turns), form.count(6, 7)):
             calm(service, CALM_SECONDS)
             fault()
             faults += 1
             service.wait_for_epochs(2, 900)
         stored = scenario.end(service, load)
     scenario.assert_exactly_once(stored)
-    scenario.recover("--takeover")
-    scenario.verify("--deep")
-    partitions = {path for (path,) in hive.run(f"show partitions {table}")}
-    assert partitions == {f"dt={month}" for month in flights_by_month(stored)}
+    for asked in (("recover", "--takeover"), ("verify", "--deep"), ("status",)):
+        done = command_as_process(asked[0], scenario.config, *asked[1:], env=env)
+        assert done.code == 0, done.out + done.log[-3000:]
+    assert_flights_in_hive(hive, table, stored)
     hive.close()
     figures(
+        kafka="GSSAPI" if by_ticket else "SCRAM",
         minutes=round((time.monotonic() - began) / 60, 1),
         faults=faults,
         records=len(stored),
@@ -115,20 +131,20 @@ def test_tickets_of_a_minute_last_for_ever(
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("qop", ["auth", "auth-int"])
-def test_hive_is_reached_at_its_weaker_protections(
-    kdc: "Kdc", secure_hdfs: "SecureHdfs", tmp_path: Path, qop: str
+@pytest.mark.parametrize("protection", ["integrity", "authentication"])
+def test_hdfs_is_written_at_its_weaker_protections(
+    kafka: "KafkaBroker", kdc: "Kdc", unique: str, tmp_path: Path, protection: str
 ) -> None:
-    """The standard run has a server with auth-conf; these sign, or do not protect at all."""
-    long = "x" * 300_000
-    with kerberised_hive(tmp_path, secure_hdfs.site_properties, kdc, qop) as server:
-        good = hive_options(kdc, server)
-        for asked in (qop, None):
-            session = HiveSession(replace(good, qop=asked))
-            assert session.run(f"select '{long}'") == [(long,)]
-            session.close()
-        with pytest.raises(HiveLoginRefused, match=f"the server offers the protection {qop}, the map asks"):
-            HiveSession(replace(good, qop="auth-conf")).run("select 1")
+    """The standard run has a cluster with privacy."""
+    words = dict.fromkeys(("dfs.data.transfer.protection", "hadoop.rpc.protection"), protection)
+    with SecureHdfs(tmp_path / "hdfs", kdc, words) as hdfs:
+        kafka.create_topic(unique, 2)
+        stored = produce(kafka.bootstrap, unique, flights()[:20_000], 2)
+        storage = on_secure_hdfs(hdfs, unique)
+        table = flights_in(f"{unique}.flights", unique)
+        scenario = Scenario(tmp_path, unique, kafka.bootstrap, storage, [table], kerberos=login(kdc))
+        scenario.run_once()
+        scenario.assert_exactly_once(stored)
 
 
 @pytest.mark.timeout(1_800)

@@ -8,12 +8,10 @@ import pytest
 if TYPE_CHECKING:
     from kafka2hive.config.values import HiveOptions
     from tests.harness.flights_topic import FlightsTopic
-    from tests.services.hdfs import Hdfs
     from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.schema_registry import SchemaRegistry
-    from tests.services.secure.hive import Ldap
-    from tests.services.secure.tls import Certificates
+    from tests.services.secure.hive import SecureHive
 
 
 @pytest.fixture(scope="session")
@@ -56,48 +54,19 @@ def kafka_to_kill(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[KafkaBr
         yield broker
 
 
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> "Certificates":
-    """An authority, another one, and a server's key."""
-    from tests.services.secure.tls import make_certificates
-
-    return make_certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="session")
-def ldap(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Ldap]":
-    """A real LDAP directory, shared: a test may kill it, and leaves it running."""
-    from tests.services.secure.hive import Ldap
-
-    with Ldap(tmp_path_factory.mktemp("ldap")) as directory:
-        yield directory
-
-
-@pytest.fixture(scope="session")
-def ldap_hive(
-    tmp_path_factory: pytest.TempPathFactory, hdfs: "Hdfs", ldap: "Ldap", certificates: "Certificates"
-) -> "Iterator[HiveServer]":
-    """A real HiveServer2 over `hdfs` with TLS, whose users are the directory's."""
-    from tests.services.secure.hive import hive_with_ldap
-
-    folder = tmp_path_factory.mktemp("ldap-hive")
-    with hive_with_ldap(folder, hdfs.site_properties, ldap, certificates.keystore) as server:
-        yield server
-
-
 @pytest.fixture
-def by_password(ldap_hive: "HiveServer", certificates: "Certificates") -> "HiveOptions":
-    """A login to it that works."""
+def by_password(secure_hive: "SecureHive") -> "HiveOptions":
+    """A login by a password, over TLS, that works."""
     from kafka2hive.config.values import HiveOptions
-    from tests.services.secure.hive import LDAP_PASSWORD, LDAP_USER
+    from tests.services.secure.hive import LDAP, LDAP_PASSWORD, LDAP_USER
 
     return HiveOptions(
         "localhost",
-        ldap_hive.port,
+        secure_hive.port_of(LDAP),
         LDAP_USER,
         LDAP_PASSWORD,
         "LDAP",
         30.0,
         ssl=True,
-        ca_file=str(certificates.ca),
+        ca_file=secure_hive.trust,
     )

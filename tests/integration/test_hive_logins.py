@@ -1,4 +1,4 @@
-"""Logins to a real HiveServer2: Kerberos, encrypted, and LDAP over TLS; each refusal with its own words."""
+"""Logins to a real HiveServer2: Kerberos at each protection, and LDAP over TLS; each refusal with its own words."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,12 +9,11 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused
-from tests.integration.secure_map import hive_options, options_of
-from tests.services.secure.hive import LDAP_PASSWORD, Ldap
-from tests.services.secure.tls import Certificates
+from tests.integration import documented
+from tests.integration.secure_map import hive_options
+from tests.services.secure.hive import LDAP_PASSWORD, Ldap, SecureHive
 
 if TYPE_CHECKING:
-    from tests.services.hive_server import HiveServer
     from tests.services.secure.kdc import Kdc
 
 LONG = "x" * 300_000
@@ -31,12 +30,13 @@ def rows(options: HiveOptions, statement: str = "select 1") -> list[tuple[object
 def refusal(options: HiveOptions) -> str:
     with pytest.raises(HiveLoginRefused) as caught:
         rows(options)
+    assert documented.exit_code(caught.value.code, str(caught.value)) == 69
     return str(caught.value)
 
 
 @pytest.mark.timeout(600)
 def test_a_password_over_tls_and_each_refusal(
-    by_password: HiveOptions, certificates: Certificates, ldap: Ldap
+    by_password: HiveOptions, secure_hive: SecureHive, ldap: Ldap
 ) -> None:
     assert rows(by_password, f"select '{LONG}'") == [(LONG,)]
     for wrong in (replace(by_password, password="wrong-4711"), replace(by_password, user="nobody")):
@@ -46,7 +46,7 @@ def test_a_password_over_tls_and_each_refusal(
     assert "hive.url must name the host as the certificate does" in refusal(
         replace(by_password, host="127.0.0.1")
     )
-    for foreign in (str(certificates.stranger), None):
+    for foreign in (secure_hive.stranger, None):
         told = refusal(replace(by_password, ca_file=foreign))
         assert "TLS: " in told and "name its authority as hive.ca_file" in told
     with pytest.raises(ConfigError, match=r"hive.ca_file"):
@@ -59,22 +59,37 @@ def test_a_password_over_tls_and_each_refusal(
 
 
 @pytest.mark.timeout(600)
-def test_kerberos_encrypts_and_tells_what_is_wrong(
-    kdc: "Kdc", secure_hive: "HiveServer", by_password: HiveOptions
-) -> None:
+def test_kerberos_tells_what_is_wrong(kdc: "Kdc", secure_hive: SecureHive) -> None:
     good = hive_options(kdc, secure_hive)
-    assert rows(good, f"select '{LONG}'") == [(LONG,)]
-    assert rows(replace(good, qop="auth-conf")) == [(1,)]
-    for weaker in ("auth", "auth-int"):
-        told = refusal(replace(good, qop=weaker))
-        assert f"the server offers the protection auth-conf, the map asks for {weaker}" in told
     for wrong in (replace(good, service="hs2"), replace(good, host="127.0.0.1")):
         assert "not found in Kerberos database: the KDC has no such service" in refusal(wrong)
-    other_realm = replace(options_of(kdc), principal="etl@OTHER.TEST")
-    assert "Kerberos login failed" in refusal(replace(good, kerberos=other_realm))
     assert "refuses the ticket" in refusal(replace(good, service="kafka"))
     assert "does the server speak TLS" in refusal(replace(good, ssl=True))
-    # each server is asked for the other's way to log in
+    # a server of tickets is asked with a password
     assert "does not take auth=LDAP" in refusal(replace(good, auth="LDAP", password=LDAP_PASSWORD))
-    asked = replace(by_password, auth="KERBEROS", password=None, kerberos=options_of(kdc))
-    assert "does not take auth=KERBEROS" in refusal(asked)
+
+
+@pytest.mark.timeout(600)
+def test_each_protection_carries_statements_and_no_other_is_taken_for_it(
+    kdc: "Kdc", secure_hive: SecureHive, unique: str
+) -> None:
+    """Long and short frames both ways: a table altered and described. Then what is asked for in vain."""
+    encrypting = hive_options(kdc, secure_hive)
+    offered = {qop: replace(encrypting, port=secure_hive.port_of(qop)) for qop in ("auth", "auth-int")}
+    offered["auth-conf"] = encrypting
+    rows(encrypting, f"create database {unique}")
+    rows(encrypting, f"create external table {unique}.t (a int) partitioned by (dt string) stored as parquet")
+    for number, (qop, options) in enumerate(offered.items()):
+        for asked in (
+            replace(options, qop=qop),
+            options,
+        ):  # said in the map, or the strongest that is offered
+            assert rows(asked, f"select '{LONG}'") == [(LONG,)]
+            rows(asked, f"alter table {unique}.t add if not exists partition (dt='{number}')")
+            described = rows(asked, f"describe {unique}.t")
+            assert ("a", "int") in {(name, kind) for name, kind, *_ in described}
+        for other in offered.keys() - {qop}:
+            told = refusal(replace(options, qop=other))
+            assert f"the server offers the protection {qop}, the map asks for {other}" in told
+            assert "hive.server2.thrift.sasl.qop" in told
+    assert rows(encrypting, f"show partitions {unique}.t") == [("dt=0",), ("dt=1",), ("dt=2",)]

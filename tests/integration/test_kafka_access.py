@@ -3,17 +3,13 @@
 A refusal costs waiting and no CPU: those of one kind of client are asked for side by side.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-from urllib.request import urlopen
 
 import pytest
-from confluent_kafka.admin import AclOperation, ResourceType
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
@@ -25,30 +21,28 @@ from kafka2hive.pipeline.task.fetch.fetch import Fetch
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.task.run import run_task
 from kafka2hive.pipeline.values import TaskPlan
-from tests.harness.program import Running, command
+from tests.harness.program import command
 from tests.harness.scenario import Scenario, flights_in, on_disk
-from tests.harness.sessions import processes_of_session
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
+from tests.integration.secure_map import grant
 from tests.services.certificates import encrypted_key, pkcs12
 from tests.services.flights import flights
-from tests.services.kafka_secure import CLIENT_SECRET, PASSWORD, USER, SecureKafka
-from tests.services.ports import free_ports
+from tests.services.kafka_secure import CERTIFIED, CLIENT_SECRET, LOGGED_IN, SecureKafka
 from tests.services.produce import produce
 
-UNAVAILABLE, CONFIG, TERMINATED = 69, 78, 143
+UNAVAILABLE = 69
 KEY_PASSWORD = "Key-Pa55-5c27"
 Properties = Mapping[str, str]
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
-    with SecureKafka(tmp_path_factory.mktemp("secure")) as broker:
-        yield broker
+@pytest.fixture
+def broker(secure_kafka: SecureKafka) -> SecureKafka:
+    return secure_kafka
 
 
 @pytest.fixture(scope="module")
-def endpoint(broker: SecureKafka) -> Iterator[str]:
-    with broker.issuer.serving() as address:
+def endpoint(secure_kafka: SecureKafka) -> Iterator[str]:
+    with secure_kafka.issuer.serving() as address:
         yield address
 
 
@@ -56,10 +50,7 @@ def endpoint(broker: SecureKafka) -> Iterator[str]:
 def topic(broker: SecureKafka, unique: str) -> str:
     """Two partitions; both principals may do what docs/security.md lists, and nothing else."""
     broker.create_topic(unique, 2)
-    for principal in (f"User:{USER}", "User:CN=client"):
-        for operation in (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS):
-            broker.allow(principal, operation, ResourceType.TOPIC, unique)
-        broker.allow(principal, AclOperation.READ, ResourceType.GROUP, "kafka2hive-")
+    grant(broker, unique, LOGGED_IN, CERTIFIED)
     return unique
 
 
@@ -215,7 +206,7 @@ def test_a_workers_consumer_tells_every_refusal_with_its_code_and_reason(
         wave = [RangeRequest("db.t", offsets("t", 0, 0, 1))]
         try:
             with pytest.raises(AccessRefused) as raised:
-                list(Fetch(CountedConsumer(consumer), wave, stall_seconds=4.0))
+                list(Fetch(CountedConsumer(consumer), wave, stall_seconds=10.0))
         finally:
             consumer.close()
         return told(raised.value, case)
@@ -231,7 +222,7 @@ def test_tables_of_a_worker_that_is_refused_fail_with_the_reason_and_its_host(br
         ({"ssl.ca.location": "/only/on/the/driver.pem"}, "kafka.properties"),
     ):
         properties = tuple((broker.scram() | more).items())
-        settings = replace(task_settings("", table_settings(), stall_seconds=4.0), kafka=properties)
+        settings = replace(task_settings("", table_settings(), stall_seconds=10.0), kafka=properties)
         plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 1)),))
         (manifest,) = run_task(plan, settings)
         assert manifest.failure is not None and manifest.failure.code == code, manifest.failure
@@ -251,16 +242,12 @@ def test_files_that_are_wrong_are_the_maps_fault(broker: SecureKafka) -> None:
         assert raised.value.code == "kafka.properties" and "wr0ng" not in str(raised.value)
 
 
-def scenario_of(folder: Path, name: str, properties: Properties, **sections: Any) -> Scenario:
-    table = flights_in(f"{name}.flights", name)
-    return Scenario(folder, name, properties, on_disk(folder), [table], **sections)
-
-
 def test_commands_tell_a_refusal_with_its_code_and_end_with_69(
     broker: SecureKafka, topic: str, tmp_path: Path
 ) -> None:
     refused = broker.scram(password="wr0ng")
-    config = scenario_of(tmp_path, topic, refused).config
+    table = flights_in(f"{topic}.flights", topic)
+    config = Scenario(tmp_path, topic, refused, on_disk(tmp_path), [table]).config
     online = command("validate", config, "--online", "--json")
     assert online.code == UNAVAILABLE, online.out
     (said,) = (check for check in online.document["checks"] if check["code"] == "kafka.credentials")
@@ -270,64 +257,6 @@ def test_commands_tell_a_refusal_with_its_code_and_end_with_69(
     once = command("run", config, "--once")
     assert once.code == UNAVAILABLE and "kafka.credentials" in once.log
     assert "wr0ng" not in online.out + online.log + preview.out + preview.log + once.out + once.log
-
-
-def test_a_service_with_passwords_is_exact_and_shows_no_secret_anywhere(
-    broker: SecureKafka, topic: str, tmp_path: Path
-) -> None:
-    secret_file = tmp_path / "secret"
-    secret_file.write_text(f"{PASSWORD}\n")
-    stored = produce(broker.bootstrap, topic, flights()[:3_000], 2)
-    ui, metrics = free_ports(2)
-    events = tmp_path / "events"
-    events.mkdir()
-    spark = {"spark.ui.enabled": "true", "spark.ui.port": str(ui)}
-    spark |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
-    spark |= {"spark.eventLog.compress": "false"}
-    scenario = scenario_of(
-        tmp_path,
-        topic,
-        broker.scram() | {"sasl.password": f"file:{secret_file}"},
-        spark={"conf": spark},
-        metrics={"port": metrics},
-    )
-    shown: dict[str, str] = {}
-    with Running(scenario.config) as run:
-        run.wait_until(lambda: run.said("lag 0"), "up to date")
-        for process in processes_of_session(run.pid):
-            shown[f"ps {process.pid}"] = " ".join(process.cmdline())
-        applications = json.loads(_read(f"http://127.0.0.1:{ui}/api/v1/applications"))
-        for page in ("environment", "jobs", "stages", "allexecutors"):
-            shown[f"UI {page}"] = _read(
-                f"http://127.0.0.1:{ui}/api/v1/applications/{applications[0]['id']}/{page}"
-            )
-        shown["UI"] = _read(f"http://127.0.0.1:{ui}/environment/")
-        shown["metrics"] = _read(f"http://127.0.0.1:{metrics}/metrics")
-        assert run.terminate() == TERMINATED, run.tail()
-    for name in ("validate", "status", "where", "plan", "preview"):
-        done = command(name, scenario.config, *([] if name == "where" else ["--json"]))
-        shown[name] = done.out + done.log
-    shown |= {str(path): path.read_text("latin-1") for path in tmp_path.rglob("*") if path.is_file()}
-    del shown[str(secret_file)]
-    assert any("SparkListenerJobEnd" in text for text in shown.values()), "no event log"
-    assert len(shown["UI"]) > 1000 and "kafka2hive_" in shown["metrics"]
-    assert [name for name, text in shown.items() if PASSWORD in text] == []
-    scenario.assert_exactly_once(stored)
-    group = admin(broker.scram(), 60.0).group_offsets(f"kafka2hive-{topic}", [TopicPartition(topic, 0)])
-    assert group == {TopicPartition(topic, 0): 1_500}
-
-
-def test_a_dump_with_a_clients_certificate_in_pkcs12_is_exact(
-    broker: SecureKafka, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STORE_PASSWORD", KEY_PASSWORD)
-    stored = produce(broker.bootstrap, topic, flights()[:1_000], 2)
-    properties = in_p12(broker) | {"ssl.keystore.password": "${STORE_PASSWORD}"}
-    scenario = scenario_of(tmp_path, topic, properties)
-    done = scenario.run_once()
-    scenario.assert_exactly_once(stored)
-    scenario.verify("--deep")
-    assert KEY_PASSWORD not in done.log + done.out
 
 
 def test_a_map_is_drafted_over_oauth_and_holds_no_secret(
@@ -342,9 +271,3 @@ def test_a_map_is_drafted_over_oauth_and_holds_no_secret(
     drafted = invoke("sample", topic, "--kafka", servers, *given)
     assert drafted.exit_code == 0, drafted.stderr
     assert "tables:" in drafted.stdout and CLIENT_SECRET not in drafted.stdout + drafted.stderr
-
-
-def _read(address: str) -> str:
-    with urlopen(address, timeout=60) as answer:
-        text: str = answer.read().decode()
-    return text

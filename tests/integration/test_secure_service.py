@@ -1,57 +1,71 @@
-"""The whole service on kerberised HDFS and HiveServer2: dumped exactly, through kill -9 and tickets of a minute."""
+"""The whole service where Kafka, HDFS and HiveServer2 are all secured: dumped exactly through kill -9."""
 
-import json
-import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka2hive.config.values import KafkaOptions
 from kafka2hive.hive.session import HiveSession
-from tests.harness.program import Running, command, command_as_process
-from tests.harness.scenario import Scenario, Storage, flights_in
-from tests.integration.secure_map import hive_options, login, on_secure_hdfs, secure_sections
-from tests.oracle.exact import flights_by_month
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.model.offsets import TopicPartition
+from tests.harness import shown
+from tests.harness.program import Running, command
+from tests.harness.scenario import Scenario, flights_in
+from tests.integration.secure_map import (
+    assert_flights_in_hive,
+    grant,
+    hive_options,
+    on_secure_hdfs,
+    secure_sections,
+)
+from tests.oracle.exact import ends_of
 from tests.services.flights import flights
+from tests.services.kafka_secure import LOGGED_IN, PASSWORD
+from tests.services.ports import free_ports
 from tests.services.produce import produce
 
 if TYPE_CHECKING:
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
+    from tests.services.kafka_secure import SecureKafka
     from tests.services.secure.hdfs import SecureHdfs
+    from tests.services.secure.hive import SecureHive
     from tests.services.secure.kdc import Kdc
-
-COUNT = 6_000
-SKEW = 10  # seconds by which clocks may differ in the realm of the tests: a ticket lives longer by as much
-
-Told = tuple[int, dict[str, tuple[str, str]]]
-"""Exit code of `validate --online`; code and message of the first failed check of each system."""
 
 
 @pytest.mark.timeout(900)
-def test_a_kerberised_cluster_is_dumped_exactly_through_a_kill(
-    kafka: "KafkaBroker",
+def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
+    secure_kafka: "SecureKafka",
     kdc: "Kdc",
     secure_hdfs: "SecureHdfs",
-    secure_hive: "HiveServer",
+    secure_hive: "SecureHive",
     unique: str,
     tmp_path: Path,
 ) -> None:
-    """Killed after its first epoch; recovered, continued, verified, and asked for. No ticket ever lies on the disk."""
+    """Kafka by SCRAM over TLS, HDFS and Hive by one keytab, all of them encrypted; a sixth of each month's flights.
+
+    The driver is killed after its first epoch; recovered, continued, verified, and asked for. The long drill
+    (tests/drills/expiring_tickets.py) takes all flights.
+    """
     table = f"{unique}.flights"
     hive = HiveSession(hive_options(kdc, secure_hive))
     hive.run(f"create database {unique}")
-    kafka.create_topic(unique, 2)
-    stored = produce(kafka.bootstrap, unique, flights()[:COUNT], 2)
+    secure_kafka.create_topic(unique, 4)
+    grant(secure_kafka, unique, LOGGED_IN)
+    some = flights()[::6]
+    stored = produce(secure_kafka.bootstrap, unique, some, 4)
+    (ui, metrics), events, secret = free_ports(2), tmp_path / "events", tmp_path / "password"
+    events.mkdir()
+    secret.write_text(f"{PASSWORD}\n")
     scenario = Scenario(
         tmp_path,
         unique,
-        kafka.bootstrap,
+        secure_kafka.scram() | {"sasl.password": f"file:{secret}"},
         on_secure_hdfs(secure_hdfs, unique),
         [flights_in(table, unique)],
-        limits={"epoch_records": COUNT // 3},
-        **secure_sections(kdc, secure_hdfs, secure_hive),
+        limits={"epoch_records": len(some) // 3},
+        spark={"conf": shown.ui(ui) | shown.event_log(events)},
+        metrics={"port": metrics},
+        **secure_sections(kdc, secure_hive, qop="auth-conf"),
     )
     online = command("validate", scenario.config, "--online", "--json")
     assert online.code == 0, online.out
@@ -60,166 +74,25 @@ def test_a_kerberised_cluster_is_dumped_exactly_through_a_kill(
         run.kill_driver()
         run.wait_for_orphans(120)
     scenario.recover("--takeover")
-    done = command_as_process("run", scenario.config, "--once")
-    assert done.code == 0, done.log[-3000:]
+    seen: dict[str, str] = {}
+    with Running(scenario.config) as run:
+        run.wait_until(lambda: run.said("lag 0"), "up to date")
+        seen |= {"ps": shown.in_ps(run.pid), "the UI": shown.in_the_ui(ui)}
+        seen["the metrics"] = shown.page(f"http://127.0.0.1:{metrics}/metrics")
+        assert run.terminate() == 143, run.tail()
     scenario.assert_exactly_once(stored)
     scenario.verify()
-    assert command("status", scenario.config, "--json").document["tables"][0]["table"] == table
+    (status,) = command("status", scenario.config, "--json").document["tables"]
+    assert (status["table"], status["lag_records"], status["unregistered"]) == (table, 0, [])
     found = command("where", scenario.config, f"{unique}-0@0", "--json")
     assert found.code == 0, found.out
-    partitions = {path for (path,) in hive.run(f"show partitions {table}")}
-    assert partitions == {f"dt={month}" for month in flights_by_month(stored)}
+    assert_flights_in_hive(hive, table, stored)
     hive.close()
-
-
-def asked(config: Path, **env: str) -> Told:
-    """`validate --online` as a process; `env` is added to its environment."""
-    done = command_as_process("validate", config, "--online", "--json", env=env)
-    failed: dict[str, tuple[str, str]] = {}
-    for check in json.loads(done.out)["checks"]:
-        if check["result"] == "error":
-            failed.setdefault(check["system"], (check["code"], check["message"]))
-    return done.code, failed
-
-
-class Refused:
-    """A service that never gets so far as to dump: its map with other sections, and what it is then told."""
-
-    def __init__(self, scenario: Scenario, storage: Storage, sections: dict[str, Any]) -> None:
-        self._scenario, self._storage, self._sections = scenario, storage, sections
-
-    def write(self, properties: Mapping[str, str] | None = None, **changed: Any) -> Path:
-        """The map with Hadoop's keys (None: the good ones) and with sections that replace the good ones (None: without)."""
-        own = self._storage.properties if properties is None else properties
-        storage = {"uri": self._storage.uri, "properties": dict(own), **changed.pop("storage", {})}
-        sections = {name: value for name, value in {**self._sections, **changed}.items() if value is not None}
-        return self._scenario.write_map(storage=storage, **sections)
-
-    def ask(self, **changed: Any) -> Told:
-        """`validate --online` of it."""
-        return asked(self.write(**changed))
-
-
-@pytest.fixture
-def refused(
-    kafka: "KafkaBroker",
-    kdc: "Kdc",
-    secure_hdfs: "SecureHdfs",
-    secure_hive: "HiveServer",
-    unique: str,
-    tmp_path: Path,
-) -> Refused:
-    """With one table, whose directory is not there."""
-    kafka.create_topic(unique, 1)
-    storage = on_secure_hdfs(secure_hdfs, unique)
-    sections = secure_sections(kdc, secure_hdfs, secure_hive)
-    scenario = Scenario(
-        tmp_path, unique, kafka.bootstrap, storage, [flights_in(f"{unique}.flights", unique)], **sections
-    )
-    return Refused(scenario, storage, sections)
-
-
-@pytest.mark.timeout(900)
-def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: "Kdc", tmp_path: Path) -> None:
-    """By both services alike: a locked principal, an expired ticket, a changed key; and a KDC that is away is waited for."""
-    stranger = {"kerberos": login(kdc, "stranger")}
-    cache = tmp_path / "tickets"
-    kdc.ticket_cache("short", cache, "-l", "1s")
-    expires = time.monotonic() + 1 + SKEW + 1
-    kdc.kadmin("modprinc -allow_tix stranger")
-    assert_denied(refused.ask(**stranger), "Client's credentials have been revoked", "unlock it")
-    kdc.kadmin("modprinc +allow_tix stranger", "cpw -randkey stranger")
-    assert_denied(refused.ask(**stranger), "Decrypt integrity check failed", "export it again")
-    kdc.kadmin("delprinc -force stranger")
-    assert_denied(refused.ask(**stranger), "not found in Kerberos database", "have it created")
-    time.sleep(max(expires - time.monotonic(), 0))
-    expired = {"kerberos": {"principal": kdc.principal("short"), "cache": f"FILE:{cache}"}}
-    assert_denied(refused.ask(**expired), "Ticket expired", "renew the cache")
-    kdc.kill()
-    try:
-        code, failed = refused.ask()
-    finally:
-        kdc.start()
-    assert code == 69
-    for system in ("storage", "hive"):
-        assert failed[system][0] == f"{system}.unavailable"
-        assert "Kerberos login failed: Cannot contact any KDC for realm 'K2H.TEST'" in failed[system][1]
-        assert "is the KDC up" in failed[system][1]
-
-
-@pytest.mark.timeout(600)
-def test_servers_with_an_old_key_refuse_the_ticket_until_they_have_the_new_one(
-    refused: Refused, kdc: "Kdc"
-) -> None:
-    servers = ("hdfs/localhost", "hive/localhost")
-    kdc.kadmin(*(f"cpw -randkey {name}" for name in servers))
-    try:
-        code, failed = refused.ask()
-    finally:
-        kdc.kadmin(*(f"ktadd -norandkey -k {kdc.keytab(name)} {name}" for name in servers))
-    assert code == 69, failed
-    assert (failed["storage"][0], failed["hive"][0]) == ("storage.denied", "hive.login")
-    for _, message in (failed["storage"], failed["hive"]):
-        assert "refuses the ticket: " in message and "its clock, its keytab or its realm differ" in message
-    assert refused.ask() == (0, {})
-
-
-def assert_denied(told: Told, reason: str, remedy: str) -> None:
-    """Both HDFS and Hive say why, and what to do."""
-    code, failed = told
-    assert code == 69, failed  # Hive's login is a service's, HDFS's denial alone would be 75
-    assert (failed["storage"][0], failed["hive"][0]) == ("storage.denied", "hive.login")
-    for _, message in (failed["storage"], failed["hive"]):
-        assert "Kerberos login failed: " in message
-        assert reason in message and remedy in message
-
-
-def test_a_client_without_kerberos_hears_what_it_lacks(refused: Refused) -> None:
-    """The NameNode just cuts it off; Hive is asked with a password that it does not take."""
-    simple = {"hadoop.security.authentication": "simple"}
-    code, failed = refused.ask(kerberos=None, hive=None, properties=simple)
-    assert code == 69
-    assert failed["storage"][0] == "storage.unavailable"
-    assert "does the map lack the section kerberos?" in failed["storage"][1]
-
-
-def test_what_this_machine_lacks_is_refused_before_any_service_is_asked(
-    refused: Refused, kdc: "Kdc", secure_hdfs: "SecureHdfs", tmp_path: Path
-) -> None:
-    for sections, storage, said in (
-        ({"kerberos": login(kdc) | {"keytab": str(kdc.keytab("hive/localhost"))}}, None,
-         "[kerberos.keytab] the keytab"),
-        ({"kerberos": login(kdc) | {"keytab": "/nowhere/etl.keytab"}}, None, "cannot be read: No such file"),
-        ({}, {}, "[storage.transfer_protection]"),
-    ):  # fmt: skip
-        config = refused.write(properties=storage, **sections)
-        for name, arguments in (("validate", ()), ("status", ()), ("run", ("--once",))):
-            done = command(name, config, *arguments)
-            assert (done.code, said in done.log) == (78, True), (name, done.log)
-    # with the cluster's own files the protection need not stand in the map
-    config = refused.write(properties={}, storage={"config_dir": str(secure_hdfs.config_dir)})
-    assert command("validate", config).code == 0
-    code, failed = asked(config)
-    assert (code, failed) == (0, {})
-
-
-def test_a_delegation_token_is_enough_for_hdfs(
-    refused: Refused, secure_hdfs: "SecureHdfs", tmp_path: Path
-) -> None:
-    """Without any ticket, until it is cancelled; the URL must have the token's own words."""
-    file = tmp_path / "token"
-    secure_hdfs.fetch_token("etl", file)
-    env = {"HADOOP_TOKEN_FILE_LOCATION": str(file)}
-    by_name = secure_hdfs.namenode_url
-    by_address = by_name.replace("localhost", "127.0.0.1")
-    kerberos = {"hadoop.security.authentication": "kerberos"}
-    config = refused.write(kerberos=None, hive=None, properties=kerberos | secure_hdfs.client_properties)
-    done = command_as_process("validate", config, env=env)
-    assert (done.code, "[kerberos.token]" in done.log) == (78, True), done.log
-    config.write_text(config.read_text().replace(by_name, by_address))
-    code, failed = asked(config, **env)
-    assert (code, failed) == (0, {})
-    secure_hdfs.cancel_token(file)
-    code, failed = asked(config, **env)
-    assert (code, failed["storage"][0]) == (75, "storage.denied")
-    assert "can't be found in cache" in failed["storage"][1]
+    group = KafkaAdmin(KafkaOptions(tuple(secure_kafka.scram().items()), "kafka2hive-test"), 60.0)
+    behind = group.group_offsets(f"kafka2hive-{unique}", [TopicPartition(unique, 0)])
+    assert behind == {TopicPartition(unique, 0): ends_of(stored)[unique, 0]}
+    secret.unlink()
+    seen |= {str(path): path.read_text("latin-1") for path in tmp_path.rglob("*") if path.is_file()}
+    assert "spark.eventLog.dir" in seen["the UI"] and "kafka2hive_" in seen["the metrics"]
+    assert any("SparkListenerJobEnd" in text for text in seen.values()), "no event log"
+    assert [name for name, text in seen.items() if PASSWORD in text] == []

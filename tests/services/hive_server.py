@@ -48,12 +48,13 @@ class HiveServer(Service):
         site_properties: Mapping[str, str],
         properties: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
+        ports: int = 1,
     ) -> None:
         self.service = ServiceProcess("hiveserver", [], folder)
         self._site_properties = dict(site_properties)
         self._properties = dict(properties or {})
         self._options = tuple(options)
-        super().__init__(folder, [self.service], ports=1)
+        super().__init__(folder, [self.service], ports)
 
     @property
     def port(self) -> int:
@@ -95,8 +96,12 @@ class HiveServer(Service):
                 f"-Djava.io.tmpdir={data}/tmp",
                 f"-Dlog4j2.configurationFile={self.folder}/conf/log4j2.properties",
             ),
-            "org.apache.hive.service.server.HiveServer2",
+            *self._main(),
         ]
+
+    def _main(self) -> list[str]:
+        """The main class and its arguments."""
+        return ["org.apache.hive.service.server.HiveServer2"]
 
     def _launch(self) -> None:
         data = self.folder / "data"
@@ -104,7 +109,7 @@ class HiveServer(Service):
         for lock in (data / "metastore_db").glob("*.lck"):
             lock.unlink()  # left by a SIGKILL
         self.service.start()
-        self.service.wait_until(lambda: accepts(self.port))
+        self.service.wait_until(lambda: all(map(accepts, self._ports)))
 
     def _write_configuration(self) -> None:
         conf, data = self.folder / "conf", self.folder / "data"

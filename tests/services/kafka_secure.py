@@ -1,12 +1,11 @@
-"""A broker with TLS, every kind of credentials that the client's wheel knows, and access control lists.
+"""A broker with TLS, every kind of credentials that the client knows, and access control lists.
 
-Listeners beside the tests' own plain one: SASL (SASL_SSL: SCRAM-SHA-256, SCRAM-SHA-512, PLAIN, OAUTHBEARER), SCRAM (SASL_SSL:
-SCRAM-SHA-512 alone), MTLS (a client's certificate), EXPIRED and NAMED (a server's certificate that has expired, or is
-another host's).
+Listeners beside the tests' own plain one: SASL (SASL_SSL: SCRAM-SHA-256, SCRAM-SHA-512, PLAIN, OAUTHBEARER, GSSAPI), SCRAM
+(SASL_SSL: SCRAM-SHA-512 alone), MTLS (a client's certificate), EXPIRED and NAMED (a server's certificate that has expired,
+or is another host's).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka.admin import (
@@ -22,37 +21,28 @@ from confluent_kafka.admin import (
 
 from tests.services.certificates import authority, key_and_chain
 from tests.services.kafka_broker import KafkaNodes
+from tests.services.secure.kdc import Kdc
 from tests.services.token_issuer import AUDIENCE, TokenIssuer
 
 USER = "etl"
+LOGGED_IN, CERTIFIED = f"User:{USER}", "User:CN=client"
 PASSWORD = "Pa55-of-etl-7d1f"
 CLIENT_SECRET = "S3cret-of-client-90b2"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _BEARER = "org.apache.kafka.common.security.oauthbearer"
-_MECHANISMS = "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN,OAUTHBEARER"
+_MECHANISMS = "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN,OAUTHBEARER,GSSAPI"
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 _LISTENERS = {"SASL": "SASL_SSL", "SCRAM": "SASL_SSL", "MTLS": "SSL", "EXPIRED": "SSL", "NAMED": "SSL"}
 
 
-@dataclass(frozen=True, slots=True)
-class BrokersLogin:
-    """Of the broker in a Kerberos realm; `java_option` names the realm's krb5.conf."""
-
-    principal: str
-    keytab: Path
-    java_option: str
-
-
 class SecureKafka(KafkaNodes):
     """One node. `own` is the authority that all trust, `stranger` one that nobody trusts; the principals are
-    User:etl (SASL) and User:CN=client (mTLS), and may do nothing until `allow` grants it."""
+    LOGGED_IN (SASL) and CERTIFIED (mTLS), and may do nothing until `allow` grants it."""
 
-    def __init__(
-        self, folder: Path, login: BrokersLogin | None = None, reauthentication_ms: int | None = None
-    ) -> None:
-        """With `login` the listener SASL takes GSSAPI, too. After `reauthentication_ms` a client must log in again."""
-        self._login = login
+    def __init__(self, folder: Path, kdc: Kdc, reauthentication_ms: int | None = None) -> None:
+        """As `kafka/localhost` of the realm. After `reauthentication_ms` a client must log in again."""
+        self._kdc = kdc
         self._reauthentication_ms = reauthentication_ms
         self.own = own = authority(folder / "tls", "ca")
         self.trust = own.file
@@ -71,7 +61,7 @@ class SecureKafka(KafkaNodes):
         key_sets = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.{k}=" for k in ("urls", "files"))
         places = (self.issuer.key_set.as_uri(), str(self.issuer.key_set))
         options = [f"{name}{place}" for name, place in zip(key_sets, places, strict=True)]
-        options += [login.java_option] if login else []
+        options.append(kdc.java_option)
         super().__init__(folder, 1, {}, heap_mb=512, more_ports=len(_LISTENERS), options=options)
 
     def at(self, listener: str) -> str:
@@ -160,8 +150,9 @@ class SecureKafka(KafkaNodes):
             "listener.name.mtls.ssl.client.auth": "required",
             "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-512",
             "listener.name.scram.scram-sha-512.sasl.jaas.config": f"{_SCRAM} required;",
-            f"{sasl}.sasl.enabled.mechanisms": _MECHANISMS + (",GSSAPI" if self._login else ""),
-            **self._kerberos(),
+            f"{sasl}.sasl.enabled.mechanisms": _MECHANISMS,
+            f"{sasl}.gssapi.sasl.jaas.config": f"{_KERBEROS} required {self._keytab()};",
+            "sasl.kerberos.service.name": "kafka",
             f"{sasl}.scram-sha-256.sasl.jaas.config": f"{_SCRAM} required;",
             f"{sasl}.scram-sha-512.sasl.jaas.config": f"{_SCRAM} required;",
             f"{sasl}.plain.sasl.jaas.config": f'{_PLAIN} required user_{USER}="{PASSWORD}";',
@@ -174,16 +165,9 @@ class SecureKafka(KafkaNodes):
             **_given("connections.max.reauth.ms", self._reauthentication_ms),
         }
 
-    def _kerberos(self) -> dict[str, str]:
-        if self._login is None:
-            return {}
-        told = (
-            f'useKeyTab=true storeKey=true keyTab="{self._login.keytab}" principal="{self._login.principal}"'
-        )
-        return {
-            "listener.name.sasl.gssapi.sasl.jaas.config": f"{_KERBEROS} required {told};",
-            "sasl.kerberos.service.name": "kafka",
-        }
+    def _keytab(self) -> str:
+        name = "kafka/localhost"
+        return f'useKeyTab=true storeKey=true keyTab="{self._kdc.keytab(name)}" principal="{self._kdc.principal(name)}"'
 
 
 def _stores(server: str, trust: str) -> dict[str, str]:

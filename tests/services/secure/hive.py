@@ -1,17 +1,25 @@
-"""A real HiveServer2 with Kerberos, or with passwords of an LDAP directory; with TLS where it is given a key store."""
+"""A real HiveServer2 with Kerberos at each protection, and with passwords of an LDAP directory over TLS."""
 
+import os
+import shutil
+import subprocess
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.services.certificates import authority, pkcs12
 from tests.services.hive_server import HiveServer
+from tests.services.jars import CACHE, jars, java
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.secure.kdc import Kdc
-from tests.services.secure.tls import PASSWORD
 from tests.services.service import Service
 from tests.services.service_process import ServiceProcess
 
+LDAP = "LDAP"
 LDAP_USER, LDAP_PASSWORD = "etl", "etl-secret-4711"
+_KEYSTORE_PASSWORD = "changeit"
+_PROGRAM = Path(__file__).with_name("HiveServers.java")
 _BASE = "dc=k2h,dc=test"
 _USERS = f"""dn: {_BASE}
 objectClass: top
@@ -31,50 +39,67 @@ userPassword: {LDAP_PASSWORD}
 """
 
 
-def kerberised_hive(
-    folder: Path,
-    site_properties: Mapping[str, str],
-    kdc: Kdc,
-    qop: str = "auth-conf",
-    keystore: Path | None = None,
-) -> HiveServer:
-    """As `hive/localhost` of the realm: clients ask for `localhost`, never for an address."""
-    own = {
-        "hive.server2.authentication": "KERBEROS",
-        "hive.server2.authentication.kerberos.principal": kdc.principal("hive/localhost"),
-        "hive.server2.authentication.kerberos.keytab": str(kdc.keytab("hive/localhost")),
-        "hive.server2.thrift.sasl.qop": qop,
-        "hive.metastore.sasl.enabled": "false",
-        **_tls(keystore),
-    }
-    java = (kdc.java_option, "-Djavax.security.auth.useSubjectCredsOnly=false")
-    # Hive asks HDFS for a token, and a token wants somebody to renew it: any principal will do
-    site = {**site_properties, "yarn.resourcemanager.principal": kdc.principal("hive/localhost")}
-    return HiveServer(folder, site, own, java)
+class SecureHive(HiveServer):
+    """HiveServer2 as `hive/localhost` of the realm: clients ask for `localhost`, never for an address.
+
+    Four servers in one JVM over one metastore, since a start is dear: `port` encrypts (auth-conf), `port_of` gives those
+    that sign (auth-int) and that protect nothing (auth), and `LDAP`, where users of the directory log in over TLS: `trust`
+    is the authority of its certificate, which is for `localhost` alone, `stranger` another one.
+    """
+
+    def __init__(self, folder: Path, site_properties: Mapping[str, str], kdc: Kdc, ldap: "Ldap") -> None:
+        trusted = authority(folder / "tls", "ca")
+        self.trust = trusted.file
+        self.stranger = authority(folder / "tls", "stranger").file
+        keystore = pkcs12(trusted.issue("server", hosts="DNS:localhost"), _KEYSTORE_PASSWORD)
+        own = {
+            "hive.server2.authentication": "KERBEROS",
+            "hive.server2.authentication.kerberos.principal": kdc.principal("hive/localhost"),
+            "hive.server2.authentication.kerberos.keytab": str(kdc.keytab("hive/localhost")),
+            "hive.server2.authentication.ldap.url": ldap.url,
+            "hive.server2.authentication.ldap.userDNPattern": f"uid=%s,ou=people,{_BASE}",
+            "hive.server2.thrift.sasl.qop": "auth-conf",
+            "hive.metastore.sasl.enabled": "false",
+        }
+        tls = {
+            "hive.server2.use.SSL": "true",
+            "hive.server2.keystore.path": keystore,
+            "hive.server2.keystore.password": _KEYSTORE_PASSWORD,
+            "hive.server2.keystore.type": "PKCS12",
+        }
+        self._beside = {
+            "auth-int": {"hive.server2.thrift.sasl.qop": "auth-int"},
+            "auth": {"hive.server2.thrift.sasl.qop": "auth"},
+            LDAP: {"hive.server2.authentication": "LDAP", **tls},
+        }
+        java = (kdc.java_option, "-Djavax.security.auth.useSubjectCredsOnly=false")
+        # Hive asks HDFS for a token, and a token wants somebody to renew it: any principal will do
+        site = {**site_properties, "yarn.resourcemanager.principal": kdc.principal("hive/localhost")}
+        super().__init__(folder, site, own, java, ports=1 + len(self._beside))
+
+    def port_of(self, kind: str) -> int:
+        """Of `auth-int`, `auth` or `LDAP`."""
+        return dict(zip(self._beside, self._ports[1:], strict=True))[kind]
+
+    def _main(self) -> list[str]:
+        shutil.copy(_compiled(), self.folder / "conf")
+        beside = (
+            {"hive.server2.thrift.port": str(self.port_of(kind)), **properties}
+            for kind, properties in self._beside.items()
+        )
+        return [_PROGRAM.stem, *("\n".join(f"{k}={v}" for k, v in own.items()) for own in beside)]
 
 
-def hive_with_ldap(
-    folder: Path, site_properties: Mapping[str, str], ldap: "Ldap", keystore: Path | None = None
-) -> HiveServer:
-    """Users of the directory log in with their passwords."""
-    own = {
-        "hive.server2.authentication": "LDAP",
-        "hive.server2.authentication.ldap.url": ldap.url,
-        "hive.server2.authentication.ldap.userDNPattern": f"uid=%s,ou=people,{_BASE}",
-        **_tls(keystore),
-    }
-    return HiveServer(folder, site_properties, own)
-
-
-def _tls(keystore: Path | None) -> dict[str, str]:
-    if keystore is None:
-        return {}
-    return {
-        "hive.server2.use.SSL": "true",
-        "hive.server2.keystore.path": str(keystore),
-        "hive.server2.keystore.password": PASSWORD,
-        "hive.server2.keystore.type": "PKCS12",
-    }
+def _compiled() -> Path:
+    """The program's class; compiled once for each text of the program, by the compiler that every Java brings as a module."""
+    folder = CACHE / f"hive-servers-{zlib.crc32(_PROGRAM.read_bytes()):08x}"
+    if not folder.exists():
+        partial = folder.with_suffix(f".{os.getpid()}")
+        compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        path = ":".join(map(str, Path(jars("hive")).parent.glob("*.jar")))
+        subprocess.run([*compiler, "-cp", path, "-d", str(partial), str(_PROGRAM)], check=True)
+        partial.rename(folder)
+    return folder / f"{_PROGRAM.stem}.class"
 
 
 class Ldap(Service):

@@ -71,6 +71,11 @@ class Kdc(Service):
         return self.folder / "krb5.conf"
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Of its clients that are no Java, with a ticket cache in which there are no tickets."""
+        return {"KRB5_CONFIG": str(self.krb5_conf), "KRB5CCNAME": f"FILE:{self.folder}/no-tickets"}
+
+    @property
     def java_option(self) -> str:
         """For the JVMs in the realm."""
         return f"-Djava.security.krb5.conf={self.krb5_conf}"
