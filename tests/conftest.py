@@ -1,8 +1,8 @@
 """Fixtures of every test: the real services, names of one's own; and what each folder of tests took, in time and CPU.
 
 Services are started at their first use and are shared by the tests of one process; with `pytest -n` all workers share one
-Kafka and one HDFS. A test that stops or kills one starts its own (`tests/services`). Nothing is skipped when Java or a jar
-is missing: the test fails and names the command.
+Kafka, one HDFS and one HiveServer2. A test that stops or kills one starts its own (`tests/services`). Nothing is skipped
+when Java or a jar is missing: the test fails and names the command.
 """
 
 import collections
@@ -98,13 +98,41 @@ def hdfs(shared_services: "SharedServices") -> "Hdfs":
 
 @pytest.fixture(scope="session")
 def hive(shared_services: "SharedServices") -> "HiveServer":
-    """A real HiveServer2 over `hdfs`, shared: stopped only as `hive_to_kill`; work in your own database (`hive_database`)."""
+    """A real HiveServer2 over `hdfs`, shared: do not stop it, work in your own database (`hive_database`)."""
     return shared_services.hive()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def hive_beside(tmp_path_factory: pytest.TempPathFactory, hdfs: "Hdfs") -> "Iterator[HiveServer]":
+    """The one behind `hive_to_kill`."""
+    from tests.services.hive_server import HiveServer
+
+    with HiveServer(tmp_path_factory.mktemp("hive-to-kill"), hdfs.site_properties) as server:
+        yield server
+
+
+@pytest.fixture
+def hive_to_kill(hive_beside: "HiveServer") -> "Iterator[HiveServer]":
+    """A HiveServer2 beside the shared one: the test may kill, start and suspend it; it runs again afterwards."""
+    yield hive_beside
+    if hive_beside.service.is_running:
+        hive_beside.service.resume()
+    else:
+        hive_beside.start()
+
+
+@pytest.fixture(scope="session")
+def hdfs_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Hdfs"]:
+    """A real HDFS beside the shared one, which enforces permissions: a test may break it, and leaves it well."""
+    from tests.services.hdfs import Hdfs
+
+    with Hdfs(tmp_path_factory.mktemp("hdfs-to-kill"), permissions=True) as services:
+        yield services
+
+
+@pytest.fixture(scope="session")
 def hdfs_ha(tmp_path_factory: pytest.TempPathFactory) -> Iterator["HdfsHa"]:
-    """A real HDFS with two NameNodes, for one module: it may fail over, and leaves both running."""
+    """A real HDFS with two NameNodes, either of which may be active: a test may fail over, and leaves both running."""
     from tests.services.hdfs_ha import HdfsHa
 
     with HdfsHa(tmp_path_factory.mktemp("hdfs-ha")) as services:
@@ -172,7 +200,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "WorkerController") -> None:
-    """Under `pytest -n` this process, which runs no test, has the Kafka and the HDFS of all workers."""
+    """Under `pytest -n` this process, which runs no test, has the Kafka, the HDFS and the HiveServer2 of all workers."""
     stash = node.config.stash
     stash[_FOR_ALL] = stash.get(_FOR_ALL, None) or ServicesForAll()
     node.workerinput[_ADDRESS] = stash[_FOR_ALL].address

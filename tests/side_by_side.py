@@ -31,22 +31,23 @@ FOLDERS = (
 GROUPS = {
     f"tests/{file}.py": group
     for group, files in {
-        "hive, outages": (
+        "hive, to kill": (
+            "drills/test_hive_troubles",
             "integration/test_hive_compared",
             "integration/test_dump_outages",
-            "integration/test_dump_flights",
+            "integration/test_hive_room",
         ),
-        "hive, the rest": (
-            "drills/test_driver_kills",
-            "integration/test_commands_tell",
+        "registry": (
             "integration/test_dump_avro",
             "integration/test_dump_protobuf",
-            "integration/test_dump_columns",
-            "integration/test_dump_records",
-            "integration/test_task_in_hive",
-            "integration/test_hive_room",
-            "integration/test_schema_evolution",
+            "integration/test_evolution_by_registry",
+        ),
+        "services, to kill": (
+            "drills/test_hdfs_troubles",
+            "drills/test_namenode_failovers",
             "integration/test_services",
+            "integration/test_kafka_room",
+            "contract/test_hdfs_faults",
         ),
         "secured services": (
             "integration/test_hive_logins",
@@ -58,29 +59,30 @@ GROUPS = {
     }.items()
     for file in files
 }
-"""Files that share services whose start is dear."""
+"""Files that share a service of their own, whose start is dear."""
 LONGEST = (
-    "hive, outages",
-    "hive, the rest",
+    "hive, to kill",
+    "services, to kill",
     "secured services",
     "tests/simulation/test_simulation.py::test_every_promise_holds_after_every_schedule",
+    "tests/drills/test_driver_kills.py",
+    "registry",
     "tests/drills/test_executor_kills.py",
+    "tests/integration/test_dump_flights.py",
     "tests/drills/test_damage.py",
-    "tests/integration/test_demo.py",
     "tests/drills/test_leader_moves.py",
-    "tests/drills/test_hive_troubles.py",
-    "tests/simulation/test_simulation.py",
     "tests/fuzz/",
     "tests/mutants/test_text_mutants.py",
-    "tests/drills/test_hdfs_troubles.py",
+    "tests/integration/test_demo.py",
+    "tests/integration/test_dump_sql.py",
     "tests/drills/test_broker_restarts.py",
+    "tests/integration/test_dump_plugins.py",
     "tests/drills/test_clocks.py",
     "tests/integration/test_reset.py",
     "tests/integration/test_dump_signals.py",
     "tests/integration/test_dump_topics.py",
     "tests/simulation/test_explore.py",
     "tests/drills/test_split_brain_runs.py",
-    "tests/drills/test_namenode_failovers.py",
     *WAITING,
 )
 """Groups (or how they begin) that take minutes, and those that wait; they begin before all others, in this order."""

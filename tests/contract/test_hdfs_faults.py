@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,19 +29,12 @@ from tests.services.hdfs_ha import Failover, HdfsHa
 from tests.services.ports import unread_at
 
 
-@pytest.fixture(scope="module")
-def own_hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """An HDFS of this module's own, with permissions: each test leaves it running."""
-    with Hdfs(tmp_path_factory.mktemp("hdfs"), permissions=True) as hdfs:
-        yield hdfs
-
-
 @pytest.fixture
-def base(own_hdfs: Hdfs, unique: str) -> str:
+def base(hdfs_to_kill: Hdfs, unique: str) -> str:
     """A directory of the test's own."""
-    path = f"{own_hdfs.namenode_url}/{unique}"
+    path = f"{hdfs_to_kill.namenode_url}/{unique}"
     eventually(
-        lambda: HdfsFileSystem(own_hdfs.namenode_url).mkdirs(path)
+        lambda: HdfsFileSystem(hdfs_to_kill.namenode_url).mkdirs(path)
     )  # it may have been restarted just now
     return path
 
@@ -63,12 +56,12 @@ def eventually(function: Callable[[], object], seconds: float = 120.0) -> None:
 
 
 def test_an_exceeded_quota_of_names_is_no_room_and_changes_nothing(
-    own_hdfs: Hdfs, base: str, unique: str
+    hdfs_to_kill: Hdfs, base: str, unique: str
 ) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     files.mkdirs(f"{base}/small")
     files.mkdirs(f"{base}/other")
-    own_hdfs.set_quota(f"/{unique}/small", names=1)
+    hdfs_to_kill.set_quota(f"/{unique}/small", names=1)
     assert isinstance(outcome(lambda: files.create(f"{base}/small/f")), NoRoom)
     assert isinstance(outcome(lambda: files.mkdirs(f"{base}/small/d")), NoRoom)
     assert isinstance(outcome(lambda: files.rename(f"{base}/other", f"{base}/small/other")), NoRoom)
@@ -77,23 +70,25 @@ def test_an_exceeded_quota_of_names_is_no_room_and_changes_nothing(
 
 
 def test_an_exceeded_quota_of_bytes_is_no_room_when_the_file_is_written(
-    own_hdfs: Hdfs, base: str, unique: str
+    hdfs_to_kill: Hdfs, base: str, unique: str
 ) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     files.mkdirs(f"{base}/small")
-    own_hdfs.set_quota(f"/{unique}/small", space_bytes=1 << 20)
+    hdfs_to_kill.set_quota(f"/{unique}/small", space_bytes=1 << 20)
     error = outcome(lambda: write_file(files, f"{base}/small/f", b"x" * 1000))
     assert isinstance(error, NoRoom)
     assert "\n" not in str(error), "the Java stack trace does not belong in a message"
 
 
-def test_a_missing_permission_is_denied(own_hdfs: Hdfs, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner = HdfsFileSystem(own_hdfs.namenode_url)
+def test_a_missing_permission_is_denied(
+    hdfs_to_kill: Hdfs, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = HdfsFileSystem(hdfs_to_kill.namenode_url)
     owner.mkdirs(f"{base}/d/below")
     write_file(owner, f"{base}/f", b"x")
-    own_hdfs.client().set_permission(base.removeprefix(own_hdfs.namenode_url) + "/d", 0o700)
+    hdfs_to_kill.client().set_permission(base.removeprefix(hdfs_to_kill.namenode_url) + "/d", 0o700)
     monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
-    other = HdfsFileSystem(own_hdfs.namenode_url)
+    other = HdfsFileSystem(hdfs_to_kill.namenode_url)
     for change in (
         lambda: other.create(f"{base}/new"),
         lambda: other.mkdirs(f"{base}/new"),
@@ -106,10 +101,10 @@ def test_a_missing_permission_is_denied(own_hdfs: Hdfs, base: str, monkeypatch: 
     assert other.read(f"{base}/f") == b"x"
 
 
-def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(own_hdfs: Hdfs, base: str) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url)
+def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(hdfs_to_kill: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     write_file(files, f"{base}/f", b"x")
-    own_hdfs.dfsadmin("-safemode", "enter")
+    hdfs_to_kill.dfsadmin("-safemode", "enter")
     try:
         assert isinstance(outcome(lambda: files.create(f"{base}/g")), Unavailable)
         assert isinstance(outcome(lambda: files.rename(f"{base}/f", f"{base}/g")), Unavailable)
@@ -117,15 +112,15 @@ def test_safe_mode_is_unavailable_for_changes_while_reads_go_on(own_hdfs: Hdfs, 
         assert isinstance(outcome(lambda: files.delete(f"{base}/f")), Unavailable)
         assert files.read(f"{base}/f") == b"x"
     finally:
-        own_hdfs.dfsadmin("-safemode", "leave")
+        hdfs_to_kill.dfsadmin("-safemode", "leave")
 
 
-def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: str) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=3.0)
+def test_a_namenode_that_hangs_does_not_hang_the_caller(hdfs_to_kill: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url, call_seconds=3.0)
     eventually(lambda: files.mkdirs(f"{base}/d"))  # a busy machine may take longer than that, too
     guard = files._session().guard
     wait_until(lambda: not guard.stuck, "free of stuck calls")
-    own_hdfs.namenode.suspend()
+    hdfs_to_kill.namenode.suspend()
     try:
         began = time.monotonic()
         assert isinstance(outcome(lambda: files.mkdirs(f"{base}/late")), OutcomeUnknown)
@@ -133,7 +128,7 @@ def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: st
         assert time.monotonic() - began < 30
         assert guard.stuck == 2
     finally:
-        own_hdfs.namenode.resume()
+        hdfs_to_kill.namenode.resume()
     eventually(lambda: files.stat(f"{base}/late"))  # unknown, and it was done: that is why a caller must look
     wait_until(lambda: not guard.stuck, "free of a call that has returned")
 
@@ -141,18 +136,18 @@ def test_a_namenode_that_hangs_does_not_hang_the_caller(own_hdfs: Hdfs, base: st
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.CUT])
 @pytest.mark.parametrize("method", ["fsync", "complete"])
 def test_a_close_without_an_answer_is_finished_by_closing_again(
-    own_hdfs: Hdfs, base: str, method: str, fate: Fate
+    hdfs_to_kill: Hdfs, base: str, method: str, fate: Fate
 ) -> None:
     left = [fate]
 
     def one_fault(called: str) -> Fate:
         return left.pop() if called == method and left else Fate.ANSWERED
 
-    direct = HdfsFileSystem(own_hdfs.namenode_url)
+    direct = HdfsFileSystem(hdfs_to_kill.namenode_url)
     name = f"{method}-{fate.value}"
-    with NameNodeProxy(int(own_hdfs.namenode_url.rpartition(":")[2])) as proxy:
+    with NameNodeProxy(int(hdfs_to_kill.namenode_url.rpartition(":")[2])) as proxy:
         files = HdfsFileSystem(proxy.url)
-        writer = files.create(f"{base.replace(own_hdfs.namenode_url, proxy.url)}/{name}")
+        writer = files.create(f"{base.replace(hdfs_to_kill.namenode_url, proxy.url)}/{name}")
         writer.write(b"x" * 100_000)
         proxy.fate = one_fault
         assert isinstance(outcome(writer.close), OutcomeUnknown)
@@ -163,11 +158,11 @@ def test_a_close_without_an_answer_is_finished_by_closing_again(
 
 
 def test_a_file_under_a_close_that_sleeps_shows_its_bytes_when_complete_and_its_lease_closes_it(
-    own_hdfs: Hdfs, base: str
+    hdfs_to_kill: Hdfs, base: str
 ) -> None:
     """What closing sooner than hdfs-native rests on (ADR 2, point 8); that closes again later, which changes nothing."""
-    client, old, new = own_hdfs.client(), f"{base}/old", f"{base}/new"
-    old, new = (path.removeprefix(own_hdfs.namenode_url) for path in (old, new))
+    client, old, new = hdfs_to_kill.client(), f"{base}/old", f"{base}/new"
+    old, new = (path.removeprefix(hdfs_to_kill.namenode_url) for path in (old, new))
     writer = client.create(old, WriteOptions(overwrite=False, create_parent=False))
     writer.write(b"x" * 100_000)
     writer.hsync()
@@ -179,34 +174,34 @@ def test_a_file_under_a_close_that_sleeps_shows_its_bytes_when_complete_and_its_
         assert client.recover_lease(old), "all its blocks are complete"
         client.rename(old, new, overwrite=False)
         closing.result(60)
-    assert bytes(own_hdfs.client().read(new).read()) == b"x" * 100_000
+    assert bytes(hdfs_to_kill.client().read(new).read()) == b"x" * 100_000
     with pytest.raises(FileNotFoundError):
         client.get_file_info(old)
 
 
 @pytest.mark.parametrize("length", [0, 1, 100_000, 3_000_000])
-def test_a_closed_file_is_whole_for_every_reader(own_hdfs: Hdfs, base: str, length: int) -> None:
-    files, other = HdfsFileSystem(own_hdfs.namenode_url), own_hdfs.client()
+def test_a_closed_file_is_whole_for_every_reader(hdfs_to_kill: Hdfs, base: str, length: int) -> None:
+    files, other = HdfsFileSystem(hdfs_to_kill.namenode_url), hdfs_to_kill.client()
     paths = [f"{base}/f{number}" for number in range(6)]
     Threads(3).map(lambda path: write_file(files, path, b"x" * length), paths)
     for path in paths:
-        assert len(other.read(path.removeprefix(own_hdfs.namenode_url))) == length, "it is open"
+        assert len(other.read(path.removeprefix(hdfs_to_kill.namenode_url))) == length, "it is open"
 
 
 def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcome(
-    own_hdfs: Hdfs, base: str
+    hdfs_to_kill: Hdfs, base: str
 ) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url)
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     files.mkdirs(f"{base}/d")
-    own_hdfs.namenode.suspend()
+    hdfs_to_kill.namenode.suspend()
     errors: list[StorageError | None] = []
     caller = threading.Thread(
         target=lambda: errors.append(outcome(lambda: files.rename(f"{base}/d", f"{base}/e")))
     )
     caller.start()
-    port = int(own_hdfs.namenode_url.rpartition(":")[2])
+    port = int(hdfs_to_kill.namenode_url.rpartition(":")[2])
     wait_until(lambda: unread_at(port) > 0, "sent, and not read by the NameNode")
-    own_hdfs.namenode.kill()
+    hdfs_to_kill.namenode.kill()
     caller.join(120)
     try:
         assert [type(error) for error in errors] == [OutcomeUnknown]
@@ -217,18 +212,18 @@ def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcom
         assert isinstance(again, Unavailable)
         assert time.monotonic() - began < 60, "that a NameNode is down must be told soon"
     finally:
-        own_hdfs.start_namenode()
+        hdfs_to_kill.start_namenode()
     assert len(files.list(base)) == 1
 
 
 def test_without_a_datanode_writing_is_unavailable_giving_up_is_quick_and_names_still_move(
-    own_hdfs: Hdfs, base: str
+    hdfs_to_kill: Hdfs, base: str
 ) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url, transfer_seconds=20.0)
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url, transfer_seconds=20.0)
     write_file(files, f"{base}/f", b"x")
     early = files.create(f"{base}/early")
     early.write(b"x" * 100_000)
-    own_hdfs.datanode.kill()
+    hdfs_to_kill.datanode.kill()
     try:
         assert isinstance(outcome(lambda: write_file(files, f"{base}/g", b"x")), Unavailable)
         assert isinstance(outcome(early.close), Unavailable)
@@ -239,7 +234,7 @@ def test_without_a_datanode_writing_is_unavailable_giving_up_is_quick_and_names_
         assert isinstance(outcome(lambda: files.read(f"{base}/f")), Unavailable)
         files.rename(f"{base}/f", f"{base}/moved")
     finally:
-        own_hdfs.start_datanode()
+        hdfs_to_kill.start_datanode()
     eventually(lambda: files.read(f"{base}/moved"))
 
 
@@ -250,8 +245,8 @@ def test_a_full_datanode_is_no_room(tmp_path: Path) -> None:
         assert isinstance(error, NoRoom), error
 
 
-def test_closing_several_files_at_once_takes_as_long_as_closing_a_few(own_hdfs: Hdfs, base: str) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url)
+def test_closing_several_files_at_once_takes_as_long_as_closing_a_few(hdfs_to_kill: Hdfs, base: str) -> None:
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url)
     write_file(files, f"{base}/first", b"x" * 1000)
     began = time.monotonic()
     write_file(files, f"{base}/alone", b"x" * 1000)
@@ -262,8 +257,10 @@ def test_closing_several_files_at_once_takes_as_long_as_closing_a_few(own_hdfs: 
     assert len(files.list(base)) == 2 + 48
 
 
-def test_a_client_works_in_a_process_that_was_forked_after_its_first_use(own_hdfs: Hdfs, base: str) -> None:
-    files = HdfsFileSystem(own_hdfs.namenode_url, call_seconds=30.0)
+def test_a_client_works_in_a_process_that_was_forked_after_its_first_use(
+    hdfs_to_kill: Hdfs, base: str
+) -> None:
+    files = HdfsFileSystem(hdfs_to_kill.namenode_url, call_seconds=30.0)
     files.mkdirs(f"{base}/parent")
     child = os.fork()
     if child == 0:

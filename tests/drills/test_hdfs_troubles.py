@@ -4,7 +4,7 @@ The full disk is a real one as HDFS sees it: the DataNode comes back with all it
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,6 @@ USER = "dumper"
 PER_SECOND = 300
 _NO_RESERVE = "<name>dfs.datanode.du.reserved</name><value>0</value>"
 _ALL_RESERVED = f"<name>dfs.datanode.du.reserved</name><value>{1 << 60}</value>"
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """An HDFS of this module's own that enforces permissions."""
-    with Hdfs(tmp_path_factory.mktemp("guarded"), permissions=True) as hdfs:
-        yield hdfs
 
 
 class Troubles:
@@ -111,14 +104,14 @@ class Troubles:
 
 @pytest.mark.timeout(3600)
 def test_one_run_outlives_every_trouble_of_its_hdfs(
-    kafka: "KafkaBroker", guarded: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
+    kafka: "KafkaBroker", hdfs_to_kill: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
     names = [f"{unique}.{name}" for name in ("limited", "denied", "untouched")]
     tables = [flights_in(name, unique) for name in names]
-    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(guarded, unique), tables)
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs_to_kill, unique), tables)
     kafka.create_topic(unique, 4)
-    root = guarded.client()
+    root = hdfs_to_kill.client()
     root.mkdirs(f"/{unique}")
     root.set_owner(f"/{unique}", USER, USER)
     back: dict[str, float] = {}
@@ -126,7 +119,7 @@ def test_one_run_outlives_every_trouble_of_its_hdfs(
         Stream(kafka.bootstrap, {unique: 4}, some_flights(seed, PER_SECOND), PER_SECOND) as load,
         Supervised(scenario.config, env={"HADOOP_USER_NAME": USER}) as service,
     ):
-        hurt = Troubles(guarded, service, scenario, form)
+        hurt = Troubles(hdfs_to_kill, service, scenario, form)
         hurt.all_go_on()
         troubles: list[Callable[[], None]] = [
             hurt.safe_mode,

@@ -14,12 +14,12 @@ from tests.harness.program import command
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import ends_of, flights_by_month
 from tests.services.flights import flights
-from tests.services.hive_server import HiveServer
 from tests.services.produce import Place, produce
 
 if TYPE_CHECKING:
     from tests.drills.conftest import Figures
     from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
 
 PARTS = 4
@@ -27,88 +27,93 @@ PARTS = 4
 
 @pytest.mark.timeout(1800)
 def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: "Figures"
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive_to_kill: "HiveServer",
+    unique: str,
+    tmp_path: Path,
+    form: Form,
+    figures: "Figures",
 ) -> None:
+    hive = hive_to_kill
     json_table, raw, doomed = (f"{unique}.{name}" for name in ("flights", "payloads", "doomed"))
     records = flights()[:: form.pick(60, 4)]
     parts = [records[n * len(records) // PARTS : (n + 1) * len(records) // PARTS] for n in range(PARTS)]
     stored: dict[Place, bytes | None] = {}
     kafka.create_topic(unique, 2)
-    (tmp_path / "hive").mkdir()
-    with HiveServer(tmp_path / "hive", hdfs.site_properties) as hive:
-        tables = [flights_in(json_table, unique), payloads_in(raw, unique), flights_in(doomed, unique)]
-        address = {"url": f"hive://{hive.address}", "timeout": "5s"}
-        scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
-        config = scenario.config
+    tables = [flights_in(json_table, unique), payloads_in(raw, unique), flights_in(doomed, unique)]
+    address = {"url": f"hive://{hive.address}", "timeout": "5s"}
+    scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables, hive=address)
+    config = scenario.config
 
-        def produce_part(number: int) -> None:
-            stored.update(produce(kafka.bootstrap, unique, parts[number], 2))
+    def produce_part(number: int) -> None:
+        stored.update(produce(kafka.bootstrap, unique, parts[number], 2))
 
-        def owed() -> int:
-            return sum(len(ledger.newest()["unregistered"]) for ledger in scenario.ledgers_of())
+    def owed() -> int:
+        return sum(len(ledger.newest()["unregistered"]) for ledger in scenario.ledgers_of())
 
-        def wait_until_read(service: Supervised, *names: str) -> None:
-            scenario.wait_until_at(service, ends_of(stored), *names, seconds=600)
+    def wait_until_read(service: Supervised, *names: str) -> None:
+        scenario.wait_until_at(service, ends_of(stored), *names, seconds=600)
 
-        with Supervised(config) as service:
-            produce_part(0)
-            service.wait_until(lambda: service.epochs() > 0, "an epoch", 600)
-            wait_until_read(service)
-            service.wait_until(lambda: owed() == 0, "out of pending registration", 900, 0.2)
+    with Supervised(config) as service:
+        produce_part(0)
+        service.wait_until(lambda: service.epochs() > 0, "an epoch", 600)
+        wait_until_read(service)
+        service.wait_until(lambda: owed() == 0, "out of pending registration", 900, 0.2)
 
-            hive.kill()
-            produce_part(1)
-            wait_until_read(service)
-            owed_while_killed = owed()
-            assert owed_while_killed, "Hive was away, and nothing is owed"
-            hive.start()
-            service.wait_until(lambda: owed() == 0, "out of pending registration after a kill", 900, 0.2)
+        hive.kill()
+        produce_part(1)
+        wait_until_read(service)
+        owed_while_killed = owed()
+        assert owed_while_killed, "Hive was away, and nothing is owed"
+        hive.start()
+        service.wait_until(lambda: owed() == 0, "out of pending registration after a kill", 900, 0.2)
 
-            began = time.monotonic()
-            hive.service.suspend()
-            produce_part(2)
-            wait_until_read(service)
-            dumped_in = time.monotonic() - began
-            time.sleep(max(form.pick(6.0, 60.0) - dumped_in, 0))
-            owed_while_slow = owed()
-            assert owed_while_slow, "Hive answered nothing, and nothing is owed"
-            hive.service.resume()
-            service.wait_until(lambda: owed() == 0, "out of pending registration after a stop", 900, 0.2)
-            assert findings(config) == []
-
-            month = min(flights_by_month(stored))
-            hive.query(f"alter table {json_table} drop partition (dt='{month}')")
-            ((code, where),) = findings(config)
-            assert code == "verify.hive" and f"{json_table} dt={month}" in where
-            hive.query(f"msck repair table {json_table}")  # what docs/operations.md says
-            assert findings(config) == []
-
-            hive.query(f"drop table {doomed}")
-            produce_part(3)
-            wait_until_read(service, json_table, raw)
-            service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 900)
-            assert {code for code, where in findings(config) if doomed in where} == {"verify.hive"}
-            restarts = service.restarts
-            assert service.run.terminate() == 143, service.run.tail()
-
-        # makes the table again where the first run has not, and registers what is left
-        with Supervised(config) as service:
-            service.wait_until(lambda: service.run.said("the query runs"), "running", 600)
-            wait_until_read(service)
-            service.wait_until(
-                lambda: owed() == 0, "out of pending registration after the table was dropped", 900, 0.2
-            )
-            assert service.run.terminate() == 143, service.run.tail()
-        forgotten = findings(config)
-        assert forgotten and {code for code, where in forgotten} == {"verify.hive"}
-        assert all(doomed in where for _, where in forgotten)
-        hive.query(f"msck repair table {doomed}")
+        began = time.monotonic()
+        hive.service.suspend()
+        produce_part(2)
+        wait_until_read(service)
+        dumped_in = time.monotonic() - began
+        time.sleep(max(form.pick(6.0, 60.0) - dumped_in, 0))
+        owed_while_slow = owed()
+        assert owed_while_slow, "Hive answered nothing, and nothing is owed"
+        hive.service.resume()
+        service.wait_until(lambda: owed() == 0, "out of pending registration after a stop", 900, 0.2)
         assert findings(config) == []
 
-        by_month = flights_by_month(stored)
-        for table in (json_table, doomed):
-            assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
-        assert hive.query(f"select count(*) from {raw}") == [(len(stored),)]
+        month = min(flights_by_month(stored))
+        hive.query(f"alter table {json_table} drop partition (dt='{month}')")
+        ((code, where),) = findings(config)
+        assert code == "verify.hive" and f"{json_table} dt={month}" in where
+        hive.query(f"msck repair table {json_table}")  # what docs/operations.md says
+        assert findings(config) == []
+
+        hive.query(f"drop table {doomed}")
+        produce_part(3)
+        wait_until_read(service, json_table, raw)
+        service.wait_until(lambda: service.run.said(f"{doomed} is set aside"), "set aside", 900)
+        assert {code for code, where in findings(config) if doomed in where} == {"verify.hive"}
+        restarts = service.restarts
+        assert service.run.terminate() == 143, service.run.tail()
+
+    # makes the table again where the first run has not, and registers what is left
+    with Supervised(config) as service:
+        service.wait_until(lambda: service.run.said("the query runs"), "running", 600)
+        wait_until_read(service)
+        service.wait_until(
+            lambda: owed() == 0, "out of pending registration after the table was dropped", 900, 0.2
+        )
+        assert service.run.terminate() == 143, service.run.tail()
+    forgotten = findings(config)
+    assert forgotten and {code for code, where in forgotten} == {"verify.hive"}
+    assert all(doomed in where for _, where in forgotten)
+    hive.query(f"msck repair table {doomed}")
+    assert findings(config) == []
+
+    by_month = flights_by_month(stored)
+    for table in (json_table, doomed):
+        assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+    assert hive.query(f"select count(*) from {raw}") == [(len(stored),)]
     scenario.assert_exactly_once(stored)
     figures(
         records=len(stored),

@@ -1,4 +1,4 @@
-"""What the tests of whole dumps share: one topic with all the flights, and a HiveServer2 that may go away."""
+"""What the tests of whole dumps share: one topic with all the flights, and services of special kinds."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ import pytest
 if TYPE_CHECKING:
     from kafka2hive.config.values import HiveOptions
     from tests.harness.flights_topic import FlightsTopic
-    from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.schema_registry import SchemaRegistry
     from tests.services.secure.hive import SecureHive
@@ -29,16 +28,6 @@ def flights_topic(kafka: "KafkaBroker", worker_id: str) -> "FlightsTopic":
     from tests.harness.flights_topic import make_flights_topic
 
     return make_flights_topic(kafka, f"all-flights-{worker_id}")
-
-
-@pytest.fixture
-def hive_to_kill(hive: "HiveServer") -> "Iterator[HiveServer]":
-    """The shared HiveServer2 (a second one is dear): the test may kill, start and suspend it; it runs again afterwards."""
-    yield hive
-    if hive.service.is_running:
-        hive.service.resume()
-    else:
-        hive.start()
 
 
 @pytest.fixture(scope="session")

@@ -165,10 +165,9 @@ def test_what_hive_refuses_is_told_apart_from_the_rest(metastore: HiveMetastore,
         metastore.session.run("not a statement")
 
 
-def test_an_outage_is_survived_by_the_same_object(
-    hdfs: Hdfs, hive_database: str, hive_to_kill: HiveServer
-) -> None:
-    server = hive_to_kill
+def test_an_outage_is_survived_by_the_same_object(hdfs: Hdfs, unique: str, hive_to_kill: HiveServer) -> None:
+    server, hive_database = hive_to_kill, unique
+    server.query(f"create database {hive_database}")
     metastore = HiveMetastore(_options(server, seconds=15.0))
     spec = TableSpec(
         f"{hive_database}.t",

@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,13 +59,6 @@ def test_hdfs_keeps_what_was_written_and_renamed(hdfs: Hdfs, unique: str) -> Non
         assert reader.read() == payload
     with pytest.raises(FileExistsError):
         client.create(f"/{unique}/a/x.final", WriteOptions(create_parent=False))
-
-
-@pytest.fixture(scope="module")
-def hdfs_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """An HDFS beside the shared one, which knows permissions."""
-    with Hdfs(tmp_path_factory.mktemp("hdfs-to-kill"), permissions=True) as hdfs:
-        yield hdfs
 
 
 def test_a_suspended_and_a_killed_namenode_come_back_with_their_files(hdfs_to_kill: Hdfs) -> None:

@@ -1,7 +1,8 @@
-"""One Kafka and one HDFS for all workers of `pytest -n`: the process that deals the tests out starts each at the first request.
+"""One Kafka, one HDFS and one HiveServer2 for all workers of `pytest -n`.
 
-A worker asks over a Unix socket and is told the folder and the ports of the service, or why it did not start. What was
-started ends with the process that deals out, after all workers.
+The process that deals the tests out starts each at the first request. A worker asks over a Unix socket and is told the
+folder and the ports of the service, or why it did not start. What was started ends with the process that deals out,
+after all workers.
 """
 
 import os
@@ -67,8 +68,12 @@ class ServicesForAll:
             except (OSError, EOFError):  # closed; or a worker died while it asked
                 continue
             services = self._begun(name)
-            service: Callable[[], Service] = {"kafka": services.kafka, "hdfs": services.hdfs}[name]
-            threading.Thread(target=_answer, args=(connection, service), daemon=True).start()
+            begun: dict[str, Callable[[], Service]] = {
+                "kafka": services.kafka,
+                "hdfs": services.hdfs,
+                "hive": services.hive,
+            }
+            threading.Thread(target=_answer, args=(connection, begun[name]), daemon=True).start()
 
     def _begun(self, name: str) -> "SharedServices":
         """Asked by one thread alone, since it looks whether it was begun before."""
@@ -86,7 +91,7 @@ def _answer(connection: Connection, service: Callable[[], Service]) -> None:
 
 
 def ask(address: Address, name: str) -> Place:
-    """Where `kafka` or `hdfs` is, once it serves. Raises ServiceFailed."""
+    """Where `kafka`, `hdfs` or `hive` is, once it serves. Raises ServiceFailed."""
     path, key = address
     with Client(path, "AF_UNIX", authkey=key) as connection:
         connection.send(name)

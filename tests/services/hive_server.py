@@ -88,7 +88,7 @@ class HiveServer(Service):
         self.service.command = [
             *java_command(
                 "hive",
-                768,
+                1024,
                 *opened,
                 *self._options,
                 f"-Dhadoop.home.dir={self.folder}",
@@ -151,6 +151,7 @@ class HiveServer(Service):
                 "hive.querylog.location": f"{data}/querylog",
                 "hive.execution.engine": "mr",
                 "mapreduce.framework.name": "local",
+                "mapreduce.task.io.sort.mb": "16",  # each query would take the usual 100 MB of the heap
                 "hive.support.concurrency": "false",
                 "hive.stats.autogather": "false",
                 "hive.compute.query.using.stats": "false",

@@ -1,6 +1,6 @@
 """The services that the tests of one process share, plain and secured ones, started side by side and only those that are needed.
 
-Kafka and HDFS may be `elsewhere`: started by another process, for several (for_all.py).
+Kafka, HDFS and HiveServer2 may be `elsewhere`: started by another process, for several (for_all.py).
 """
 
 import os
@@ -134,6 +134,9 @@ class SharedServices:
         return hdfs
 
     def _start_hive(self, folder: Path) -> HiveServer:
+        if self._elsewhere is not None:
+            there, ports = self._elsewhere("hive")
+            return HiveServer(there, {}).attach(ports)
         server = HiveServer(folder, self.hdfs().site_properties)
         server.start()
         return server
