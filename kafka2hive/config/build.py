@@ -177,6 +177,7 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
         sql=table.sql,
         lookups=table.lookups,
         udfs=table.udfs,
+        shuffle=table.shuffle,
         metadata=tuple(metadata_names(table.metadata)),
         bucketing=replace(
             bucket,

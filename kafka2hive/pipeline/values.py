@@ -16,6 +16,7 @@ from kafka2hive.config.values import (
     RegistryOptions,
     SchemaEvolution,
     SharedOptions,
+    Shuffle,
     StorageOptions,
     WriterOptions,
 )
@@ -138,7 +139,7 @@ class TableSettings(SharedOptions):
     columns that are not the map's. `schema_evolution`: what a schema means that has other fields; only a run may have
     another than `ignore`.
     `sql` makes `columns` of `records` (empty: of the same columns); None: they are the value's own.
-    `lookups` (name, path) and `udfs` (module) are what it may name beside.
+    `lookups` (name, path) and `udfs` (module) are what it may name beside; with a `shuffle` its rows move to their bucket's task.
     """
 
     table: str
@@ -147,6 +148,7 @@ class TableSettings(SharedOptions):
     sql: str | None = None
     lookups: tuple[tuple[str, str], ...] = ()
     udfs: str | None = None
+    shuffle: Shuffle = "none"
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     location: str

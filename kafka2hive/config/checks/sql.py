@@ -25,6 +25,8 @@ def sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
         for key in ("records", "lookups", "udfs"):
             if getattr(table, key):
                 checked.add(checked.path(key), "is used with sql only")
+        if table.shuffle != "none":
+            checked.add(checked.path("shuffle"), "is used with sql only: write sql: SELECT * FROM records")
         return checked, checked
     _check_statement(checked, table.sql)
     _check_lookups(checked)

@@ -26,6 +26,7 @@ from kafka2hive.config.values.start import StartPolicy as StartPolicy
 from kafka2hive.config.values.table import Flush as Flush
 from kafka2hive.config.values.table import SchemaEvolution as SchemaEvolution
 from kafka2hive.config.values.table import SharedOptions as SharedOptions
+from kafka2hive.config.values.table import Shuffle as Shuffle
 from kafka2hive.config.values.table import TableRule as TableRule
 from kafka2hive.config.values.table import Tombstones as Tombstones
 from kafka2hive.config.values.writer import FileFormat as FileFormat

@@ -18,6 +18,7 @@ from kafka2hive.config.values.units import MIB
 from kafka2hive.config.values.writer import WriterOptions
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
+Shuffle = Literal["none", "bucket"]
 
 
 class Tombstones(Enum):
@@ -213,6 +214,13 @@ class Table(TableOptions):
             "the SELECT may call."
         ),
     ] = None
+    shuffle: Annotated[
+        Shuffle,
+        Key(
+            "With sql: bucket sends the rows of a bucket to one task of the epoch, or to few where there are many of them: "
+            "fewer files where each task has rows of many buckets."
+        ),
+    ] = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +242,7 @@ class TableRule(SharedOptions):
     sql: str | None = None
     lookups: Properties = ()
     udfs: str | None = None
+    shuffle: Shuffle = "none"
     metadata: tuple[tuple[MetadataColumn, str], ...]
     bucketing: Bucketing
     create: bool

@@ -1,7 +1,8 @@
-"""One table's share of an epoch as a job of Spark's own: read, SELECT, write, in one stage, without a shuffle.
+"""One table's share of an epoch as a job of Spark's own: read, SELECT, write, in one stage; with `shuffle: bucket` in two.
 
-Each task's rows stay in its partition from one end to the other, in their order. What was read comes back through an
-accumulator, what was written as the job's result; Spark counts neither of an attempt that failed.
+Each task's rows stay in its partition from one end to the other, in their order, or up to the shuffle. What was read, and
+sent to other tasks, comes back through accumulators, what was written as the job's result; Spark counts neither of an
+attempt that failed.
 """
 
 import logging
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
-from pyspark import TaskContext
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -18,14 +18,16 @@ from pyspark.sql import SparkSession
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.sql.accounts import check_against_spark, manifest_of
+from kafka2hive.pipeline.sql.moving import moved_by_bucket, part_writer, task_attempt, task_context
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
 from kafka2hive.pipeline.sql.selects import INTO, OUT, Selects
+from kafka2hive.pipeline.sql.shuffled import shuffled_manifests, whole_of
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TaskPlan, TaskSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
+    from kafka2hive.pipeline.task.sql.shares import RecordsRead
 
 log = logging.getLogger(__name__)
 
@@ -80,21 +82,32 @@ class SqlJobs:
         ]
 
     def _run(self, table: str, shares: Sequence[TaskPlan]) -> list[TableManifest]:
-        told = self._spark.sparkContext.accumulator((), _Told())
-        reader = _reader(shares, self._settings, lambda one: told.add((one,)))
-        rows = self._selects.rows(self._settings.tables[table], len(shares), reader)
-        ends = rows.mapInArrow(_writer(shares, self._settings), "written binary")
+        settings = self._settings.tables[table]
+        told, sent = (self._spark.sparkContext.accumulator((), _Told()) for _ in range(2))
+        moves = settings.shuffle == "bucket" and len(shares) > 1
+        whole = whole_of(shares) if moves else None
+        reader = _reader(shares, whole, self._settings, lambda one: told.add((one,)))
+        rows = self._selects.rows(settings, len(shares), reader)
+        if whole is not None:
+            rows = moved_by_bucket(rows, shares, whole, self._settings, lambda one: sent.add((one,)))
+        writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
+        ends = rows.mapInArrow(writer, "written binary")
         returned = ends.collect()
         spark_counts = ends._jdf.queryExecution().observedMetrics()  # Spark's own listeners may miss an event
         into, out = (int(spark_counts.apply(name).getLong(0)) for name in (INTO, OUT))
-        written: list[RowsWritten] = [pickle.loads(row.written) for row in returned]
+        written = [pickle.loads(row.written) for row in returned]
+        if whole is not None:
+            return shuffled_manifests(table, shares, told.value, sent.value, written, into, out)
         manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
         check_against_spark(table, told.value, written, into, out)
         return manifests
 
 
 def _reader(
-    shares: Sequence[TaskPlan], settings: TaskSettings, tell: Callable[["RecordsRead"], None]
+    shares: Sequence[TaskPlan],
+    whole: TaskPlan | None,
+    settings: TaskSettings,
+    tell: Callable[["RecordsRead"], None],
 ) -> Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
     """Secrets in `settings` travel in this closure, never in the plan."""
 
@@ -103,7 +116,7 @@ def _reader(
 
         for batch in plans:
             for number in batch.column(0).to_pylist():
-                yield from workers.read_records(shares[number], _attempt(), settings, tell)
+                yield from workers.read_records(shares[number], task_attempt(), settings, tell, whole)
 
     return read_records
 
@@ -114,17 +127,7 @@ def _writer(
     def write_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         from kafka2hive.pipeline.task.sql import workers
 
-        share = shares[_context().partitionId()]
-        yield workers.packed(workers.write_rows(batches, share, _attempt(), settings))
+        share = shares[task_context().partitionId()]
+        yield workers.packed(workers.write_rows(batches, share, task_attempt(), settings))
 
     return write_rows
-
-
-def _attempt() -> int:
-    return int(_context().taskAttemptId())
-
-
-def _context() -> TaskContext:
-    context = TaskContext.get()
-    assert context is not None, "outside of a task"
-    return context

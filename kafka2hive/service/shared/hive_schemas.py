@@ -206,6 +206,7 @@ def settings_of(
         sql=rule.sql,
         lookups=rule.lookups,
         udfs=rule.udfs,
+        shuffle=rule.shuffle,
         metadata=rule.metadata,
         bucketing=rule.bucketing,
         location=rule.location,

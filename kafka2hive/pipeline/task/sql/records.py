@@ -30,7 +30,7 @@ from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import RowSources
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
 
@@ -48,8 +48,12 @@ class RecordsOfTask:
         consumer: ConsumerPort,
         watchdog: Watchdog,
         open_sink: OpenSink | None = None,
+        whole: TaskPlan | None = None,
     ) -> None:
-        """`table` has the columns of the records. `open_sink` None: dead letters become files on `files`."""
+        """`table` has the columns of the records. `open_sink` None: dead letters become files on `files`.
+
+        `whole`: what the files are named by, where it is not the task itself.
+        """
         self._index = index
         self._task = task
         self._stall_seconds = settings.stall_seconds
@@ -62,7 +66,8 @@ class RecordsOfTask:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rows = 0
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        destination = to_dead_letters(index, task, table, settings, new_attempt())
+        named = TaskPlan(index, (task,)) if whole is None else whole
+        destination = to_dead_letters(named.index, named.tables[0], table, settings, new_attempt())
         open_sink = open_sink or to_files(table, files, self._limits, watchdog.touch)
         self._letters = open_sink(destination, DEAD_LETTER_SCHEMA)
         self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)

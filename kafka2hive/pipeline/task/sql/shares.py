@@ -22,14 +22,37 @@ class RowsWritten:
     """Behind the SELECT, of one task.
 
     `rows` and `refused` by range, in the plan's order: rows in data files; and rows that have no bucket, or that the files
-    cannot hold: their records are dead letters. `refusals`: why.
+    cannot hold: their records are dead letters. `refusals`: why. Of a table with a shuffle the rows were sent to other
+    tasks instead, with a `mark` of all of a range's offsets (moved.py); its files are dead letters.
     """
 
     attempt: int
     task: int
     rows: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
+    marks: tuple[int, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    files: tuple[DataFile, ...] = ()
+    seconds: tuple[tuple[str, float], ...] = ()
+    failure: TableFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """Rows of one range that came from one attempt of the task that read it: how many, and the mark of their offsets."""
+
+    range: int
+    attempt: int
+    rows: int
+    mark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsReceived:
+    """Behind the shuffle, of one part: its data files, and what came of which range of the table's whole epoch."""
+
+    part: int
+    came: tuple[Came, ...] = ()
     files: tuple[DataFile, ...] = ()
     seconds: tuple[tuple[str, float], ...] = ()
     failure: TableFailure | None = None

@@ -18,7 +18,7 @@ from kafka2hive.pipeline.task.run import process_files, seldom_collected
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, TYPE
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.rows import RowsOfTask
-from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
+from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
 from kafka2hive.pipeline.task.table import failed_manifest
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
@@ -26,7 +26,7 @@ from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
 from kafka2hive.pipeline.values import TableSettings, TaskPlan, TaskSettings
 
 WRITTEN = pa.schema([("written", pa.binary())])
-"""What comes out in the end: one pickled RowsWritten per task."""
+"""What comes out in the end: one pickled RowsWritten per task, or RowsReceived per part of a shuffle."""
 
 
 def records_table(table: TableSettings) -> TableSettings:
@@ -51,9 +51,13 @@ def records_schema(table: TableSettings) -> pa.Schema:
 
 
 def read_records(
-    share: TaskPlan, attempt: int, settings: TaskSettings, tell: Callable[[RecordsRead], None]
+    share: TaskPlan,
+    attempt: int,
+    settings: TaskSettings,
+    tell: Callable[[RecordsRead], None],
+    whole: TaskPlan | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the only table of `share`; at the end `tell` what was read.
+    """The rows of the only table of `share`; at the end `tell` what was read. `whole`: see RecordsOfTask.
 
     An error of the table is told, too, and ends the rows. Raises what Spark is to try again.
     """
@@ -65,7 +69,9 @@ def read_records(
             consumer = process_consumer(settings.kafka)
             writers = writers_of(table, settings, files, keeps=True)
             decoder = ChunkDecoder(table, writers, key_writers_of(table, settings, files, keeps=True))
-            records = RecordsOfTask(share.index, task, table, settings, decoder, files, consumer, watchdog)
+            records = RecordsOfTask(
+                share.index, task, table, settings, decoder, files, consumer, watchdog, whole=whole
+            )
         except (AccessRefused, ConfigError) as error:
             tell(RecordsRead(attempt, failed_manifest(share.index, task, on_this_host(error))))
             return
@@ -98,7 +104,7 @@ def write_rows(
     """The rows that the SELECT gave of one task, in files. An error of the table is a value; the rest is read all the same."""
     (task,) = share.tables
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
-        arriving = _idle_between(batches, watchdog)
+        arriving = idle_between(batches, watchdog)
         try:
             rows = RowsOfTask(
                 attempt,
@@ -129,12 +135,17 @@ def write_rows(
 
 
 def _failed(task: int, attempt: int, error: Exception, rest: Iterator[pa.RecordBatch]) -> RowsWritten:
-    for _ in rest:
-        pass  # the other side goes on sending, and tells what it has read at its end
+    drain(rest)
     return RowsWritten(attempt=attempt, task=task, failure=as_failure(error))
 
 
-def _idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
+def drain(rest: Iterator[pa.RecordBatch]) -> None:
+    """The other side goes on sending, and tells what it has read at its end."""
+    for _ in rest:
+        pass
+
+
+def idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
     source = iter(batches)
     while True:
         with watchdog.idle():
@@ -144,5 +155,5 @@ def _idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iter
         yield batch
 
 
-def packed(written: RowsWritten) -> pa.RecordBatch:
+def packed(written: RowsWritten | RowsReceived) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], pa.binary())], schema=WRITTEN)

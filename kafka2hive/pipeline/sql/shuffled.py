@@ -1,0 +1,108 @@
+"""What was read, sent and received of a table whose rows moved to their bucket's task: its manifests, or why not. Pure.
+
+Spark may run a task again that has sent its rows already, and a part may then hold rows of two attempts. Both may have read
+other records, of a topic that is compacted meanwhile; so all rows of a task must be of one attempt, all that it sent must
+have come, and nothing else. That is known by range: the count of the rows and the sum of their offsets' hashes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.pipeline.sql.accounts import check_against_spark, failed, manifest_of
+from kafka2hive.pipeline.task.sql.shares import Came, RecordsRead, RowsReceived, RowsWritten
+from kafka2hive.pipeline.values import TableManifest, TaskPlan
+
+MARKS = 1 << 64
+
+
+def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
+    """All ranges of the table's epoch as the first task's: the files are named by it, since each may hold rows of every range."""
+    (task,) = shares[0].tables
+    ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
+    return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
+
+
+def first_ranges_of(shares: Sequence[TaskPlan]) -> list[int]:
+    """The number of each share's first range among those of the whole."""
+    counts = [len(one.ranges) for share in shares for one in share.tables]
+    return [sum(counts[:number]) for number in range(len(counts))]
+
+
+def shuffled_manifests(
+    table: str,
+    shares: Sequence[TaskPlan],
+    read: Sequence[RecordsRead],
+    sent: Sequence[RowsWritten],
+    received: Sequence[RowsReceived],
+    into: int,
+    out: int,
+) -> list[TableManifest]:
+    """One per share: the first has all accounts and files, the others nothing. With a failure nothing may be committed.
+
+    `into` and `out` are Spark's counts around the SELECT. Raises AccountingMismatch, TableError (see manifest_of).
+    """
+    if sorted(one.part for one in received) != list(range(len(shares))):
+        raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
+    if failure := next((one.failure for one in received if one.failure), None):
+        return [failed(_empty(share), failure) for share in shares]
+    chosen = list(_chosen(table, shares, sent, [came for one in received for came in one.came]))
+    manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
+    if any(manifest.failure for manifest in manifests):
+        return manifests
+    check_against_spark(table, read, chosen, into, out)
+    _check_moved(table, chosen, received)
+    first, home = manifests[0], shares[0].index
+    ends: list[TableManifest | RowsReceived] = [*manifests, *received]
+    whole = replace(
+        first,
+        files=tuple(f for one in ends for f in one.files),
+        accounts=tuple(replace(a, task=home) for one in manifests for a in one.accounts),
+        delivered=tuple(d for one in manifests for d in one.delivered),
+        leader_epochs=tuple(e for one in manifests for e in one.leader_epochs),
+        newest_ms=max((one.newest_ms for one in manifests if one.newest_ms is not None), default=None),
+        seconds=tuple(s for one in ends for s in one.seconds),
+        refusals=tuple(r for one in manifests for r in one.refusals),
+    )
+    return [whole, *map(_empty, shares[1:])]
+
+
+def _chosen(
+    table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], came: Sequence[Came]
+) -> Iterator[RowsWritten]:
+    """What each task sent by the attempt whose rows came; where none came, by one that sent none, or failed."""
+    for share, first in zip(shares, first_ranges_of(shares), strict=True):
+        (task,) = share.tables
+        attempts = {c.attempt for c in came if first <= c.range < first + len(task.ranges)}
+        mine = [one for one in sent if one.task == share.index]
+        if len(attempts) > 1:
+            raise AccountingMismatch(f"{table}: rows of {len(attempts)} attempts of task {share.index} came")
+        fitting = [
+            one for one in mine if (one.attempt in attempts if attempts else one.failure or not sum(one.rows))
+        ]
+        if not fitting:
+            raise AccountingMismatch(
+                f"{table}: rows came of an attempt of task {share.index} that did not end"
+            )
+        yield fitting[-1]
+
+
+def _check_moved(table: str, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]) -> None:
+    """Of each range as many rows came as were sent, with the same offsets."""
+    wanted = dict(enumerate(p for one in chosen for p in zip(one.rows, one.marks, strict=True)))
+    found: dict[int, tuple[int, int]] = {}
+    for came in (came for one in received for came in one.came):
+        rows, mark = found.get(came.range, (0, 0))
+        found[came.range] = rows + came.rows, (mark + came.mark) % MARKS
+    for number, pair in wanted.items():
+        if found.pop(number, (0, 0)) != pair:
+            raise AccountingMismatch(
+                f"{table}: of range {number} other rows came out of the shuffle than were sent"
+            )
+    if found:
+        raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
+
+
+def _empty(share: TaskPlan) -> TableManifest:
+    (task,) = share.tables
+    return TableManifest(table=task.table, task=share.index, generation=task.generation, epoch=task.epoch)
