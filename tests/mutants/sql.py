@@ -4,6 +4,8 @@ from tests.mutants.text_mutant import TextMutant
 
 TASK = "tests/unit/test_sql_task.py"
 SELECTS = "tests/unit/test_selects.py"
+SHUFFLED = "kafka2hive.pipeline.sql.shuffled"
+RECEIVING = "kafka2hive.pipeline.task.sql.shuffle.receiving"
 
 MUTANTS = (
     TextMutant(
@@ -74,7 +76,7 @@ MUTANTS = (
     ),
     TextMutant(
         "by record time a row of a SELECT is in the bucket of another",
-        "kafka2hive.pipeline.task.sql.rows",
+        "kafka2hive.pipeline.task.sql.placed",
         (("lambda: times.take(pa.array(places))", "lambda: times.take(pa.array(places[::-1]))"),),
         TASK,
     ),
@@ -130,5 +132,72 @@ MUTANTS = (
         "kafka2hive.service.online.ask_spark",
         (("        return Failed(error)\n", "        return Warned(error)\n"),),
         SELECTS,
+    ),
+    *(
+        TextMutant(name, module, (change,), "tests/unit/test_sql_shuffle.py")
+        for name, module, change in (
+            (
+                "rows may be lost or come twice in a shuffle",
+                SHUFFLED,
+                (
+                    "        if found.pop(number, (0, 0)) != pair:\n",
+                    "        if found.pop(number, None) is ...:\n",
+                ),
+            ),
+            (
+                "a lost row and a doubled one of a shuffle make up for each other",
+                SHUFFLED,
+                (
+                    "        if found.pop(number, (0, 0)) != pair:\n",
+                    "        if found.pop(number, (0, 0))[0] != pair[0]:\n",
+                ),
+            ),
+            (
+                "rows of two attempts behind a shuffle are put together",
+                SHUFFLED,
+                ("        if len(attempts) > 1:\n", "        if False:\n"),
+            ),
+            (
+                "what another attempt sent counts behind a shuffle",
+                SHUFFLED,
+                ("one.attempt in attempts if attempts else", "True if attempts else"),
+            ),
+            (
+                "a part that failed behind a shuffle is not told",
+                SHUFFLED,
+                (
+                    "(one.failure for one in received if one.failure)",
+                    "(one.failure for one in () if one.failure)",
+                ),
+            ),
+            (
+                "a part that gave nothing back is not missed",
+                SHUFFLED,
+                (
+                    "    if sorted(one.part for one in received) != list(range(len(shares))):\n",
+                    "    if False:\n",
+                ),
+            ),
+            (
+                "accounts of a shuffled table stay with tasks that did not write its files",
+                SHUFFLED,
+                ("replace(a, task=home) for one", "a for one"),
+            ),
+            (
+                "a row may lose where it comes from in a shuffle",
+                RECEIVING,
+                ("        if any(column.null_count for column in columns):\n", "        if False:\n"),
+            ),
+            (
+                "a part takes rows of another one",
+                RECEIVING,
+                ("(part.to_numpy() != self._part).any() or ", ""),
+            ),
+            (
+                "a large bucket is one task's alone",
+                "kafka2hive.pipeline.task.sql.shuffle.moved",
+                (" + place // self._together)", ")"),
+            ),
+        )
     ),
 )

@@ -1,0 +1,98 @@
+"""Late records over two days, with and without `shuffle: bucket`: one file for each bucket instead of one per task and bucket."""
+
+import signal
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from tests.drills.spark_workers import python_workers
+from tests.harness.program import Running, command
+from tests.harness.service_map import PLACE, ledger_root, location, write_map
+from tests.oracle.data_files import visible_rows
+from tests.oracle.exact import ends_of
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+RECORDS, TOPIC_PARTITIONS, HOURS = 120_000, 2, 48
+PADDING = "x" * 400
+
+
+def _record(i: int) -> bytes:
+    if i % 5_000 == 3:
+        return b'{"id": "no number"}'
+    hour = i // 7 % HOURS  # late: each task has records of all of them
+    at = None if i % 5_000 == 4 else f"2013-01-{1 + hour // 24:02} {hour % 24:02}:{i % 60:02}:00"
+    return orjson.dumps({"id": i, "at": at, "padding": PADDING})
+
+
+def _is_read(ledger: LedgerText, ends: dict[tuple[str, int], int]) -> bool:
+    return ledger.ends() == ends
+
+
+@pytest.mark.timeout(900)
+def test_each_bucket_of_an_epoch_is_one_file_also_when_workers_die(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, TOPIC_PARTITIONS)
+    stored = produce(kafka.bootstrap, unique, [_record(i) for i in range(RECORDS)], TOPIC_PARTITIONS)
+    every = {
+        "topics": [unique],
+        "start": "earliest",
+        "metadata": PLACE,
+        "flush": {"interval": "1s"},
+        "columns": {"id": "bigint", "at": "timestamp"},
+        "bucket": {"field": "at", "path": "dt=%Y-%m-%d/hr=%H"},
+        "sql": "SELECT * FROM records WHERE id % 10 <> 7",
+    }
+    names = moved, kept = f"{unique}.moved", f"{unique}.kept"
+    entries = [{**every, "table": moved, "shuffle": "bucket"}, {**every, "table": kept}]
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, entries)
+    ledgers = {name: LedgerText(tree, ledger_root(uri), name) for name in names}
+    killed = 0
+    with Running(config) as run:
+        staged = f"{location(uri, moved)}/_tmp"
+        run.wait_until(lambda: bool(tree.files(staged)), "a file behind the shuffle", 300, 0.05)
+        for worker in python_workers([run.pid]):
+            worker.send_signal(signal.SIGKILL)
+            killed += 1
+        for name, ledger in ledgers.items():
+            run.wait_until(partial(_is_read, ledger, ends_of(stored)), f"all of {name} is read", 600, 0.2)
+        assert run.terminate() == 143, run.tail()
+    assert killed >= 2
+    wanted = {
+        at
+        for at, value in stored.items()
+        if isinstance(n := orjson.loads(value or b"{}")["id"], int) and n % 10 != 7 and n % 5_000 != 4
+    }
+    shape: dict[str, Counter[tuple[int, str]]] = {}
+    for name in names:
+        rows = list(visible_rows(tree, location(uri, name)))
+        found = [tuple(row.values[column] for column in PLACE.values()) for row in rows]
+        assert len(found) == len(set(found)) and set(found) == wanted
+        shape[name] = Counter(
+            (snapshot["header"][0]["epoch"], file["partition"])
+            for snapshot in ledgers[name].history()
+            for file in snapshot.get("file", [])
+            if file["kind"] == "data"
+        )
+    assert len(shape[moved]) >= HOURS and set(shape[moved].values()) == {1}
+    tasks = max(shape[kept].values())
+    assert tasks > 1 and len(shape[moved]) * tasks == shape[kept].total(), shape
+    print(f"files: {shape[moved].total()} with the shuffle, {shape[kept].total()} without, {tasks} tasks")
+    verified = command("verify", config)
+    assert verified.code == 0, verified.out
+    letters = {
+        name: sum(a["dead_lettered"] for snapshot in ledger.history() for a in snapshot["account"])
+        for name, ledger in ledgers.items()
+    }
+    assert letters == dict.fromkeys(names, 2 * RECORDS // 5_000)
