@@ -7,6 +7,7 @@ have come, and nothing else. That is known by range: the count of the rows and t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.sql.accounts import check_against_spark, failed, manifest_of
@@ -26,7 +27,7 @@ def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
 def first_ranges_of(shares: Sequence[TaskPlan]) -> list[int]:
     """The number of each share's first range among those of the whole."""
     counts = [len(one.ranges) for share in shares for one in share.tables]
-    return [sum(counts[:number]) for number in range(len(counts))]
+    return list(accumulate(counts, initial=0))[:-1]
 
 
 def shuffled_manifests(
@@ -51,7 +52,7 @@ def shuffled_manifests(
     if any(manifest.failure for manifest in manifests):
         return manifests
     check_against_spark(table, read, chosen, into, out)
-    _check_moved(table, chosen, received)
+    _check_moved(table, whole_of(shares), chosen, received)
     first, home = manifests[0], shares[0].index
     ends: list[TableManifest | RowsReceived] = [*manifests, *received]
     whole = replace(
@@ -87,17 +88,20 @@ def _chosen(
         yield fitting[-1]
 
 
-def _check_moved(table: str, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]) -> None:
+def _check_moved(
+    table: str, whole: TaskPlan, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]
+) -> None:
     """Of each range as many rows came as were sent, with the same offsets."""
-    wanted = dict(enumerate(p for one in chosen for p in zip(one.rows, one.marks, strict=True)))
+    wanted = [pair for one in chosen for pair in zip(one.rows, one.marks, strict=True)]
+    (task,) = whole.tables
     found: dict[int, tuple[int, int]] = {}
     for came in (came for one in received for came in one.came):
         rows, mark = found.get(came.range, (0, 0))
         found[came.range] = rows + came.rows, (mark + came.mark) % MARKS
-    for number, pair in wanted.items():
+    for number, (source, pair) in enumerate(zip(task.ranges, wanted, strict=True)):
         if found.pop(number, (0, 0)) != pair:
             raise AccountingMismatch(
-                f"{table}: of range {number} other rows came out of the shuffle than were sent"
+                f"{table}: of {source} other rows came out of the shuffle than were sent"
             )
     if found:
         raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
