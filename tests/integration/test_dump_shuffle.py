@@ -56,7 +56,8 @@ def test_each_bucket_of_an_epoch_is_one_file_also_when_workers_die(
     }
     names = moved, kept = f"{unique}.moved", f"{unique}.kept"
     entries = [{**every, "table": moved, "shuffle": "bucket"}, {**every, "table": kept}]
-    config = write_map(tmp_path, unique, kafka.bootstrap, uri, entries)
+    limits = {"tasks_per_core": 8}
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, entries, limits=limits)
     ledgers = {name: LedgerText(tree, ledger_root(uri), name) for name in names}
     killed = 0
     with Running(config) as run:
