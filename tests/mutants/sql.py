@@ -133,6 +133,12 @@ MUTANTS = (
         (("        return Failed(error)\n", "        return Warned(error)\n"),),
         SELECTS,
     ),
+    TextMutant(
+        "a shuffle without SQL is taken and does nothing",
+        "kafka2hive.config.checks.sql",
+        (('        if table.shuffle != "none":\n', "        if False:\n"),),
+        "tests/unit/test_config_sql.py",
+    ),
     *(
         TextMutant(name, module, (change,), "tests/unit/test_sql_shuffle.py")
         for name, module, change in (

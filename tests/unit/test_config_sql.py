@@ -54,6 +54,7 @@ def test_the_example_loads() -> None:
         ("columns: {n: int}\n    records: {n: int}", "is used with sql only"),
         ("columns: {n: int}\n    lookups: {a: 'file:///a'}", "is used with sql only"),
         ("columns: {n: int}\n    udfs: own", "is used with sql only"),
+        ("columns: {n: int}\n    shuffle: bucket", "is used with sql only: write sql: SELECT * FROM records"),
         (f"columns: {{n: int}}\n    lookups: {{records: 'file:///a'}}\n{SQL}", "is not records"),
         (f"columns: {{n: int}}\n    lookups: {{a: /dimensions/a}}\n{SQL}", "expected a full path"),
         ("columns: {n: int}\n    sql: DELETE FROM records", "expected one SELECT"),
