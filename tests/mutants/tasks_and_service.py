@@ -464,7 +464,7 @@ TEXT_MUTANTS = (
         TABLE,
         (
             (
-                '        _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))\n',
+                '        _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))\n',
                 "",
             ),
         ),
@@ -481,7 +481,7 @@ TEXT_MUTANTS = (
         TABLE,
         (
             (
-                "            self._data.finish(accounts)\n            self._letters.finish(accounts)\n",
+                "            self._data.finish(accounts)\n            self._letters.sink.finish(accounts)\n",
                 "            self._data.finish()\n            self._letters.finish()\n",
             ),
         ),

@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.bucket_path import read_bucket_path
-from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, DecodedChunk
-from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
-from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.refused.whole_messages import Refused, refused_messages, rows_of
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
@@ -60,7 +58,6 @@ class TableRun:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._accounts = TableAccounts(index, task.ranges)
         self._sources = RowSources(task.ranges)
-        self._refusals = Refusals()
         self._decoder = decoder
         whole = row_schema(column_schema(table), table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms, table.table)
@@ -68,10 +65,9 @@ class TableRun:
         self._written_columns = written.names
         attempt = new_attempt()
         data = to_table(index, task, table, attempt)
-        letters = to_dead_letters(index, task, table, settings, attempt)
         self._data: RowSink = open_sink(data, written)
-        self._letters: RowSink = open_sink(letters, DEAD_LETTER_SCHEMA)
-        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
+        letters = to_dead_letters(index, task, table, settings, attempt)
+        self._letters = LettersOfTask(task, letters, open_sink)
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
@@ -106,10 +102,7 @@ class TableRun:
             refused = []
         with self._timed("write"):
             for positions, reasons in refused:
-                self._refusals.add(chunk, positions, reasons)
-                letters = dead_letters(chunk, positions, reasons, self.task.epoch)
-                bucket, sources = np.zeros(len(letters), np.int32), self._sources.of_rows(chunk, positions)
-                self._letters.add(letters, bucket, self._letter_paths, sources)
+                self._letters.add(chunk, positions, reasons)
         self._accounts.count(
             chunk,
             dead_lettered=[positions for positions, _ in refused],
@@ -172,15 +165,15 @@ class TableRun:
         accounts = self._accounts.for_footers()
         with self._timed("write"):
             self._data.finish(accounts)
-            self._letters.finish(accounts)
+            self._letters.sink.finish(accounts)
 
     def manifest(self) -> TableManifest:
         """Wait for the files. Raises AccountingMismatch when the rows of files and accounts do not add up."""
         with self._timed("close"):
-            files = (*self._data.results(), *self._letters.results())
+            files = (*self._data.results(), *self._letters.sink.results())
         accounts = self._accounts.of_ranges()
         _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))
-        _check_rows("dead-letter", self._letters.rows, sum(a.account.dead_lettered for a in accounts))
+        _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))
         return TableManifest(
             table=self.task.table,
             task=self._index,
@@ -192,7 +185,7 @@ class TableRun:
             leader_epochs=self._accounts.leader_epochs(),
             newest_ms=self._accounts.newest_ms,
             seconds=tuple(self._seconds.items()),
-            refusals=self._refusals.most_frequent(),
+            refusals=self._letters.refusals(),
             columns=self._decoder.columns_seen(),
         )
 
@@ -204,7 +197,7 @@ class TableRun:
     def abandon(self) -> None:
         """Give up all files without a manifest; never raises."""
         self._data.abandon()
-        self._letters.abandon()
+        self._letters.sink.abandon()
 
 
 def failed_manifest(index: int, task: TableTask, failure: TableFailure) -> TableManifest:

@@ -6,21 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
-from kafka2hive.pipeline.task.refused.dead_letters import dead_letters
-from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
-from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.pipeline.task.sql.late_letters import LateLetters
 from kafka2hive.pipeline.task.table import written_schema
-from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import Refusal, TableSettings, TableTask
 
 
@@ -42,23 +38,21 @@ class PlacedRows:
         index: int,
         task: TableTask,
         table: TableSettings,
-        letters: RowSink,
+        letters: LettersOfTask,
         consumer: Callable[[], ConsumerPort],
         stall_seconds: float,
         progress: Callable[[], None],
     ) -> None:
         """`table` has the columns of the table. `consumer` is asked for only where records must be read again."""
         self.schema = written_schema(table)
-        self._task = task
+        self._table = task.table
         self._unwritable = unwritable_of(table.writer)
         self._whole = row_schema(column_schema(table), table.metadata)
         self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms, table.table)
         self._arrivals = Arrivals(task.table, index, task.ranges)
         self._late = LateLetters(task.table, task.ranges)
         self._consumer, self._stall_seconds, self._progress = consumer, stall_seconds, progress
-        self._refusals = Refusals()
         self._letters = letters
-        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
 
     @property
     def paths(self) -> list[str]:
@@ -93,25 +87,17 @@ class PlacedRows:
     def finish(self) -> None:
         """Begin to close the files of dead letters."""
         if len(self._late):
-            self._write_letters()
-        self._letters.finish()
-
-    def _write_letters(self) -> None:
-        sources = RowSources(self._task.ranges)
-        for chunk, positions, reasons in self._late.records(
-            self._consumer(), self._stall_seconds, self._progress
-        ):
-            self._refusals.add(chunk, positions, reasons)
-            letters = dead_letters(chunk, positions, reasons, self._task.epoch)
-            bucket = np.zeros(len(letters), np.int32)
-            self._letters.add(letters, bucket, self._letter_paths, sources.of_rows(chunk, positions))
+            consumer = self._consumer()
+            for refused in self._late.records(consumer, self._stall_seconds, self._progress):
+                self._letters.add(*refused)
+        self._letters.sink.finish()
 
     def letter_files(self) -> tuple[DataFile, ...]:
         """Wait for them."""
-        files = tuple(self._letters.results())
-        if self._letters.rows != sum(self.refused()):
+        files = tuple(self._letters.sink.results())
+        if self._letters.sink.rows != sum(self.refused()):
             raise AccountingMismatch(
-                f"{self._task.table}: {self._letters.rows} rows in late dead-letter files"
+                f"{self._table}: {self._letters.sink.rows} rows in late dead-letter files"
             )
         return files
 
@@ -125,8 +111,8 @@ class PlacedRows:
         return self._late.counts()
 
     def refusals(self) -> tuple[Refusal, ...]:
-        return self._refusals.most_frequent()
+        return self._letters.refusals()
 
     def abandon(self) -> None:
         """Give all files up; never raises."""
-        self._letters.abandon()
+        self._letters.sink.abandon()

@@ -8,10 +8,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.dead_letters import dead_letter_path
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
@@ -22,14 +20,12 @@ from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
 from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
-from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
-from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.sink import OpenSink, to_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters
 from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.task.write.row_sources import RowSources
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
@@ -61,16 +57,13 @@ class RecordsOfTask:
         self._consumer = CountedConsumer(consumer)
         self._watchdog = watchdog
         self._accounts = TableAccounts(index, task.ranges)
-        self._refusals = Refusals()
-        self._sources = RowSources(task.ranges)
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rows = 0
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
         named = TaskPlan(index, (task,)) if whole is None else whole
         destination = to_dead_letters(named.index, named.tables[0], table, settings, new_attempt())
         open_sink = open_sink or to_files(table, files, self._limits, watchdog.touch)
-        self._letters = open_sink(destination, DEAD_LETTER_SCHEMA)
-        self._letter_paths = (dead_letter_path(task.table, task.planned_at_ms),)
+        self._letters = LettersOfTask(task, destination, open_sink)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows with their coordinates. Raises what belongs to the table (see TABLE_ERRORS in run), or to no table."""
@@ -91,17 +84,14 @@ class RecordsOfTask:
                         delivered = (*delivered, *self._consumer.delivered(ranges))
                 asked = time.perf_counter()
         self._accounts.complete(delivered)
-        self._letters.finish()
+        self._letters.sink.finish()
 
     def _take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         begun = time.perf_counter()
         (decoded,) = self._decoder.decode(chunk)  # messages of one row each, says the map's check
         self._seconds["decode"] += time.perf_counter() - begun
         for positions, reasons in decoded.refused:
-            self._refusals.add(chunk, positions, reasons)
-            letters = dead_letters(chunk, positions, reasons, self._task.epoch)
-            bucket, sources = np.zeros(len(letters), np.int32), self._sources.of_rows(chunk, positions)
-            self._letters.add(letters, bucket, self._letter_paths, sources)
+            self._letters.add(chunk, positions, reasons)
         self._accounts.count(
             chunk,
             dead_lettered=[positions for positions, _ in decoded.refused],
@@ -117,10 +107,12 @@ class RecordsOfTask:
 
     def manifest(self) -> TableManifest:
         """Wait for the dead letters' files. `written` of the accounts are the rows that `batches` gave."""
-        files = tuple(self._letters.results())
+        files = tuple(self._letters.sink.results())
         accounts = self._accounts.of_ranges()
-        if self._letters.rows != sum(a.account.dead_lettered for a in accounts):
-            raise AccountingMismatch(f"{self._task.table}: {self._letters.rows} rows in dead-letter files")
+        if self._letters.sink.rows != sum(a.account.dead_lettered for a in accounts):
+            raise AccountingMismatch(
+                f"{self._task.table}: {self._letters.sink.rows} rows in dead-letter files"
+            )
         if self._rows != sum(a.account.written for a in accounts):
             raise AccountingMismatch(f"{self._task.table}: {self._rows} rows went to the SELECT")
         return TableManifest(
@@ -134,13 +126,13 @@ class RecordsOfTask:
             leader_epochs=self._accounts.leader_epochs(),
             newest_ms=self._accounts.newest_ms,
             seconds=tuple(self._seconds.items()),
-            refusals=self._refusals.most_frequent(),
+            refusals=self._letters.refusals(),
             columns=self._decoder.columns_seen(),
         )
 
     def abandon(self) -> None:
         """Give the files up that are not in a manifest; never raises."""
-        self._letters.abandon()
+        self._letters.sink.abandon()
 
     def close(self) -> None:
         self._limits.closer.stop()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
-from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA
+from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.sink import OpenSink, to_files
 from kafka2hive.pipeline.task.sql.placed import PlacedRows
 from kafka2hive.pipeline.task.sql.shares import RowsWritten
@@ -46,7 +46,8 @@ class RowsOfTask:
         self._sources = RowSources(task.ranges)
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
         open_sink = open_sink or to_files(table, files, self._limits, progress)
-        letters = open_sink(to_dead_letters(index, task, table, settings, new_attempt()), DEAD_LETTER_SCHEMA)
+        destination = to_dead_letters(index, task, table, settings, new_attempt())
+        letters = LettersOfTask(task, destination, open_sink)
         stall = settings.stall_seconds
         self._placed = PlacedRows(index, task, table, letters, consumer, stall, progress)
         self._data = open_sink(to_table(index, task, table, new_attempt()), self._placed.schema)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
-from kafka2hive.pipeline.task.refused.dead_letters import DEAD_LETTER_SCHEMA
+from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.sink import to_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
 from kafka2hive.pipeline.task.sql.placed import PlacedRows
@@ -47,9 +47,9 @@ class RowsSentOfTask:
         self._marks = np.zeros(len(task.ranges), np.uint64)
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes)
-        letters = to_files(table, files, self._limits, progress)(
-            to_dead_letters(whole.index, everything, table, settings, new_attempt()), DEAD_LETTER_SCHEMA
-        )
+        open_sink = to_files(table, files, self._limits, progress)
+        destination = to_dead_letters(whole.index, everything, table, settings, new_attempt())
+        letters = LettersOfTask(task, destination, open_sink)
         stall = settings.stall_seconds
         self._placed = PlacedRows(share.index, task, table, letters, consumer, stall, progress)
 
