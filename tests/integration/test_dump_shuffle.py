@@ -89,7 +89,6 @@ def test_each_bucket_of_an_epoch_is_one_file_also_when_workers_die(
     assert len(shape[moved]) >= HOURS and set(shape[moved].values()) == {1}
     tasks = max(shape[kept].values())
     assert tasks > 1 and len(shape[moved]) * tasks == shape[kept].total(), shape
-    print(f"files: {shape[moved].total()} with the shuffle, {shape[kept].total()} without, {tasks} tasks")
     verified = command("verify", config)
     assert verified.code == 0, verified.out
     letters = {
