@@ -28,7 +28,7 @@ pub struct CArray {
     pub n_children: i64,
     pub buffers: *mut *const c_void,
     pub children: *mut *mut CArray,
-    dictionary: *mut CArray,
+    pub dictionary: *mut CArray,
     release: Option<unsafe extern "C" fn(*mut CArray)>,
     private_data: *mut c_void,
 }

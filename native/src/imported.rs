@@ -45,6 +45,9 @@ unsafe fn view<'a>(schema: &'a CSchema, array: &'a CArray) -> PyResult<View<'a>>
     let (Ok(length), Ok(first)) = (usize::try_from(array.length), usize::try_from(array.offset)) else {
         return Err(damaged("of negative length"));
     };
+    if !array.dictionary.is_null() {
+        return Err(PyTypeError::new_err("rows with a dictionary"));
+    }
     let inner = |number: usize| {
         if number as i64 >= array.n_children.min(schema.n_children) {
             return Err(damaged("without what is in it"));

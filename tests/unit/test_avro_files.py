@@ -250,6 +250,8 @@ def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_wr
     if COMPILED is not None:
         with pytest.raises(TypeError, match="rows of type U"):
             COMPILED(pa.record_batch({"x": pa.array(["a"], pa.large_string())}), 0, 10)
+        with pytest.raises(TypeError, match="rows with a dictionary"):
+            COMPILED(pa.record_batch({"x": pa.array(["a"]).dictionary_encode()}), 0, 10)
 
 
 def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
