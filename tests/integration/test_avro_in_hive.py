@@ -1,7 +1,8 @@
-"""Avro files that a task writes to HDFS are what HiveServer2 reads back, value by value, fetched and in a job."""
+"""Avro files of a task are what HiveServer2 reads back: every value, fetched and in a job, also when a column is added."""
 
 import datetime
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 
 import orjson
@@ -17,6 +18,7 @@ from kafka2hive.config.values import (
 )
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.config.values.writer import Compression
+from kafka2hive.hive.alterations import alter_statements, alterations
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
@@ -151,6 +153,30 @@ def test_hive_reads_every_value_of_avro_files_back(
                 "0001-01-01 00:00:00",
                 Decimal("0.0000000128"),
             )
+        # the last table gets a column, and one more file, which has it
+        later = (*COLUMNS, Column("later", "struct<x:decimal(9,3),at:timestamp>"))
+        settings = replace(settings, tables={table: replace(tables[table], columns=later)})
+        spec = replace(spec, columns=(*in_hive, later[-1]))
+        found = describe(session, table)
+        assert found is not None
+        for statement in alter_statements(spec, alterations(spec, found)):
+            session.run(statement)
+        found = describe(session, table)
+        assert found is not None
+        check_table(spec, found)
+        produce(kafka.bootstrap, topic, [b'{"id": 7, "later": {"x": 1.5, "at": "1582-10-04T01:02:03"}}'], 1)
+        end = len(records) + 1
+        for manifest in run_task(
+            TaskPlan(1, (table_task(table, offsets(topic, 0, end - 1, end)),)), settings
+        ):
+            promote(files, manifest)
+        query = f"select id, name, later.x, cast(later.at as string) from {table}"
+        for rows in (hive.query(query), hive.query(IN_A_JOB, query)):
+            assert len(rows) == len(TIMES) + 2
+            assert [row for row in rows if row[0] == 7] == [
+                (7, None, Decimal("1.500"), "1582-10-04 01:02:03")
+            ]
+            assert all(row[2:] == (None, None) for row in rows if row[0] != 7)
 
 
 def _assert_equal(rows: list[tuple[object, ...]], records: list[dict[str, object]]) -> None:
