@@ -123,9 +123,10 @@ def _hive(
     if hive is None or parts is None:
         return None
     options, auth = url_options(parts), hive_auth(parts)
+    has_http = options.get("transport") == "http"
     return HiveOptions(
         host=parts.hostname or "",
-        port=parts.port or 10000,
+        port=parts.port or (10001 if has_http else 10000),
         user=parts.username or environ.get("HADOOP_USER_NAME") or environ.get("USER") or "hive",
         password=hive.password,
         auth=auth,
@@ -135,6 +136,7 @@ def _hive(
         ssl=options.get("ssl") == "true",
         ca_file=hive.ca_file,
         kerberos=(hive.kerberos or kerberos) if auth == "KERBEROS" else None,
+        http_path=options.get("http_path", "cliservice") if has_http else None,
     )
 
 

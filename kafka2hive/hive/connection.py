@@ -1,7 +1,9 @@
 """The way to HiveServer2: TCP or TLS, and the login that the map's `auth` says; and why a login came to nothing."""
 
 import ssl
+from base64 import b64encode
 from functools import partial
+from http.client import BadStatusLine, HTTPConnection, HTTPSConnection
 from typing import Any
 
 from kafka2hive.config.values import HiveOptions
@@ -9,6 +11,8 @@ from kafka2hive.kerberos.meaning import meaning
 from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+
+_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
 
 
 class Connection:
@@ -27,12 +31,16 @@ class Connection:
         told = _ssl_error(error)
         if told is not None:
             return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(told, self._options)}")
+        if self._options.http_path is not None:
+            return _http_refusal(at, error, self._options)
         return _server_refusal(at, str(error), self._options)
 
     def _transport(self) -> Any:
         from thrift.transport.TTransport import TBufferedTransport
         from thrift_sasl import TSaslClientTransport
 
+        if self._options.http_path is not None:
+            return self._http(self._options.http_path)
         socket, auth = self._socket(), self._options.auth
         match auth:
             case "NOSASL":
@@ -61,6 +69,32 @@ class Connection:
             socket = TSocket(options.host, options.port, socket_keepalive=True)
         socket.setTimeout(options.timeout_seconds * 1000)
         return socket
+
+    def _http(self, path: str) -> Any:
+        from kafka2hive.hive.http_transport import HttpTransport
+
+        options = self._options
+        at, seconds = (options.host, options.port), options.timeout_seconds
+        connection = (
+            HTTPSConnection(*at, timeout=seconds, context=_trusting(options.ca_file))
+            if options.ssl
+            else HTTPConnection(*at, timeout=seconds)
+        )
+        return HttpTransport(connection, path, self._negotiate if options.auth == "KERBEROS" else self._basic)
+
+    def _basic(self) -> str:
+        user = f"{self._options.user}:{self._options.password or 'x'}"
+        return f"Basic {b64encode(user.encode()).decode()}"
+
+    def _negotiate(self) -> str:
+        """The server takes a token of Kerberos once, so each request has one of its own. Raises TTransportException."""
+        from thrift.transport.TTransport import TTransportException
+
+        login = self._gssapi()
+        done, _, token = login.start("GSSAPI")
+        if not done:
+            raise TTransportException(message=login.getError())
+        return f"Negotiate {b64encode(token).decode()}"
 
     def _plain(self) -> Any:
         from pyhive.sasl_compat import PureSASLClient
@@ -123,6 +157,29 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
     return f"{error.reason or error}: does the server speak TLS (hive.server2.use.SSL)? If not, leave ssl=true out"
 
 
+def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
+    """By the status of HTTP."""
+    from kafka2hive.hive.http_transport import HttpRefused
+
+    if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
+        return HiveLoginRefused(
+            f"{at} does not speak HTTP: leave transport=http out, or correct port and ssl in hive.url"
+        )
+    if not isinstance(error, HttpRefused):
+        return None
+    if error.status == 404:
+        return HiveLoginRefused(
+            f"{at} has no path {options.http_path}: correct http_path in hive.url ({error})"
+        )
+    if error.status not in (401, 403):
+        return None
+    if options.auth == "KERBEROS":
+        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED} ({error})")
+    return HiveLoginRefused(
+        f"{at} refuses user {options.user}: correct auth and the user in hive.url, and hive.password ({error})"
+    )
+
+
 def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefused | None:
     """By the words of HiveServer2's answer to SASL."""
     if "Unsupported mechanism" in said or "mechanism" in said.lower():
@@ -134,7 +191,5 @@ def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefuse
             f"{at} refuses user {options.user}: correct the user in hive.url, and hive.password"
         )
     if "GSS initiate failed" in said:
-        return HiveLoginRefused(
-            f"{at} refuses the ticket: its clock, its keytab or its realm differ from the KDC's (see its log)"
-        )
+        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED}")
     return None

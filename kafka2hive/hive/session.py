@@ -152,10 +152,12 @@ def _execute(connection: Any, statement: str) -> list[Row]:
 
 
 def _network_errors() -> tuple[type[Exception], ...]:
+    from http.client import HTTPException
+
     from thrift.Thrift import TException
 
-    # AssertionError: PyHive asserts the protocol version; EOFError and OSError: sockets below thrift
-    return (TException, OSError, EOFError, AssertionError)
+    # AssertionError: PyHive asserts the protocol version; EOFError, OSError and HTTPException: what is below thrift
+    return (TException, OSError, EOFError, HTTPException, AssertionError)
 
 
 def _timed_out(error: BaseException) -> bool:

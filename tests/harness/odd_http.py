@@ -107,8 +107,11 @@ def _talk(talk: socket.socket, server: OddServer, answer: Callable[[Request], Re
         if not more:
             return
         text += more
-    first, *lines = text.decode().split("\r\n\r\n")[0].split("\r\n")
+    head, _, body = text.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    while len(body) < int(headers.get("content-length", 0)) and (more := talk.recv(65536)):
+        body += more
     request = Request(first.split(" ")[1], headers)
     server.requests.append(request)
     said = answer(request)

@@ -4,6 +4,7 @@ from tests.mutants.text_mutant import TextMutant
 
 CONFIG_TESTS = "tests/unit/test_config_kerberos.py"
 MACHINE_TESTS = "tests/unit/test_this_machine.py"
+HTTP_TESTS = "tests/unit/test_hive_http.py"
 CLIENT_TESTS = "tests/unit/test_gssapi_client.py"
 MEANING_TESTS = "tests/unit/test_kerberos_meaning.py"
 
@@ -42,6 +43,30 @@ KERBEROS = (
         "kafka2hive.kerberos.meaning",
         (("    -1765328236: _CLOCKS,\n", ""),),
         MEANING_TESTS,
+    ),
+    TextMutant(
+        "any answer of HTTP is one of thrift",
+        "kafka2hive.hive.http_transport",
+        (("        if answer.status != 200:\n", "        if answer.status > 599:\n"),),
+        HTTP_TESTS,
+    ),
+    TextMutant(
+        "a token is sent twice",
+        "kafka2hive.hive.http_transport",
+        (
+            (
+                "self._connection, self._authorization = connection, authorization\n",
+                "self._connection, said = connection, []\n"
+                "        self._authorization = lambda: said[0] if said else (said.append(authorization()) or said[0])\n",
+            ),
+        ),
+        HTTP_TESTS,
+    ),
+    TextMutant(
+        "a gateway that is in trouble refuses the login",
+        "kafka2hive.hive.connection",
+        (("    if error.status not in (401, 403):\n        return None\n", ""),),
+        HTTP_TESTS,
     ),
     TextMutant(
         "a keytab of somebody else will do",

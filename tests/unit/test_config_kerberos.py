@@ -52,6 +52,17 @@ def test_storage_and_hive_may_each_have_a_login_of_their_own() -> None:
     assert service.kerberos == ETL
 
 
+def test_the_http_transport_has_its_own_port_and_path() -> None:
+    for said, port, path in (
+        ("", 10000, None),
+        ("&transport=binary", 10000, None),
+        ("&transport=http", 10001, "cliservice"),
+        ("&transport=http&http_path=gateway/hive", 10001, "gateway/hive"),
+    ):
+        hive = loaded(text_of(hive=f"{{url: 'hive://h?auth=KERBEROS{said}'}}")).hive
+        assert hive is not None and (hive.port, hive.http_path) == (port, path)
+
+
 def test_a_local_disk_and_a_hive_with_a_password_log_in_without_kerberos() -> None:
     hive = "{url: 'hive://etl@h:10000?auth=LDAP', password: x}"
     service = loaded(text_of("uri: 'file:///data'", hive))
@@ -86,6 +97,9 @@ def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("hive", "problem"),
     [
+        ("{url: 'hive://h?auth=NONE&transport=htpp'}", "hive.url: transport must be binary or http"),
+        ("{url: 'hive://h?auth=NONE&http_path=x'}", "hive.url: http_path is used with transport=http only"),
+        ("{url: 'hive://h?auth=KERBEROS&transport=http&qop=auth'}", "hive.url: qop is used with transport=binary only"),
         ("{url: 'hive://h?auth=KERBEROS&qop=conf'}", "hive.url: qop must be auth, auth-int, auth-conf"),
         ("{url: 'hive://h?auth=KERBEROS&service=a/b'}", "hive.url: service is the first part"),
         ("{url: 'hive://h?auth=KERBEROS&ssl=yes'}", "hive.url: ssl must be true or false"),
@@ -94,7 +108,7 @@ def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
         ("{url: 'hive://me@h?auth=KERBEROS'}", "hive.url: with auth=KERBEROS the principal says who you are"),
         ("{url: 'hive://h?auth=KERBEROS', password: x}", "hive.password: is used with auth=LDAP or auth=CUSTOM only"),
         ("{url: 'hive://h?auth=KERBEROSS'}", "(did you mean KERBEROS?)"),
-        ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; there are auth, qop, service, ssl"),
+        ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; there are auth, http_path, qop, "),
         ("{url: 'hive://h', ca_file: /etc/ca.pem}", "hive.ca_file: is used with ssl=true in hive.url only"),
         ("{url: 'hive://h', kerberos: {principal: e@R, cache: /c}}", "hive.kerberos: is used with auth=KERBEROS only"),
     ],

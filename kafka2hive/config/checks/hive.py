@@ -9,7 +9,8 @@ from kafka2hive.config.values.service import Hive
 AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
 QOP = ("auth", "auth-int", "auth-conf")
 _WITH_PASSWORD = ("LDAP", "CUSTOM")
-_OPTIONS = ("auth", "qop", "service", "ssl")
+TRANSPORTS = ("binary", "http")
+_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
 _SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -73,9 +74,16 @@ def _check_options(options: dict[str, str], auth: str, path: Path, problems: Pro
             problems.add(path, f"{name} is used with auth=KERBEROS only, the URL says {auth}")
             return
     qop, service = options.get("qop", QOP[0]), options.get("service", "hive")
+    transport = options.get("transport", TRANSPORTS[0])
     if qop not in QOP:
         problems.add(path, f"qop must be {', '.join(QOP)}", closest(qop, QOP))
     elif not _SERVICE.fullmatch(service):
         problems.add(path, "service is the first part of HiveServer2's principal, hive of hive/host@REALM")
     elif options.get("ssl", "false") not in ("true", "false"):
         problems.add(path, "ssl must be true or false")
+    elif transport not in TRANSPORTS:
+        problems.add(path, f"transport must be {' or '.join(TRANSPORTS)}", closest(transport, TRANSPORTS))
+    elif "http_path" in options and transport != "http":
+        problems.add(path, "http_path is used with transport=http only")
+    elif "qop" in options and transport == "http":
+        problems.add(path, "qop is used with transport=binary only: with HTTP ssl=true encrypts")

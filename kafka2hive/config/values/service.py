@@ -74,7 +74,7 @@ class Hive:
         str,
         Key(
             "hive://user@host:10000/default?auth=NONE; auth is NONE, NOSASL, LDAP, CUSTOM or KERBEROS (with"
-            " service=hive, qop=auth-conf); ssl=true is TLS."
+            " service=hive, qop=auth-conf); ssl=true is TLS, transport=http the HTTP transport."
         ),
     ]
     password: Annotated[str | None, Key("Password for LDAP or CUSTOM, best as ${NAME} or file:/path.")] = (
@@ -95,6 +95,7 @@ class HiveOptions:
 
     `service` and `qop` belong to auth KERBEROS: the first part of the server's principal, and the protection that is
     asked for (one of QOP; None: the strongest that the server offers). `ssl`: TLS, with the authorities of `ca_file`.
+    `http_path`: of HiveServer2's HTTP transport, None: the binary one.
     """
 
     host: str
@@ -108,6 +109,7 @@ class HiveOptions:
     ssl: bool = False
     ca_file: str | None = None
     kerberos: KerberosOptions | None = None
+    http_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

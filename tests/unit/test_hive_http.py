@@ -1,0 +1,71 @@
+"""What HTTP answers instead of HiveServer2, or of it, and what the session makes of that."""
+
+from itertools import count
+
+import pytest
+
+from kafka2hive.config.values import HiveOptions
+from kafka2hive.hive.http_transport import HttpRefused, HttpTransport
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from tests.harness.odd_http import Hangs, OddServer, Reply, odd_server, reply
+
+
+def asked(server: OddServer) -> MetastoreUnavailable:
+    options = HiveOptions("127.0.0.1", server.port, "etl", "secret-4711", "LDAP", 0.5, http_path="cliservice")
+    with pytest.raises(MetastoreUnavailable) as caught:
+        HiveSession(options).run("select 1")
+    assert "4711" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "told"),
+    [
+        (reply(401, b"Authentication Error: no\nmore"), HiveLoginRefused, "refuses user etl: correct auth and the user"),
+        (reply(403, b""), HiveLoginRefused, "(HTTP 403: X)"),
+        (reply(404, b"<html>"), HiveLoginRefused, "has no path cliservice: correct http_path"),
+        (b"\x05\x00\x00\x00\x10Unsupported mech", HiveLoginRefused, "does not speak HTTP"),
+        (reply(502, b"bad gateway"), MetastoreUnavailable, "HTTP 502: bad gateway"),
+        (b"", MetastoreUnavailable, "Remote end closed connection"),
+        (reply(200, b""), MetastoreUnavailable, ""),
+        (Hangs(b"HTTP/1.1 200 OK\r\n"), MetastoreUnavailable, "did not answer within 0.5 s"),
+    ],
+    ids=["401", "403", "404", "no-http", "502", "closed", "empty", "hangs"],
+)  # fmt: skip
+def test_each_answer_that_is_not_hives_has_its_meaning(
+    answer: Reply, kind: type[MetastoreUnavailable], told: str
+) -> None:
+    with odd_server(lambda request: answer) as server:
+        error = asked(server)
+    assert type(error) is kind and told in str(error)
+    assert {request.path for request in server.requests} == {"/cliservice"}
+    assert server.requests[0].headers["authorization"] == "Basic ZXRsOnNlY3JldC00NzEx"
+
+
+def test_each_request_carries_a_login_of_its_own() -> None:
+    from http.client import HTTPConnection
+
+    numbers = count()
+    answers = [
+        said.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        for said in (reply(200, b"first"), reply(200, b"second"), reply(401, b"no"))
+    ]
+    with odd_server(lambda request: answers[len(server.requests) - 1]) as server:
+        transport = HttpTransport(
+            HTTPConnection("127.0.0.1", server.port, timeout=30), "a/b", lambda: f"Negotiate {next(numbers)}"
+        )
+        for expected in (b"first", b"second"):
+            transport.write(b"que")
+            transport.write(b"stion")
+            transport.flush()
+            assert transport.read(100) == expected
+        with pytest.raises(HttpRefused, match="HTTP 401: no"):
+            transport.flush()
+        transport.close()
+        assert not transport.isOpen()
+    assert [request.headers["authorization"] for request in server.requests] == [
+        "Negotiate 0",
+        "Negotiate 1",
+        "Negotiate 2",
+    ]
