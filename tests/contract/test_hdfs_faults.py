@@ -1,6 +1,7 @@
 """What a real HDFS does when it is full, forbids, hangs or is away, and which of the port's errors that becomes."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -214,6 +215,47 @@ def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcom
     finally:
         hdfs_to_kill.start_namenode()
     assert len(files.list(base)) == 1
+
+
+@pytest.mark.parametrize("change", ["mkdirs", "rename", "delete", "create"])
+def test_after_a_lost_response_no_change_is_asked_of_the_other_namenode(
+    own_hdfs: Hdfs, base: str, unique: str, change: str
+) -> None:
+    """Else the other one's refusal would hide it: a login, or that the source is not there any more."""
+    direct = HdfsFileSystem(own_hdfs.namenode_url)
+    direct.mkdirs(f"{base}/old")
+    with (
+        NameNodeProxy(int(own_hdfs.namenode_url.rpartition(":")[2])) as proxy,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
+        files = HdfsFileSystem(
+            "hdfs://two",
+            (
+                ("dfs.nameservices", "two"),
+                ("dfs.ha.namenodes.two", "a,b"),
+                ("dfs.namenode.rpc-address.two.a", proxy.url.removeprefix("hdfs://")),
+                ("dfs.namenode.rpc-address.two.b", f"127.0.0.1:{other.getsockname()[1]}"),
+            ),
+        )
+        here = f"hdfs://two/{unique}"
+        asked: dict[str, Callable[[], object]] = {
+            "mkdirs": lambda: files.mkdirs(f"{here}/new"),
+            "rename": lambda: files.rename(f"{here}/old", f"{here}/new"),
+            "delete": lambda: files.delete(f"{here}/old"),
+            "create": lambda: files.create(f"{here}/new"),
+        }
+        assert files.stat(f"{here}/old").is_directory
+        proxy.lose = lambda change: True
+        assert isinstance(outcome(asked[change]), OutcomeUnknown)
+        assert len(proxy.changes()) == proxy.lost == 1, "sent once"
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    there = {status.name for status in direct.list(base)}
+    assert (
+        there
+        == {"mkdirs": {"old", "new"}, "rename": {"new"}, "delete": set(), "create": {"old", "new"}}[change]
+    )
 
 
 def test_without_a_datanode_writing_is_unavailable_giving_up_is_quick_and_names_still_move(
