@@ -1,9 +1,8 @@
-"""The way to HiveServer2: TCP or TLS, and the login that the map's `auth` says; and why a login came to nothing."""
+"""The way to HiveServer2: TCP, TLS or HTTP, and the login that the map's `auth` says; and why a login came to nothing."""
 
 import ssl
 from base64 import b64encode
 from functools import partial
-from http.client import BadStatusLine, HTTPConnection, HTTPSConnection
 from typing import Any
 
 from kafka2hive.config.values import HiveOptions
@@ -71,6 +70,8 @@ class Connection:
         return socket
 
     def _http(self, path: str) -> Any:
+        from http.client import HTTPConnection, HTTPSConnection
+
         from kafka2hive.hive.http_transport import HttpTransport
 
         options = self._options
@@ -159,6 +160,8 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
 
 def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
     """By the status of HTTP."""
+    from http.client import BadStatusLine
+
     from kafka2hive.hive.http_transport import HttpRefused
 
     if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
