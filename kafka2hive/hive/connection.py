@@ -170,7 +170,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
         )
     if not isinstance(error, HttpRefused):
         return None
-    if error.status == 404:
+    if error.status in (404, 405):  # HiveServer2 itself says 405
         return HiveLoginRefused(
             f"{at} has no path {options.http_path}: correct http_path in hive.url ({error})"
         )

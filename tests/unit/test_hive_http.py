@@ -25,13 +25,14 @@ def asked(server: OddServer) -> MetastoreUnavailable:
         (reply(401, b"Authentication Error: no\nmore"), HiveLoginRefused, "refuses user etl: correct auth and the user"),
         (reply(403, b""), HiveLoginRefused, "(HTTP 403: X)"),
         (reply(404, b"<html>"), HiveLoginRefused, "has no path cliservice: correct http_path"),
+        (reply(405, b"<html>"), HiveLoginRefused, "has no path cliservice: correct http_path"),
         (b"\x05\x00\x00\x00\x10Unsupported mech", HiveLoginRefused, "does not speak HTTP"),
         (reply(502, b"bad gateway"), MetastoreUnavailable, "HTTP 502: bad gateway"),
         (b"", MetastoreUnavailable, "Remote end closed connection"),
         (reply(200, b""), MetastoreUnavailable, ""),
         (Hangs(b"HTTP/1.1 200 OK\r\n"), MetastoreUnavailable, "did not answer within 0.5 s"),
     ],
-    ids=["401", "403", "404", "no-http", "502", "closed", "empty", "hangs"],
+    ids=["401", "403", "404", "405", "no-http", "502", "closed", "empty", "hangs"],
 )  # fmt: skip
 def test_each_answer_that_is_not_hives_has_its_meaning(
     answer: Reply, kind: type[MetastoreUnavailable], told: str
