@@ -76,8 +76,8 @@ def write_map(place: Place, options: dict[str, object] | None = None, **sections
 
 
 def _column(kind: str, shape: Shape) -> object:
-    """Debezium writes times as numbers."""
-    in_numbers = shape.encoding == "debezium" and kind == "timestamp"
+    """Debezium writes times as numbers, and so do our Protobuf messages."""
+    in_numbers = shape.encoding in ("protobuf", "debezium") and kind == "timestamp"
     return {"type": kind, "unit": "ms"} if in_numbers else kind
 
 

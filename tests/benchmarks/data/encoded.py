@@ -40,17 +40,15 @@ def protobuf(records: Iterable[bytes], proto: str) -> Iterator[bytes]:
     made = message_class(proto, "bench.Record")
     for record in records:
         row: dict[str, Any] = orjson.loads(record)
-        moment = datetime.fromisoformat(row.pop(_TIME))
-        message = made(**{name: value for name, value in row.items() if value is not None})
-        message.time_hour.FromDatetime(moment)
-        yield message.SerializeToString()
+        row[_TIME] = _milliseconds(row[_TIME])
+        yield made(**{name: value for name, value in row.items() if value is not None}).SerializeToString()
 
 
 def debezium(records: Iterable[bytes]) -> Iterator[bytes]:
     """Rows created in PostgreSQL, times as `io.debezium.time.Timestamp`, without the schema of each message."""
     for number, record in enumerate(records):
         row: dict[str, Any] = orjson.loads(record)
-        moment = int(datetime.fromisoformat(row[_TIME]).timestamp() * 1000)
+        moment = _milliseconds(row[_TIME])
         source = {
             "version": "3.0.0.Final",
             "connector": "postgresql",
@@ -68,3 +66,7 @@ def debezium(records: Iterable[bytes]) -> Iterator[bytes]:
         after = row | {_TIME: moment}
         envelope = {"before": None, "after": after, "source": source, "op": "c", "ts_ms": moment + 300}
         yield orjson.dumps(envelope | {"transaction": None})
+
+
+def _milliseconds(time: str) -> int:
+    return int(datetime.fromisoformat(time).timestamp() * 1000)

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,20 +30,12 @@ def messages(proto: str) -> Path:
         (sources / "record.proto").write_text(proto)
         (protoc,) = (CACHE / "jars" / "flink").glob("protoc-*.exe")
         protoc.chmod(0o755)
-        _import_timestamp(sources)
         subprocess.run(
             [protoc, f"-I{sources}", f"--java_out={sources}", str(sources / "record.proto")], check=True
         )
         _javac(folder, sorted(sources.rglob("*.java")))
 
     return _once("flink-protobuf", proto.encode(), generate)
-
-
-def _import_timestamp(folder: Path) -> None:
-    """What schemas import is a resource of Protobuf's own jar."""
-    (jar,) = (CACHE / "jars" / "flink").glob("protobuf-java-*.jar")
-    with zipfile.ZipFile(jar) as file:
-        file.extract("google/protobuf/timestamp.proto", folder)
 
 
 def _once(name: str, text: bytes, make: Callable[[Path], None]) -> Path:

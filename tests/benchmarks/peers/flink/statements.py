@@ -76,13 +76,9 @@ def source_columns(shape: Shape) -> str:
     return f"`after` ROW<{fields}>" if shape.encoding == "debezium" else fields
 
 
-_TIMES = {"avro": "TIMESTAMP(3)", "protobuf": "ROW<seconds BIGINT, nanos INT>", "debezium": "BIGINT"}
-"""Avro's local type in Flink, Protobuf's message, Debezium's number."""
-
-
 def _encoded_type(hive: str, encoding: Encoding) -> str:
-    if hive == "timestamp" and encoding != "json":
-        return _TIMES[encoding]
+    if hive == "timestamp" and encoding != "json":  # Avro's local type in Flink, and numbers of the others
+        return "TIMESTAMP(3)" if encoding == "avro" else "BIGINT"
     return flink_type(hive)
 
 
@@ -109,13 +105,7 @@ def _rows(shape: Shape) -> str:
 def _taken(field: str, hive: str, encoding: Encoding) -> str:
     if hive != "timestamp":
         return field
-    match encoding:
-        case "debezium":
-            return f"TO_TIMESTAMP_LTZ({field}, 3)"
-        case "protobuf":
-            return f"TO_TIMESTAMP_LTZ({field}.seconds * 1000 + {field}.nanos / 1000000, 3)"
-        case _:
-            return f"CAST({field} AS TIMESTAMP_LTZ(3))"
+    return f"CAST({field} AS TIMESTAMP_LTZ(3))" if encoding == "avro" else f"TO_TIMESTAMP_LTZ({field}, 3)"
 
 
 def _options(pairs: dict[str, str]) -> str:
