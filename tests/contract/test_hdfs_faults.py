@@ -219,13 +219,13 @@ def test_a_change_that_is_under_way_when_the_namenode_dies_has_an_unknown_outcom
 
 @pytest.mark.parametrize("change", ["mkdirs", "rename", "delete", "create"])
 def test_after_a_lost_response_no_change_is_asked_of_the_other_namenode(
-    own_hdfs: Hdfs, base: str, unique: str, change: str
+    hdfs_to_kill: Hdfs, base: str, unique: str, change: str
 ) -> None:
     """Else the other one's refusal would hide it: a login, or that the source is not there any more."""
-    direct = HdfsFileSystem(own_hdfs.namenode_url)
+    direct = HdfsFileSystem(hdfs_to_kill.namenode_url)
     direct.mkdirs(f"{base}/old")
     with (
-        NameNodeProxy(int(own_hdfs.namenode_url.rpartition(":")[2])) as proxy,
+        NameNodeProxy(int(hdfs_to_kill.namenode_url.rpartition(":")[2])) as proxy,
         socket.create_server(("127.0.0.1", 0)) as other,
     ):
         files = HdfsFileSystem(
