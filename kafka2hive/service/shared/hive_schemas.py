@@ -219,9 +219,8 @@ def settings_of(
 def _storage_of(rule: TableRule) -> HiveStorage | None:
     if rule.writer.plugin is None:
         return None
-    from kafka2hive.formats.plugin.made import (
-        storage_of,
-    )  # code of a package: loaded where a table is written by it
+    # code of a package: loaded where a table is written by it
+    from kafka2hive.formats.plugin.made import storage_of
 
     return storage_of(rule.writer.plugin)
 
