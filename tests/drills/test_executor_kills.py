@@ -21,7 +21,7 @@ from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import Acknowledged, assert_exactly, flight
 from tests.services.flights import flights
-from tests.services.produce import produce
+from tests.services.produce import Place, produce
 from tests.services.spark_standalone import SparkStandalone
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ SPECULATION = {
     "spark.speculation.multiplier": "1.2",
     "spark.speculation.quantile": "0.5",
 }
-# tries of a task are four: never two blows in one epoch
+# tries of a task are four: never two blows in one epoch; both tables' records count, so as many more make two epochs
 EPOCH_RECORDS = 5_000
 SPECULATED_EPOCH_RECORDS = 8_000
 # an epoch of them is worth two tasks from the second on: more bytes, not more rows, which the oracle compares one by one
@@ -48,19 +48,28 @@ SPECULATED_RECORD_BYTES = 4_000
 
 
 class Target:
-    """The service under attack, two tables on one topic."""
+    """The service under attack, two tables on one topic; `send` more where blows have missed and used it up."""
 
     def __init__(
         self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path, records: int, length: int = 0
     ) -> None:
         """`length`: spaces fill each flight up to so many bytes."""
         kafka.create_topic(name, 4)
-        source = flights()
-        wanted = [source[number % len(source)].ljust(length) for number in range(records)]
-        self.stored: Acknowledged = produce(kafka.bootstrap, name, wanted, 4)
+        self._bootstrap, self._topic, self._length = kafka.bootstrap, name, length
+        self._stored: dict[Place, bytes | None] = {}
+        self.send(records)
         self._json = f"{name}.flights"
         tables = [flights_in(self._json, name), payloads_in(f"{name}.payloads", name)]
         self.scenario = Scenario(folder, name, kafka.bootstrap, on_hdfs(hdfs, name), tables)
+
+    def send(self, records: int) -> None:
+        source, sent = flights(), len(self._stored)
+        wanted = [source[number % len(source)].ljust(self._length) for number in range(sent, sent + records)]
+        self._stored |= produce(self._bootstrap, self._topic, wanted, 4)
+
+    def end(self) -> Acknowledged:
+        """All that was sent."""
+        return self._stored
 
     def config(self, master: str, epoch_records: int, conf: dict[str, str]) -> Path:
         """The map; `epoch_records` count both tables' records."""
@@ -76,10 +85,10 @@ class Target:
         scenario = self.scenario
         place = scenario.location(self._json)
         assert_exactly(
-            scenario.tree, place, self.stored, flight
+            scenario.tree, place, self._stored, flight
         )  # orphans are there, and no reader sees them
         recovered = scenario.recover("--json")
-        scenario.assert_exactly_once(self.stored)
+        scenario.assert_exactly_once(self._stored)
         scenario.verify()
         return sum(int(table["orphans_deleted"]) for table in recovered.document["tables"])
 
@@ -133,13 +142,17 @@ def hang(run: Running, prey: Prey) -> bool:
 
 
 def strike_until(
-    run: Running, prey: Prey, wanted: Sequence[tuple[str, Callable[[psutil.Process], None]]]
+    run: Running,
+    prey: Prey,
+    wanted: Sequence[tuple[str, Callable[[psutil.Process], None]]],
+    missed: Callable[[], None],
 ) -> Counter[str]:
-    """Blow after blow until each was felt; gives how often each was, and `missed`."""
+    """Blow after blow until each was felt; gives how often each was, and `missed`, which is called each time."""
     felt: Counter[str] = Counter()
     for name, blow in wanted:
         while not strike(run, prey, blow):
             felt["missed"] += 1
+            missed()
             assert felt["missed"] <= 5 + len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
         felt[name] += 1
     return felt
@@ -154,10 +167,10 @@ def test_killed_workers_cost_attempts_and_no_record(
     target = Target(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
     config = target.config("local[2,4]", EPOCH_RECORDS, WARN)
     with ExitStack() as stack:
-        run = stack.enter_context(Running(config, "--once"))
+        run = stack.enter_context(Running(config))
         run.wait_for_epoch(PATIENCE)
-        felt = strike_until(run, target.prey([run.pid]), wanted)
-        assert run.wait(PATIENCE) == 0, run.tail()
+        felt = strike_until(run, target.prey([run.pid]), wanted, lambda: target.send(EPOCH_RECORDS))
+        target.scenario.end(run, target)
         lost, epochs = lost_attempts(run), run.epochs()
         assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
     orphans = target.assert_right()
@@ -187,16 +200,19 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
         config = target.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
         with ExitStack() as stack:
-            run = stack.enter_context(Running(config, "--once"))
+            run = stack.enter_context(Running(config))
             run.wait_for_epoch(PATIENCE)
             prey = target.prey([worker.pid for worker in cluster.workers])
             overtaken = tries = 0
             while overtaken < pauses:
                 tries += 1
                 assert tries <= 3 * pauses + 2, f"no task was overtaken\n{run.tail()}"
-                overtaken += hang(run, prey)
-            felt = strike_until(run, prey, wanted)
-            assert run.wait(PATIENCE) == 0, run.tail()
+                if hang(run, prey):
+                    overtaken += 1
+                else:
+                    target.send(SPECULATED_EPOCH_RECORDS)
+            felt = strike_until(run, prey, wanted, lambda: target.send(SPECULATED_EPOCH_RECORDS))
+            target.scenario.end(run, target)
             lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
             assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
     orphans = target.assert_right()
