@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from kafka2hive.model.layout import STAGING_DIRECTORY
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form
@@ -107,6 +108,14 @@ def lost_attempts(run: Running) -> int:
     return run.times_said(LOST) - run.times_said(TWIN)
 
 
+def swept(run: Running) -> int:
+    """How many orphans the run has deleted by itself, as it does every so many epochs."""
+    return sum(
+        text.startswith("delete ") and f"/{STAGING_DIRECTORY}/" in text and text.endswith(": done")
+        for text in run.messages()
+    )
+
+
 def strike(run: Running, prey: Prey, blow: Callable[[psutil.Process], None]) -> bool:
     """One blow at a writing attempt; True when Spark lost an attempt by it. Waits for the end of that epoch."""
     worker = prey.writer(run)
@@ -171,9 +180,9 @@ def test_killed_workers_cost_attempts_and_no_record(
         run.wait_for_epoch(PATIENCE)
         felt = strike_until(run, target.prey([run.pid]), wanted, lambda: target.send(EPOCH_RECORDS))
         target.scenario.end(run, target)
-        lost, epochs = lost_attempts(run), run.epochs()
+        lost, epochs, orphans = lost_attempts(run), run.epochs(), swept(run)
         assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
-    orphans = target.assert_right()
+    orphans += target.assert_right()
     assert orphans, "no attempt was killed while it wrote"
     figures(
         kills=kills,
@@ -214,8 +223,9 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
             felt = strike_until(run, prey, wanted, lambda: target.send(SPECULATED_EPOCH_RECORDS))
             target.scenario.end(run, target)
             lost, twins, epochs = lost_attempts(run), run.times_said(TWIN), run.epochs()
+            orphans = swept(run)
             assert not run.said("failed in its tasks"), "an epoch did not survive its worker"
-    orphans = target.assert_right()
+    orphans += target.assert_right()
     assert len(target.tasks()) > 1, "one task did it all"
     figures(
         seed=seed,
