@@ -13,19 +13,17 @@ from kafka2hive.config.values import (
     Column,
     FileFormat,
     MetadataColumn,
-    StorageOptions,
     TextOptions,
     Tombstones,
     WriterOptions,
 )
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.layout import parent
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
-from kafka2hive.storage.port import FileSystem, ParentMissing
+from kafka2hive.pipeline.values import TableSettings, TaskPlan
 from tests.harness.task_files import offsets, table_task
+from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
@@ -120,16 +118,6 @@ def record(number: int, time: str) -> dict[str, object]:
     }
 
 
-def promote(files: FileSystem, manifest: TableManifest) -> None:
-    assert manifest.failure is None, manifest.failure
-    for file in manifest.files:
-        try:
-            files.rename(file.staged, file.final)
-        except ParentMissing:
-            files.mkdirs(parent(file.final))
-            files.rename(file.staged, file.final)
-
-
 def create(
     hive: HiveServer,
     table: str,
@@ -178,19 +166,7 @@ def test_hive_reads_back_what_was_in_kafka(
         )
         for name, writer in WRITERS.items()
     }
-    settings = TaskSettings(
-        kafka=(("bootstrap.servers", kafka.bootstrap),),
-        storage=StorageOptions(
-            hdfs.namenode_url, f"{base}/ledger", base, tuple(hdfs.client_properties.items())
-        ),
-        tables=tables,
-        dead_letter_table=f"{hive_database}.dead",
-        dead_letter_location=f"{base}/dead",
-        file_bytes=1 << 28,
-        open_files=64,
-        memory_bytes=1 << 28,
-        stall_seconds=60.0,
-    )
+    settings = settings_below(base, kafka, hdfs, hive_database, tables)
     plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, len(TIMES) + 2)) for table in tables))
     manifests = {manifest.table: manifest for manifest in run_task(plan, settings)}
     files = process_files(settings.storage)

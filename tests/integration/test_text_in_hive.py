@@ -11,7 +11,6 @@ from kafka2hive.config.values import (
     Bucketing,
     Column,
     HiveOptions,
-    StorageOptions,
     TextOptions,
     Tombstones,
     WriterOptions,
@@ -21,9 +20,9 @@ from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TableSettings, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableSettings, TaskPlan
 from tests.harness.task_files import offsets, table_task
-from tests.integration.test_task_in_hive import promote
+from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
@@ -106,19 +105,7 @@ def test_hive_reads_every_field_of_text_files_back(
         )
         for name, writer in WRITERS.items()
     }
-    settings = TaskSettings(
-        kafka=(("bootstrap.servers", kafka.bootstrap),),
-        storage=StorageOptions(
-            hdfs.namenode_url, f"{base}/ledger", base, tuple(hdfs.client_properties.items())
-        ),
-        tables=tables,
-        dead_letter_table=f"{hive_database}.dead",
-        dead_letter_location=f"{base}/dead",
-        file_bytes=1 << 28,
-        open_files=64,
-        memory_bytes=1 << 28,
-        stall_seconds=60.0,
-    )
+    settings = settings_below(base, kafka, hdfs, hive_database, tables)
     plan = TaskPlan(0, tuple(table_task(table, offsets(topic, 0, 0, len(values))) for table in tables))
     files = process_files(settings.storage)
     for manifest in run_task(plan, settings):
