@@ -42,7 +42,7 @@ from kafka2hive.config.values.table import (
     Table,
     TableRule,
 )
-from kafka2hive.model.layout import join
+from kafka2hive.model.paths.path import join
 
 DEFAULT_DATABASE = "kafka2hive"
 NOT_SECRET = frozenset({"bootstrap.servers", "group.id", "client.id", "client.rack"})

@@ -3,8 +3,8 @@
 import datetime
 
 from kafka2hive.config.values import Column
-from kafka2hive.model.layout import join
-from kafka2hive.model.partition_path import partition_path
+from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.model.paths.path import join
 
 DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("topic", "string"),

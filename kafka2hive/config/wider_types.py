@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 from kafka2hive.demo.map_text import TABLE
-from kafka2hive.model.layout import STAGING_DIRECTORY, LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.paths.table_directory import STAGING_DIRECTORY
 from kafka2hive.model.quantities import counted
 
 _STATE = re.compile(r"\.(in-progress|pending|final)$")

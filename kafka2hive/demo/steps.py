@@ -18,7 +18,7 @@ from kafka2hive.demo.ledger_view import LedgerView
 from kafka2hive.demo.map_text import TABLE, map_text
 from kafka2hive.demo.verdict import QUERY, ask
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.layout import SnapshotState
+from kafka2hive.model.paths.ledger import SnapshotState
 from kafka2hive.model.quantities import counted
 
 # Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound ends the wait for such a moment.

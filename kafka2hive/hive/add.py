@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka2hive.hive import text
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION
+from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
 
 # One statement: Hive's parser takes seconds for megabytes, and the metastore writes a statement in one transaction.
 _STATEMENT_CHARACTERS = 60_000

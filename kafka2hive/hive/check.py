@@ -8,9 +8,9 @@ from kafka2hive.config.avro_columns import type_words
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
 from kafka2hive.hive.tables import TableSpec
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.hive_type_words import ALIASES
+from kafka2hive.model.hive.type_words import ALIASES
+from kafka2hive.model.paths.addresses import same_location
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
 

@@ -9,7 +9,7 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.kerberos.meaning import meaning
 from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
 
 _TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
 

@@ -9,7 +9,7 @@ blame the statement; what is left is tried again.
 import re
 from typing import Any
 
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 
 NO_SUCH_TABLE = 10001
 NO_SUCH_PARTITION = 10006

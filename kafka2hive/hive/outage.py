@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 
 Result = TypeVar("Result")
 

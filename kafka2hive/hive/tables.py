@@ -10,8 +10,8 @@ from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse
 from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
-from kafka2hive.model.hive_types import with_quoted_fields
-from kafka2hive.model.layout import parent
+from kafka2hive.model.hive.types import with_quoted_fields
+from kafka2hive.model.paths.path import parent
 from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 

@@ -5,7 +5,8 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.codec import encode, written
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
-from kafka2hive.model.layout import SnapshotState, base_name, draft_name, join
+from kafka2hive.model.paths.ledger import SnapshotState, draft_name
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import ParentMissing, StorageError, write_file
 

@@ -4,7 +4,7 @@ from enum import Enum
 
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import base_name
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import FileSystem, length_at
 
 

@@ -4,7 +4,8 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import AmbiguousOutcome
-from kafka2hive.model.layout import SnapshotState, base_name
+from kafka2hive.model.paths.ledger import SnapshotState
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import StorageError
 
 

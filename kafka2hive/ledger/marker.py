@@ -8,7 +8,7 @@ import orjson
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.layout import owner_marker, owner_marker_draft
+from kafka2hive.model.paths.table_directory import owner_marker, owner_marker_draft
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 

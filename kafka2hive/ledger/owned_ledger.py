@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, StateUnknown
-from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths, SnapshotState, snapshot_name
+from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
 

@@ -13,7 +13,7 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile, FileMoves
-from kafka2hive.model.layout import parent
+from kafka2hive.model.paths.path import parent
 from kafka2hive.storage.port import FileSystem, ParentMissing, StorageError, children, length_at
 
 

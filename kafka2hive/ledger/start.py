@@ -11,7 +11,7 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import Owners, take_over
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 
 
 @dataclass(frozen=True, slots=True)

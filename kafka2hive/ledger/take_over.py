@@ -13,15 +13,14 @@ from kafka2hive.model.errors import (
     TableError,
     TakeOverLost,
 )
-from kafka2hive.model.layout import (
+from kafka2hive.model.paths.ledger import (
     Generation,
     LedgerPaths,
     SnapshotState,
-    base_name,
-    join,
     parse_snapshot_name,
     snapshot_name,
 )
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import Denied, FileStatus, FileSystem, NotFound, StorageError
 

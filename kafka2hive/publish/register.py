@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.paths.addresses import same_location
 
 log = logging.getLogger(__name__)
 

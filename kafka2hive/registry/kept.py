@@ -6,7 +6,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from kafka2hive.config.values import RegistryOptions
-from kafka2hive.model.layout import parent, schema_beside, schema_path
+from kafka2hive.model.paths.ledger import schema_beside, schema_path
+from kafka2hive.model.paths.path import parent
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
 from kafka2hive.storage.port import (

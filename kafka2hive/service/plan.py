@@ -12,7 +12,7 @@ from kafka2hive.model.errors import (
     TableError,
     worst,
 )
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.effective import watches_schemas
 from kafka2hive.service.evolution.newest import NewestSchemas, newest_schemas

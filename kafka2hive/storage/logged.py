@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka2hive.model.layout import base_name, parse_heartbeat_name
+from kafka2hive.model.paths.heartbeat import parse_heartbeat_name
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMissing, StorageError
 
 Result = TypeVar("Result")

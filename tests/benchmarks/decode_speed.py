@@ -17,7 +17,7 @@ from typing import Literal
 import pyarrow as pa
 
 from kafka2hive.config.values import CsvOptions
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.values import Bucketing, StorageOptions
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task import run_task

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.avro import reader
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.avro.parse import parse

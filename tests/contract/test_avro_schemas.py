@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.errors import SchemaRegistryUnavailable
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.sources import Source

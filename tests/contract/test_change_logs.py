@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import ChangeLog
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import ChangeLog
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.change_logs.decimals import NAME, decimals_of
 from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.pipeline.decode.sources import Source

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import compiled
 from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source, in_small_letters

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
 from kafka2hive.pipeline.decode.protobuf.parse import parse
 from kafka2hive.pipeline.decode.protobuf.plan import words

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from tests.contract.decode_cases import Dead

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.exact.json_values import Refused
 from kafka2hive.pipeline.decode.sources import Source

@@ -34,17 +34,12 @@ from kafka2hive.model.errors import (
     TakeOverLost,
 )
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import (
-    DataFileName,
-    Generation,
-    LedgerPaths,
-    bucket_slug,
-    join,
-    ledger_tag,
-    staging_directory,
-)
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import HostProcesses, new_uuid
 from kafka2hive.storage.clock import SystemClock

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore
+from kafka2hive.model.hive.metastore import Metastore
 from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter
 
 Result = TypeVar("Result")

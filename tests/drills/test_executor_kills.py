@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from kafka2hive.model.layout import STAGING_DIRECTORY
+from kafka2hive.model.paths.table_directory import STAGING_DIRECTORY
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form

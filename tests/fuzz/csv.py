@@ -8,7 +8,7 @@ from collections import Counter
 import pyarrow as pa
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged

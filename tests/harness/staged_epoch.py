@@ -8,9 +8,10 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.port import write_file

@@ -5,7 +5,8 @@ from typing import Any
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.take_over import Newest
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, Generation, LedgerPaths, ledger_tag
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 
 

@@ -18,9 +18,9 @@ from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import join
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION, partition_path
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, partition_path
+from kafka2hive.model.paths.path import join
 from kafka2hive.publish.register import register
 from tests.harness.waiting import wait_until
 from tests.services.hdfs import Hdfs

@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     TextMutant(
         "the state is a name's last suffix whatever its codec",
-        "kafka2hive.model.layout",
+        "kafka2hive.model.paths.data_file",
         (('.removesuffix(codec)}.{state}{codec}"', '}.{state}"'),),
         "tests/unit/test_layout.py",
     ),

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.model.layout import FIRST_GENERATION, SnapshotState, join, snapshot_name
 from kafka2hive.model.offsets import Position
+from kafka2hive.model.paths.ledger import FIRST_GENERATION, SnapshotState, snapshot_name
+from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import OutcomeUnknown, StorageError, Unavailable
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import REAL, Production

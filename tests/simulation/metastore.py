@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from tests.simulation.world import World
 
 

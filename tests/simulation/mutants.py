@@ -66,7 +66,7 @@ _MARKER_IMPORT = "from kafka2hive.ledger.marker import claim_location\n"
 _ORPHANS_TOO = (
     "from kafka2hive.ledger.cleanup import clean_up\n",
     "from kafka2hive.ledger.cleanup import clean_up, delete_orphans\n"
-    "from kafka2hive.model.layout import staging_directory\n",
+    "from kafka2hive.model.paths.table_directory import staging_directory\n",
 )
 _LOOK_TOO = (_MARKER_IMPORT, "from kafka2hive.ledger.reading.look import look\n" + _MARKER_IMPORT)
 _TAKE = "        files.rename(paths.generation(old), directory)\n"
@@ -251,7 +251,7 @@ MUTANTS = (
             "from dataclasses import dataclass\n",
             "from dataclasses import dataclass, replace\n"
             "from kafka2hive.model.errors import Fenced\n"
-            "from kafka2hive.model.layout import Generation\n",
+            "from kafka2hive.model.paths.ledger import Generation\n",
         ),
     ),
     _mutant(
@@ -489,8 +489,8 @@ MUTANTS = (
             "    published = roll_forward(",
         ),
         (
-            "from kafka2hive.model.layout import Generation,",
-            "from kafka2hive.storage.port import StorageError\nfrom kafka2hive.model.layout import Generation,",
+            "from kafka2hive.model.paths.ledger import Generation,",
+            "from kafka2hive.storage.port import StorageError\nfrom kafka2hive.model.paths.ledger import Generation,",
         ),
     ),
     _mutant(

@@ -11,15 +11,11 @@ from itertools import pairwise
 from kafka2hive.ledger.snapshot.codec import decode
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import (
-    DataFileName,
-    Generation,
-    LedgerPaths,
-    join,
-    parse_snapshot_name,
-    staging_directory,
-)
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller

@@ -1,6 +1,8 @@
 """Where things lie in the simulated world."""
 
-from kafka2hive.model.layout import LedgerPaths, join, staging_directory
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from tests.simulation.namenode import ROOT
 
 TABLE = "db.flights"

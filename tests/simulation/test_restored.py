@@ -6,7 +6,7 @@ from types import ModuleType
 
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair import restored
-from kafka2hive.model.layout import Generation
+from kafka2hive.model.paths.ledger import Generation
 from tests.simulation.code import REAL
 from tests.simulation.ledger_caller import LedgerCaller
 from tests.simulation.mutants import Mutant

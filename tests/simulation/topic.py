@@ -5,9 +5,9 @@ several rows the further ones are `number:offset#1` and so on, each with a place
 from functools import lru_cache
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import join
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.paths.path import join
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE, location_of
 
 RECORD_BYTES = 6_000_000

@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from kafka2hive.model.layout import Generation, base_name, parent, parse_snapshot_name
+from kafka2hive.model.paths.ledger import Generation, parse_snapshot_name
+from kafka2hive.model.paths.path import base_name, parent
 from tests.simulation.namenode import FileNode, NameNode, Node
 from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
 

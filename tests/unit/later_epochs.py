@@ -6,9 +6,10 @@ from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import join, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import READ, TABLE

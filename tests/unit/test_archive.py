@@ -19,7 +19,7 @@ from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import FileSystem, StorageError
 from tests.harness.cli_ledger import TABLE, local, pending_service

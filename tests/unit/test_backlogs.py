@@ -12,8 +12,8 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.run.backlogs import ranges_to_read
 from kafka2hive.service.shared.table_state import Table
 from tests.harness.cli_ledger import wired

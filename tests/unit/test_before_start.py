@@ -13,7 +13,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.before_start import refuse_silent_storage, warn_beside
 from kafka2hive.service.run.result import not_registered

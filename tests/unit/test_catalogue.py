@@ -7,8 +7,8 @@ import pytest
 from kafka2hive.config.load import load_text
 from kafka2hive.hive.port import Hive, Session
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.layout import LedgerPaths
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Table
 

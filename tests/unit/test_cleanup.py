@@ -6,7 +6,8 @@ from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
-from kafka2hive.model.layout import join, staging_directory
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.harness.owner import new_owner

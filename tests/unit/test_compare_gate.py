@@ -10,10 +10,11 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import join, staging_directory
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question

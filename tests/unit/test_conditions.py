@@ -11,7 +11,11 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.reading.board import Board, delete_dead_boards, read_boards
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
-from kafka2hive.model.layout import condition_name, heartbeat_directory, parse_condition_name
+from kafka2hive.model.paths.heartbeat import (
+    condition_name,
+    heartbeat_directory,
+    parse_condition_name,
+)
 from kafka2hive.service.conditions.condition import (
     Retrying,
     Serving,

@@ -22,7 +22,7 @@ from kafka2hive.demo.map_text import map_text
 from kafka2hive.demo.verdict import Verdict
 from kafka2hive.demo.workspace import workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
-from kafka2hive.model.layout import SnapshotState
+from kafka2hive.model.paths.ledger import SnapshotState
 from tests.harness.cli_ledger import invoke, pending_service
 from tests.harness.waiting import wait_until
 

@@ -18,17 +18,13 @@ from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions,
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.ledger.snapshot.draft import OffsetsDoNotJoin, draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import (
-    DataFileName,
-    Generation,
-    LedgerPaths,
-    bucket_slug,
-    join,
-    staging_directory,
-)
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.partition_path import partition_path
+from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import TableManifest, TaskPlan

@@ -13,7 +13,7 @@ from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.metastore import MetastoreRefused
+from kafka2hive.model.hive.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.verified import VerifyOrder, VerifyResult
 from kafka2hive.service.audit.verify import verify

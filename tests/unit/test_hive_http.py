@@ -7,7 +7,7 @@ import pytest
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.http_transport import HttpRefused, HttpTransport
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
 from tests.harness.odd_http import Hangs, OddServer, Reply, odd_server, reply
 
 

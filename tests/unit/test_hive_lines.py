@@ -5,8 +5,8 @@ from kafka2hive.ledger.snapshot.change import Change, ColumnsAdded, DataEpoch, R
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import Generation, LedgerPaths
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, ComparedTable, ForgottenRegistration, Snapshot
 from tests.harness.values import data_file, snapshot
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.hive.outage import Outage
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 
 
 class Server:

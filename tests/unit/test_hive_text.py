@@ -14,10 +14,10 @@ from kafka2hive.hive.add import batches
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statement, partition_columns
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.paths.addresses import same_location
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
 WISH = TableSpec(

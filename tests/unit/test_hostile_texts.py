@@ -16,7 +16,7 @@ from kafka2hive.cli.screen import Screen, render
 from kafka2hive.hive.text import identifier, literal, partition_spec
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.partition_path import parse_partition_path, partition_path
+from kafka2hive.model.paths.partition_path import parse_partition_path, partition_path
 from kafka2hive.model.printable import printable, printable_coloured, printable_json
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.service.dead_letters import FoundLetters, Letter

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from kafka2hive.model.layout import Generation
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.shared.process import (
     HostProcesses,
     new_uuid,

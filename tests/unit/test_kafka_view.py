@@ -11,8 +11,8 @@ from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Waterma
 from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Resume, TableIntent, decide
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.shared.table_state import Table
 from tests.harness.cli_ledger import wired

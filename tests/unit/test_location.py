@@ -18,8 +18,9 @@ from kafka2hive.ledger.repair.location import accept_location, refuse_changed_lo
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.layout import base_name, join, owner_marker, staging_directory
 from kafka2hive.model.offsets import Position
+from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import owner_marker, staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import change_before_reading
 from kafka2hive.service.shared.table_state import Table

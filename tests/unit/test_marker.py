@@ -8,7 +8,7 @@ from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.layout import owner_marker
+from kafka2hive.model.paths.table_directory import owner_marker
 from tests.harness.cli_ledger import TABLE, local, pending_service
 from tests.harness.owner import new_owner
 

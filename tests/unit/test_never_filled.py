@@ -14,8 +14,8 @@ from kafka2hive.config.values import Column
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.decode import make_decoder

@@ -10,10 +10,11 @@ import pytest
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
-from kafka2hive.model.layout import base_name, is_draft_name
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.paths.ledger import is_draft_name
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
 from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.epochs import EpochLoop

@@ -17,7 +17,7 @@ from kafka2hive.hive.check import check_table
 from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.layout import extension_of
+from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.values import TableManifest, TableSettings

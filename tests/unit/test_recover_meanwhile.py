@@ -11,7 +11,8 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import bucket_slug, join, parent
+from kafka2hive.model.paths.data_file import bucket_slug
+from kafka2hive.model.paths.path import join, parent
 from kafka2hive.service.conditions.derive import pending_files
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.recover import recover

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.publish.register import register
 
 

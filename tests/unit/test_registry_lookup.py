@@ -9,7 +9,7 @@ import pytest
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
-from kafka2hive.model.layout import schema_path
+from kafka2hive.model.paths.ledger import schema_path
 from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 from kafka2hive.registry.errors import refused
 from kafka2hive.registry.kept import KeptSchemas, identity_of

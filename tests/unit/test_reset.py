@@ -17,8 +17,8 @@ from kafka2hive.ledger.repair.reset import put_files_away
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import base_name
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
 from kafka2hive.service.shared.wiring import Wiring

@@ -14,8 +14,10 @@ from kafka2hive.ledger.repair.restored import refuse_older_ledger
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import join, ledger_tag, staging_directory
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
+from kafka2hive.model.paths.data_file import ledger_tag
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import REBUILT, AcceptedGap
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.table_state import Table

@@ -12,7 +12,7 @@ import pytest
 
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.layout import heartbeat_name
+from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Sequential, Threads

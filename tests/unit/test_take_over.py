@@ -11,7 +11,7 @@ from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners, take_over
 from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
-from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown
 from tests.harness.cli_ledger import TABLE, Service, local, pending_service

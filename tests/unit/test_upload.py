@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from kafka2hive.model.layout import DataFileName
+from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.pipeline.task.write.limits import HeldBytes
 from kafka2hive.pipeline.task.write.tries import MOST_TRIES, SECONDS, SecondReads
 from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace

@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
-from kafka2hive.model.layout import parent
+from kafka2hive.model.paths.path import parent
 from kafka2hive.service.online.ask_kafka import check_kafka, kept_too_short, settings_warnings
 from kafka2hive.service.online.ask_storage import check_storage, probe
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned, exit_code_of

@@ -10,8 +10,8 @@ from kafka2hive.ledger.audit.audit import audit_history
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.codec import checksum_of, encode
-from kafka2hive.model.layout import DataFileName, ledger_tag
 from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, AddedColumn, ForgottenRegistration, Snapshot
 from kafka2hive.service.audit.verified import VerifyOrder
 from kafka2hive.service.audit.verify import verify

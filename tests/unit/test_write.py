@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kafka2hive.config.values import FileFormat, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.layout import DataFileName, base_name
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import WIDTH, TaskLimits
 from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket

@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.config.values import Bucketing, Column, MetadataColumn, WriterOptions
 from kafka2hive.model.errors import SchemaDiffers
-from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
 from kafka2hive.pipeline.decode.avro.parse import parse
 from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck

@@ -38,7 +38,7 @@ def demo(
     from kafka2hive.demo.steps import run_steps
     from kafka2hive.demo.workspace import workspace
     from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
-    from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+    from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 
     console = Console(sys.stdout)
     try:

@@ -10,8 +10,8 @@ from rich.text import Text
 from kafka2hive.cli.render.document import Document, document, error_of, hive_partition, next_offset
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
-from kafka2hive.model.layout import Generation
 from kafka2hive.model.offsets import Position
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble

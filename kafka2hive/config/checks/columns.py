@@ -81,7 +81,7 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
         return  # spares most maps the import of Arrow
-    from kafka2hive.model.hive_types import parse_hive_type
+    from kafka2hive.model.hive.types import parse_hive_type
 
     try:
         parse_hive_type(text)

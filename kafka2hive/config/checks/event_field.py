@@ -72,7 +72,7 @@ def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> Event
         return EventField(column.name, (), column.type.strip())
     import pyarrow as pa
 
-    from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+    from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
 
     try:
         dtype = parse_hive_type(column.type)

@@ -13,7 +13,9 @@ from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, base_name, join, ledger_tag, parent, staging_directory
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.path import base_name, join, parent
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import (
     REBUILT,
     AcceptedGap,

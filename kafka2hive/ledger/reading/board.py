@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.reading.heartbeat import Processes, is_known_dead
-from kafka2hive.model.layout import (
+from kafka2hive.model.paths.heartbeat import (
     condition_name,
     heartbeat_directory,
-    join,
     parse_condition_name,
     parse_heartbeat_name,
 )
+from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import StorageError, children, write_file
 
 Said = TypeVar("Said")

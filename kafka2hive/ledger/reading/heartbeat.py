@@ -13,14 +13,13 @@ from typing import Protocol
 import orjson
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.layout import (
-    base_name,
+from kafka2hive.model.paths.heartbeat import (
     heartbeat_directories,
     heartbeat_directory,
     heartbeat_name,
-    join,
     parse_heartbeat_name,
 )
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.storage.port import FileStatus, StorageError, children, write_file
 
 HEARTBEAT_SECONDS = 2.0

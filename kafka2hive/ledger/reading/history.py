@@ -7,7 +7,7 @@ from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from kafka2hive.ledger.take_over import Newest, newest_snapshot, read_state, the_generation
 from kafka2hive.model.errors import AmbiguousOutcome
-from kafka2hive.model.layout import Generation, LedgerPaths, join
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
 

@@ -7,7 +7,8 @@ from kafka2hive.ledger.repair.rebuild import Rebuilt
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.layout import Generation, LedgerPaths, SnapshotState, join, snapshot_name
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths, SnapshotState, snapshot_name
+from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
 

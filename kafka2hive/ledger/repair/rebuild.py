@@ -13,9 +13,9 @@ from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, HivePartition
-from kafka2hive.model.layout import join, parent
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
 
 Accepts = Callable[[OffsetRange], bool]

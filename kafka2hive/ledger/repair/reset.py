@@ -13,17 +13,17 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired
-from kafka2hive.model.layout import (
+from kafka2hive.model.paths.ledger import (
     ARCHIVE_DIRECTORY,
     RESET_RECORD,
     RESET_TABLE,
-    STAGING_DIRECTORY,
     Generation,
     LedgerPaths,
-    base_name,
-    join,
+)
+from kafka2hive.model.paths.path import base_name, join, parent
+from kafka2hive.model.paths.table_directory import (
+    STAGING_DIRECTORY,
     owner_marker,
-    parent,
     reset_aside,
     staging_directory,
 )

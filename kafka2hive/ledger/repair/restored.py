@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
-from kafka2hive.model.partition_path import HIVE_DEFAULT_PARTITION
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32

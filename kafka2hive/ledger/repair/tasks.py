@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.data_file import DataFileName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.wall_clock import check_zone
 
 

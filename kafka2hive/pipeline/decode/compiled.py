@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.c_data import CArray
 from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, source_tree

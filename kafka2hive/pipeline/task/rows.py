@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import Column, MetadataColumn, RecordPart
 from kafka2hive.config.values.columns import METADATA_TYPES
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Source
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.values import TableSettings

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
-from kafka2hive.model.layout import DataFileName, base_name, extension_of, ledger_tag, parent
+from kafka2hive.model.paths.data_file import DataFileName, extension_of, ledger_tag
+from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.audit.verified import Audited

@@ -16,9 +16,9 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.layout import extension_of
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.task.replay import STALL_SECONDS, replay

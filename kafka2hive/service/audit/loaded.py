@@ -11,7 +11,7 @@ from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.opened import UNREADABLE, opened
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.layout import extension_of
+from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.file_rows import read_rows

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from kafka2hive.ledger.audit.finding import Finding
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreRefused
+from kafka2hive.model.hive.metastore import Metastore, MetastoreRefused
+from kafka2hive.model.paths.addresses import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import Clock
 

@@ -12,8 +12,8 @@ from kafka2hive.ledger.reading.history import History, read_history
 from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import owner_marker
-from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.files import audit_contents, audit_pending, audit_presence

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.metastore import Metastore
+from kafka2hive.model.hive.metastore import Metastore
 from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.audit.table import TableAudit
 from kafka2hive.service.audit.verified import Progress, VerifyOrder, VerifyResult

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kafka2hive.hive.port import Hive
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
-from kafka2hive.model.layout import join, parent, probe_directory, staging_directory
+from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.table_directory import probe_directory, staging_directory
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring

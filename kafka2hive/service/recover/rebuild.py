@@ -14,7 +14,8 @@ from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
 from kafka2hive.ledger.repair.tasks import FoundFile
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.layout import DataFileName, ledger_tag, staging_directory
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.service.shared.ledgers import literal_rules, no_such_table

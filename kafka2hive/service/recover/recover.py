@@ -10,7 +10,7 @@ from functools import partial
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired
-from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.recover.forget import refuse_unknown_registrations
 from kafka2hive.service.recover.repair import Repairs

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.layout import join
+from kafka2hive.model.paths.addresses import same_location
+from kafka2hive.model.paths.path import join
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableTask, TaskPlan, TaskSettings
 

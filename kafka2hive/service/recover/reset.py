@@ -12,8 +12,9 @@ from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put
 from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import NoLedger, take_over
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import parent, reset_aside
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.path import parent
+from kafka2hive.model.paths.table_directory import reset_aside
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.shared.wiring import Wiring

@@ -11,7 +11,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.layout import Generation
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger

@@ -9,9 +9,9 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import Started, StartOrder, start
-from kafka2hive.model.addresses import same_location
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.paths.addresses import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.conditions.derive import StartPreview
 from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget

@@ -17,7 +17,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import Generation
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate

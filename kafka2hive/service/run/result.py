@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)

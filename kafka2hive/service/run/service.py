@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.values import TaskSettings

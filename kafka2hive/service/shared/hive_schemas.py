@@ -20,7 +20,7 @@ from kafka2hive.hive.tables import (
     partition_columns,
 )
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings

@@ -11,7 +11,7 @@ from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import Denied, StorageError, children

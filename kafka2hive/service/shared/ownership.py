@@ -7,7 +7,7 @@ from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.ledger.repair.location import refuse_changed_location
 from kafka2hive.ledger.repair.restored import refuse_older_ledger
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
-from kafka2hive.model.layout import Generation, LedgerPaths
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.service.shared.process import process_name, process_of, shown_process
 from kafka2hive.storage.port import StorageError
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.publish.register import Registered, register
 from kafka2hive.storage.port import Background, Thread
 

@@ -13,8 +13,8 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.layout import LedgerPaths
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.values import TableSettings

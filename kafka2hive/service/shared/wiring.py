@@ -15,7 +15,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import Processes
 from kafka2hive.ledger.take_over import Owners
-from kafka2hive.model.layout import LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.registry.connect import connect_registry
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.shared.ownership import OwnershipCheck

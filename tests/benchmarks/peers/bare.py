@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Message, TopicPartition
 
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import seldom_collected

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import LedgerPaths, join, owner_marker, parent
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import Directory, FileNode

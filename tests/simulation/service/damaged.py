@@ -11,8 +11,9 @@ from typing import Any
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.layout import LedgerPaths, join, parse_snapshot_name
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
+from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import REBUILT, Snapshot
 from tests.simulation.code import REAL, Production
 from tests.simulation.metastore import Hive

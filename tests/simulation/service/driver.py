@@ -18,9 +18,10 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TakeOverLost,
 )
-from kafka2hive.model.layout import OWNER_MARKER, Generation, LedgerPaths
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableSettings
 from kafka2hive.service.run.epochs import EpochLoop

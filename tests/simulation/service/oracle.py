@@ -3,7 +3,9 @@
 from typing import Any
 
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.layout import LedgerPaths, join, owner_marker, staging_directory
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import owner_marker, staging_directory
 from tests.simulation.code import Production
 from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import (

@@ -7,7 +7,7 @@ in the hands of a process that has dumped all there is.
 from collections.abc import Callable
 from typing import Any
 
-from kafka2hive.model.layout import staging_directory
+from kafka2hive.model.paths.table_directory import staging_directory
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
 from tests.simulation.faults import NO_FAULTS

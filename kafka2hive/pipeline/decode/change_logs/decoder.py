@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
-from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
 from kafka2hive.pipeline.decode.change_logs.decimals import SCHEMA, contradicted, converted, wire_type
 from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES, PREFIXES
 from kafka2hive.pipeline.decode.change_logs.presence import absent, presence

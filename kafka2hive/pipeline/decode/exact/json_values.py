@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.sources import Spelling
 
 Take = Callable[[Any, str], Any]

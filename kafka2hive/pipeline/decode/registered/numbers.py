@@ -5,7 +5,7 @@ from struct import Struct
 
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.registered.refused import Refused
 from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 

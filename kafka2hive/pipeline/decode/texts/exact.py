@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.exact.json_values import Fraction, Refused, Whole
 from kafka2hive.pipeline.decode.exact.takers import taker
 

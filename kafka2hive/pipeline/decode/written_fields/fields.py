@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.avro.schema import Record
 from kafka2hive.pipeline.decode.avro.schema import Schema as AvroSchema
 from kafka2hive.pipeline.decode.protobuf.schema import Schema as ProtobufSchema

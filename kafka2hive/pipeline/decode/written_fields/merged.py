@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from kafka2hive.config.wider_types import is_wider
-from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.hive.types import hive_type_of
 
 
 def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.json_path import path_text
 from kafka2hive.config.values import Column
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.pipeline.decode.avro import parse as avro_parse
 from kafka2hive.pipeline.decode.avro import resolve as avro_resolve

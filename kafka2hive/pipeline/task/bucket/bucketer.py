@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.partition_path import partition_path
+from kafka2hive.model.paths.partition_path import partition_path
 from kafka2hive.pipeline.plugins import FieldBucketer
 from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
 from kafka2hive.pipeline.task.bucket.times import BucketTimes

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kafka2hive.config.values import Column
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 
 Found = tuple[dict[str, pa.Array], dict[int, str]]

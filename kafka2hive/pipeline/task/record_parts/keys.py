@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import Column
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Source, make_decoder
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.writers import WriterSchemas

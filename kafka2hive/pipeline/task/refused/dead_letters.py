@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
 from kafka2hive.config.values import MetadataColumn
-from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.rows import metadata_column
 

@@ -5,8 +5,10 @@ from uuid import uuid4
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer, Origin
-from kafka2hive.model.layout import DataFileName, bucket_slug, join, ledger_tag, staging_directory
 from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.pipeline.task.write.staged_file import Staged
 from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
 

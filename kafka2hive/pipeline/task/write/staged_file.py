@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafka2hive.formats.port import Encoder
-from kafka2hive.model.layout import DataFileName
+from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace
 
 _SINK_BUFFER_BYTES = 64 * 1024  # per open file

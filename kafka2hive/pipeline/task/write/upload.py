@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kafka2hive.model.layout import DataFileName, join
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import join
 from kafka2hive.pipeline.task.write.limits import HeldBytes
 from kafka2hive.pipeline.task.write.tries import Tries
 from kafka2hive.storage.port import (

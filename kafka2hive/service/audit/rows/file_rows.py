@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.opened import UNREADABLE, opened
 from kafka2hive.formats.port import FileReader
-from kafka2hive.model.layout import extension_of
+from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.service.audit.rows.rows import PlaceColumns, Rows, Span, hashes_of
 
 _BATCH_ROWS = 32_768  # more: batches leave the processor's cache

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import HiveLoginRefused
+from kafka2hive.model.hive.metastore import HiveLoginRefused
 from kafka2hive.storage.port import Background, Clock
 
 _LINGER_SECONDS = 1.0

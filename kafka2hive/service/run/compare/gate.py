@@ -13,7 +13,7 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.port import Session
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend

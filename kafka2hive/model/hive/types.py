@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.hive_type_words import ALIASES, SIMPLE, advice
+from kafka2hive.model.hive.type_words import ALIASES, SIMPLE, advice
 
 if TYPE_CHECKING:
     import pyarrow as pa
