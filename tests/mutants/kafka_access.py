@@ -20,6 +20,15 @@ MUTANTS = (
         REFUSALS,
     ),
     TextMutant(
+        "a TLS handshake that ends at once may mean any other protocol",
+        "kafka2hive.kafka.access.refusal",
+        (
+            (r"|closed by peer.*state SSL_HANDSHAKE", ""),
+            ("state (APIVERSION_QUERY|UP|AUTH_HANDSHAKE)", "state (APIVERSION_QUERY|UP|AUTH_HANDSHAKE|SSL_HANDSHAKE)"),
+        ),
+        REFUSALS,
+    ),
+    TextMutant(
         "an uncertain refusal hides a certain one",
         "kafka2hive.kafka.access.refusal",
         (("refusal.certain >= chosen.certain", "refusal.certain <= chosen.certain"),),

@@ -13,6 +13,12 @@ from kafka2hive.model.errors import AccessRefused, ExitCode
 
 FAIL = "FAIL [rdkafka#consumer-1] [thrd:sasl_ssl://kafka:9093/bootstrap]: sasl_ssl://kafka:9093/bootstrap: "
 PLAIN = "FAIL [rdkafka#consumer-1] [thrd:kafka:9093/bootstrap]: kafka:9093/bootstrap: "
+# the second when the broker's answer is there before librdkafka has looked for it once
+WITHOUT_TLS = [
+    FAIL + "SSL handshake failed: Disconnected: SSL connection closed by peer: connecting to a PLAINTEXT broker listener?"
+    " (after 6ms in state SSL_HANDSHAKE)",
+    FAIL + "Disconnected: SSL connection closed by peer (after 6ms in state SSL_HANDSHAKE)",
+]  # fmt: skip
 LINES = [
     ("kafka.credentials", True, FAIL + "SASL authentication error: Authentication failed during authentication due to"
      " invalid credentials with SASL mechanism SCRAM-SHA-512 (after 316ms in state AUTH_REQ)"),
@@ -24,8 +30,7 @@ LINES = [
      " supported mechanisms: SCRAM-SHA-512,PLAIN (after 2ms in state AUTH_HANDSHAKE)"),
     ("kafka.listener", True, PLAIN + "SASL SCRAM-SHA-512 mechanism handshake failed: Broker: Request not valid in current"
      " SASL state: broker's supported mechanisms:  (after 2ms in state AUTH_HANDSHAKE)"),
-    ("kafka.listener", False, FAIL + "SSL handshake failed: Disconnected: SSL connection closed by peer: connecting to a"
-     " PLAINTEXT broker listener? (after 6ms in state SSL_HANDSHAKE)"),
+    *(("kafka.listener", False, line) for line in WITHOUT_TLS),
     ("kafka.listener", False, PLAIN + "Disconnected: connection closed by peer: receive 0 after POLLIN (after 1ms in state"
      " APIVERSION_QUERY)"),
     ("kafka.listener", False, FAIL + "Disconnected: SSL connection closed by peer (after 13ms in state UP)"),
@@ -48,6 +53,12 @@ def test_each_line_has_its_code_and_tells_the_broker(code: str, certain: bool, l
     assert refusal is not None
     assert (refusal.code, refusal.certain, refusal.broker) == (code, certain, "kafka:9093")
     assert "in state" not in refusal.why and "thrd:" not in refusal.why
+
+
+@pytest.mark.parametrize("line", WITHOUT_TLS)
+def test_a_broker_that_ends_the_handshake_is_told_as_a_port_without_tls(line: str) -> None:
+    refusal = refusal_of(line)
+    assert refusal is not None and "does not speak TLS" in refusal.why
 
 
 def test_a_token_that_is_not_given_is_told_without_a_broker() -> None:

@@ -52,7 +52,8 @@ _RULES = (
         " authority that the brokers trust",
     ),
     _rule(
-        r"connecting to a PLAINTEXT broker listener|wrong version number",
+        # librdkafka says the second where the broker's end of the connection comes within its first look for an answer
+        r"connecting to a PLAINTEXT broker listener|closed by peer.*state SSL_HANDSHAKE|wrong version number",
         "kafka.listener",
         "the port does not speak TLS",
         _LISTENER,
@@ -84,7 +85,7 @@ _RULES = (
         " until it is restarted",
     ),
     _rule(
-        r"connection closed by peer.*state (APIVERSION_QUERY|UP|AUTH_HANDSHAKE|SSL_HANDSHAKE)",
+        r"connection closed by peer.*state (APIVERSION_QUERY|UP|AUTH_HANDSHAKE)",
         "kafka.listener",
         "the broker ends each connection before its first answer: the port may speak another protocol",
         _LISTENER,
