@@ -121,6 +121,18 @@ MUTANTS = (
         LINES,
     ),
     TextMutant(
+        "names in a damaged schema are found damaged by whoever asks for them",
+        "kafka2hive.formats.schema_text",
+        (("        list(_names(schema))", "        pass"),),
+        LINES,
+    ),
+    TextMutant(
+        "only a schema's own columns are looked at for damaged names",
+        "kafka2hive.formats.schema_text",
+        (("        yield from _names(", "        list("),),
+        LINES,
+    ),
+    TextMutant(
         "a value may have the text of NULL",
         "kafka2hive.formats.delimited.values",
         (("if pc.any(same).as_py() else None", "if False else None"),),

@@ -19,9 +19,12 @@ from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.json_lines.values import json_lines
 from kafka2hive.formats.lines.base64_text import base64_texts
+from kafka2hive.formats.lines.encoding import FORMAT_KEY
 from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.lines.trailer import gzip_trailer, read_trailer, zstd_trailer
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
+from kafka2hive.formats.trailer import payload_of
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.pipeline.task.run import Task
@@ -223,6 +226,17 @@ def test_a_file_that_lost_or_gained_lines_is_unreadable_though_its_codec_is_cont
             opened(joined)
     with pytest.raises(UNREADABLE):
         opened(one[: len(one) // 2])
+
+
+@pytest.mark.parametrize("name", [b"text", b"At"])
+def test_a_file_with_a_damaged_name_in_its_schema_is_unreadable(name: bytes) -> None:
+    pairs = {FORMAT_KEY: "json", SCHEMA_KEY: schema_text(DEEP)}
+    data = gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs))
+    assert opened(data).schema == DEEP
+    damaged = bytes(DEEP.serialize()).replace(name, b"\xff" * len(name))
+    pairs[SCHEMA_KEY] = base64.b64encode(damaged).decode()
+    with pytest.raises(UNREADABLE, match="the trailer does not say the columns"):
+        opened(gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs)))
 
 
 def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_them() -> None:

@@ -1,6 +1,5 @@
 """Avro files: rows in blocks of a size that readers hold in memory, one after the other; the trailer is a last block."""
 
-import base64
 import secrets
 from collections.abc import Mapping
 
@@ -14,10 +13,8 @@ from kafka2hive.formats.avro.rows import encoder_of
 from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.avro.trailer import WITH_TRAILER, trailer_block
 from kafka2hive.formats.pieces import pieces
+from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
 from kafka2hive.formats.trailer import payload_of
-
-SCHEMA_KEY = "kafka2hive.schema"
-"""The columns, as Arrow writes a schema, in base64."""
 
 _BLOCK = 256 * 1024  # bytes before compression
 _READ_BY_HIVE = {"writer.time.zone": b"UTC", "writer.proleptic": b"true"}
@@ -37,7 +34,7 @@ class AvroEncoder:
         metadata = {
             SCHEMA: orjson.dumps(avro_schema(schema)),
             CODEC: NAMES[options.compression].encode(),
-            SCHEMA_KEY: base64.b64encode(schema.serialize()),
+            SCHEMA_KEY: schema_text(schema).encode(),
             **_READ_BY_HIVE,
         }
         stream.write(head_bytes(metadata, self._mark))

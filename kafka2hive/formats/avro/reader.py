@@ -1,6 +1,5 @@
 """Avro files read back row by row: slow, and independent of the compiled library."""
 
-import base64
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,10 +8,10 @@ import pyarrow as pa
 
 from kafka2hive.formats.avro.codec import NAMES, decompressed
 from kafka2hive.formats.avro.container import CODEC, SCHEMA, read_container
-from kafka2hive.formats.avro.encoding import SCHEMA_KEY
 from kafka2hive.formats.avro.rows import decode
 from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.avro.trailer import WITH_TRAILER, avro_end
+from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_of
 
 
 class AvroReader:
@@ -30,8 +29,7 @@ class AvroReader:
     @property
     def schema(self) -> pa.Schema:
         try:
-            text = base64.b64decode(self._metadata[SCHEMA_KEY], validate=True)
-            found = pa.ipc.read_schema(pa.py_buffer(text))
+            found = schema_of(self._metadata[SCHEMA_KEY])
             if orjson.loads(self._metadata[SCHEMA]) != avro_schema(found):
                 raise ValueError("Avro's schema is another")
         except (ValueError, KeyError) as error:

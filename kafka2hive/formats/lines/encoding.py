@@ -1,6 +1,5 @@
 """Rows as lines: encoded some megabytes at a time, counted by their line ends, and compressed."""
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.lines.codec import LineCodec, line_codec
 from kafka2hive.formats.pieces import pieces
+from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
 from kafka2hive.formats.trailer import payload_of
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
@@ -19,8 +19,6 @@ ToLines = Callable[[pa.RecordBatch], pa.Array]
 FORMAT_KEY = "kafka2hive.format"
 TEXT_KEY = "kafka2hive.text"
 """How fields stand in a line, as JSON."""
-SCHEMA_KEY = "kafka2hive.schema"
-"""The columns, as Arrow writes a schema, in base64."""
 
 _LINE_END = ord("\n")
 
@@ -53,8 +51,7 @@ class LinesEncoder:
     def end(self, metadata: Mapping[str, str]) -> int:
         """The rows are the line ends that were written."""
         if self._codec.trailer is not None:
-            schema = base64.b64encode(self._schema.serialize()).decode()
-            pairs = {**metadata, **self._facts, SCHEMA_KEY: schema}
+            pairs = {**metadata, **self._facts, SCHEMA_KEY: schema_text(self._schema)}
             self._stream.write(self._codec.trailer(payload_of(self._rows, pairs)))
         return self._rows
 

@@ -1,6 +1,5 @@
 """Files of lines read back."""
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,9 @@ from kafka2hive.config.values import TextOptions, WriterOptions
 from kafka2hive.formats.delimited.rows import field_count, text_rows
 from kafka2hive.formats.json_lines.rows import json_names, json_rows
 from kafka2hive.formats.lines.codec import codec_of, decompressed
-from kafka2hive.formats.lines.encoding import FORMAT_KEY, SCHEMA_KEY, TEXT_KEY
+from kafka2hive.formats.lines.encoding import FORMAT_KEY, TEXT_KEY
 from kafka2hive.formats.lines.trailer import read_trailer
+from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class LinesReader:
 
 def _form_of(metadata: Mapping[bytes, bytes]) -> Plain:
     try:
-        schema = base64.b64decode(metadata[SCHEMA_KEY.encode()], validate=True)
+        schema = schema_of(metadata[SCHEMA_KEY.encode()])
         is_text = metadata[FORMAT_KEY.encode()] == b"text"
         text = TextOptions(**orjson.loads(metadata[TEXT_KEY.encode()])) if is_text else TextOptions()
         options = WriterOptions(format="text" if is_text else "json", text=text)
-        return Plain(pa.ipc.read_schema(pa.py_buffer(schema)), options)
+        return Plain(schema, options)
     except (ValueError, KeyError, TypeError) as error:
         raise pa.ArrowInvalid(f"the trailer does not say the columns: {error}") from error
 

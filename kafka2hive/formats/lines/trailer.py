@@ -1,6 +1,6 @@
 """The trailer of a compressed file of lines (formats/trailer.py).
 
-In gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame (RFC 8878).
+In gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame.
 """
 
 import struct
@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from kafka2hive.formats.port import FileEnd
+from kafka2hive.formats.skippable_frame import HEAD_SIZE, frame_head
 from kafka2hive.formats.trailer import END_SIZE, end_mark, parsed, trailer_of
 
 _MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
@@ -18,9 +19,6 @@ _ID = b"K2"
 _NO_DATA = zlib.compress(b"", wbits=-15) + bytes(8)  # its checksum and length
 _MOST_IN_A_MEMBER = 0xFFFF - 4
 _AROUND = len(_MEMBER) + _SUBFIELD.size + len(_NO_DATA)
-
-_FRAME = struct.Struct("<II")
-_SKIPPABLE = 0x184D2A5B
 
 
 def gzip_trailer(payload: bytes) -> bytes:
@@ -35,7 +33,7 @@ def _member(content: bytes) -> bytes:
 
 def zstd_trailer(payload: bytes) -> bytes:
     size = len(payload) + END_SIZE
-    return _FRAME.pack(_SKIPPABLE, size) + payload + end_mark(_FRAME.size + size)
+    return frame_head(size) + payload + end_mark(HEAD_SIZE + size)
 
 
 def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileEnd:
@@ -44,7 +42,7 @@ def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileE
     Raises pa.ArrowInvalid where there is none of ours, and what `tail` raises.
     """
     after = len(_NO_DATA) if codec == "gzip" else 0
-    trailer = trailer_of(length, tail, _FRAME.size + END_SIZE, after)
+    trailer = trailer_of(length, tail, HEAD_SIZE + END_SIZE, after)
     return parsed(_of_members(trailer) if codec == "gzip" else _of_frame(trailer))
 
 
@@ -63,7 +61,6 @@ def _of_members(trailer: bytes) -> bytes:
 
 
 def _of_frame(trailer: bytes) -> bytes:
-    magic, size = _FRAME.unpack_from(trailer)
-    if (magic, size + _FRAME.size) != (_SKIPPABLE, len(trailer)):
+    if trailer[:HEAD_SIZE] != frame_head(len(trailer) - HEAD_SIZE):
         raise pa.ArrowInvalid("a damaged trailer")
-    return trailer[_FRAME.size : -END_SIZE]
+    return trailer[HEAD_SIZE:-END_SIZE]
