@@ -8,7 +8,6 @@ when Java or a jar is missing: the test fails and names the command.
 import collections
 import gc
 import os
-import sys
 import uuid
 from collections.abc import Generator, Iterator
 from functools import partial
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import Phase, settings
 
+from tests.harness.consumers import close_kept_consumers
 from tests.services.for_all import ServicesForAll, ask
 from tests.side_by_side import Groups, place
 
@@ -67,10 +67,7 @@ def shared_services(
     worker = getattr(request.config, "workerinput", None)
     services = SharedServices(tmp_path_factory.mktemp, worker and partial(ask, worker[_ADDRESS]))
     yield services
-    if "confluent_kafka" in sys.modules:
-        from tests.harness.consumers import close_kept_consumers
-
-        close_kept_consumers()
+    close_kept_consumers()
     services.stop()
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.cli_ledger import invoke
+from tests.harness.consumers import close_kept_consumers
 from tests.harness.sessions import processes_of_session
 from tests.harness.waiting import wait_until
 from tests.services.service_process import ServiceProcess
@@ -93,12 +94,30 @@ def _forget_the_run() -> None:
 
 @contextmanager
 def _connections_collected() -> Iterator[None]:
-    """Connections that a process leaves to its end to close are collected here, so that no later test hears of them."""
+    """Connections that a process leaves to its end to close are collected here, so that no later test hears of them.
+
+    A client of Kafka that is not closed tries to reach its broker for as long as this process lives.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        yield
+        with _collection_kept():
+            yield
         _forget_the_run()
+        close_kept_consumers()
         gc.collect()
+        gc.freeze()  # the next collection need not look at what has survived this one
+
+
+@contextmanager
+def _collection_kept() -> Iterator[None]:
+    """A run freezes what is there when its query starts, and so itself: right only for a process that ends with it."""
+    threshold, freeze = gc.get_threshold(), gc.freeze
+    gc.freeze = lambda: None
+    try:
+        yield
+    finally:
+        gc.freeze = freeze
+        gc.set_threshold(*threshold)
 
 
 @contextmanager

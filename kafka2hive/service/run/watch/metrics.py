@@ -10,7 +10,7 @@ from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.observe.progress import tell, total_line
 from kafka2hive.service.run.watch.report import EpochReport, TableStarted
 from kafka2hive.service.shared.table_state import Owned, Table
-from kafka2hive.storage.port import Background, Clock
+from kafka2hive.storage.port import Background, Clock, Thread
 
 log = logging.getLogger(__name__)
 
@@ -102,10 +102,11 @@ class GroupFollower:
     def __init__(self, kafka: Kafka, group: str, background: Background) -> None:
         self._kafka = kafka
         self._group = group
+        self._background = background
         self._condition = background.condition()
         self._offsets: dict[TopicPartition, int] | None = None
         self._ending = False
-        self._thread = background.start("group-offsets", self._work)
+        self._thread: Thread | None = None  # there is none before the first epoch
 
     def __call__(self, report: EpochReport) -> None:
         offsets: dict[TopicPartition, int] = {}
@@ -117,6 +118,8 @@ class GroupFollower:
         with self._condition:
             self._offsets = offsets
             self._condition.notify_all()
+        if self._thread is None:
+            self._thread = self._background.start("group-offsets", self._work)
 
     def end(self, seconds: float, ended_by: Exception | None) -> None:
         """Commit what is left, at most that long; nothing more when the run was fenced.
@@ -128,7 +131,8 @@ class GroupFollower:
                 self._offsets = None
             self._ending = True
             self._condition.notify_all()
-        self._thread.join(seconds)
+        if self._thread is not None:
+            self._thread.join(seconds)
 
     def _work(self) -> None:
         while True:
