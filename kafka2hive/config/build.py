@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kafka2hive.config.checks.event_field import EventField, event_field
-from kafka2hive.config.checks.hive import hive_auth, hive_url, url_options
-from kafka2hive.config.checks.service import filesystem_of
+from kafka2hive.config.checks.bucketing.event_field import EventField, event_field
+from kafka2hive.config.checks.services.hive import hive_auth, hive_url, url_options
+from kafka2hive.config.checks.services.service import filesystem_of
 from kafka2hive.config.checks.table_options import (
     GROUP,
     DeclaredColumn,

@@ -6,8 +6,12 @@ from pathlib import Path as FilePath
 
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
 from kafka2hive.config.checks.record_parts import check_record_parts
-from kafka2hive.config.checks.registry import check_registry, check_registry_is_used, check_schemas
-from kafka2hive.config.checks.service import check_service, fault_of_table
+from kafka2hive.config.checks.services.registry import (
+    check_registry,
+    check_registry_is_used,
+    check_schemas,
+)
+from kafka2hive.config.checks.services.service import check_service, fault_of_table
 from kafka2hive.config.checks.table import check_table
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, with_defaults
 from kafka2hive.config.problems import MapInvalid, Path, Problems

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
-from kafka2hive.config.checks.service import fault_of_table
+from kafka2hive.config.checks.services.service import fault_of_table
 from kafka2hive.config.checks.table_options import GROUP
 from kafka2hive.config.values import TableRule
 

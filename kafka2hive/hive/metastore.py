@@ -7,7 +7,7 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive import text
 from kafka2hive.hive.add import Batch, batches
 from kafka2hive.hive.description import parse_description
-from kafka2hive.hive.session import HiveSession, NoSuchPartition
+from kafka2hive.hive.server.session import HiveSession, NoSuchPartition
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.hive.metastore import MetastoreRefused
 

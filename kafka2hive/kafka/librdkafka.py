@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kafka2hive.config.this_machine import no_gssapi
+from kafka2hive.config.machine.this_machine import no_gssapi
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.access.heard import Heard
 from kafka2hive.kafka.access.refusal import Refusal

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka2hive.config.checks.kerberos import AUTHENTICATION
+from kafka2hive.config.checks.services.kerberos import AUTHENTICATION
 from kafka2hive.config.values import KerberosOptions
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response

@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from kafka2hive.config.checks.kerberos import AUTHENTICATION
+from kafka2hive.config.checks.services.kerberos import AUTHENTICATION
 from kafka2hive.config.values import KerberosOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import Guard

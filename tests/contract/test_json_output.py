@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.render.before_run.init import init_document
+from kafka2hive.cli.render.before_run.map import map_document, problems_document
+from kafka2hive.cli.render.before_run.online import online_document
+from kafka2hive.cli.render.before_run.plan import plan_document
+from kafka2hive.cli.render.before_run.preview import preview_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document
 from kafka2hive.cli.render.document import Document, dumped
-from kafka2hive.cli.render.init import init_document
-from kafka2hive.cli.render.map import map_document, problems_document
-from kafka2hive.cli.render.online import online_document
-from kafka2hive.cli.render.plan import plan_document
-from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.verify import verify_document

@@ -19,7 +19,7 @@ from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.config.values.writer import Compression
 from kafka2hive.hive.alterations import alter_statements, alterations
 from kafka2hive.hive.check import check_table
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka2hive.config.values import HiveOptions
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.hive.metastore import HiveLoginRefused
 from tests.integration import documented

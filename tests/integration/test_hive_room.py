@@ -14,7 +14,7 @@ from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.port import Session
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition

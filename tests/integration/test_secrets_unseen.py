@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.server.session import HiveSession
 from tests.harness import shown
 from tests.harness.program import command, command_as_process, run_once
 from tests.harness.scenario import Scenario, flights_in

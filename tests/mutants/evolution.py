@@ -224,13 +224,13 @@ EVOLUTION = (
     ),
     TextMutant(
         "keys about fields of schemas are taken where they mean nothing",
-        "kafka2hive.config.checks.registry",
+        "kafka2hive.config.checks.services.registry",
         (("        if key in checked.own.given:\n", "        if False:\n"),),
         CONFIG,
     ),
     TextMutant(
         "validate does not look at the schemas of the map itself",
-        "kafka2hive.cli.commands.validate",
+        "kafka2hive.cli.commands.before_run.validate",
         (("        check_own_schemas(service_map)\n", ""),),
         OWN,
     ),

@@ -46,13 +46,13 @@ KERBEROS = (
     ),
     TextMutant(
         "any answer of HTTP is one of thrift",
-        "kafka2hive.hive.http_transport",
+        "kafka2hive.hive.server.http_transport",
         (("        if answer.status != 200:\n", "        if answer.status > 599:\n"),),
         HTTP_TESTS,
     ),
     TextMutant(
         "a token is sent twice",
-        "kafka2hive.hive.http_transport",
+        "kafka2hive.hive.server.http_transport",
         (
             (
                 "self._connection, self._authorization = connection, authorization\n",
@@ -64,31 +64,31 @@ KERBEROS = (
     ),
     TextMutant(
         "a gateway that is in trouble refuses the login",
-        "kafka2hive.hive.connection",
+        "kafka2hive.hive.server.connection",
         (("    if error.status not in (401, 403):\n        return None\n", ""),),
         HTTP_TESTS,
     ),
     TextMutant(
         "a keytab of somebody else will do",
-        "kafka2hive.config.this_machine",
+        "kafka2hive.config.machine.this_machine",
         (("    if principal not in held:\n", "    if not held:\n"),),
         MACHINE_TESTS,
     ),
     TextMutant(
         "the principal of a deleted entry counts",
-        "kafka2hive.config.keytab",
+        "kafka2hive.config.machine.keytab",
         (("        if length > 0:\n            yield", "        if length:\n            yield"),),
         MACHINE_TESTS,
     ),
     TextMutant(
         "the transfer protection need not be said",
-        "kafka2hive.config.this_machine",
+        "kafka2hive.config.machine.this_machine",
         (("        _check_transfer_protection(storage, environ)\n", "        pass\n"),),
         MACHINE_TESTS,
     ),
     TextMutant(
         "Hadoop's files win over the map",
-        "kafka2hive.config.this_machine",
+        "kafka2hive.config.machine.this_machine",
         (("    if said is not None:\n        return said\n    folder", "    folder"),),
         MACHINE_TESTS,
     ),

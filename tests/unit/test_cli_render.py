@@ -1,6 +1,6 @@
 """The texts of the commands, word by word, 80 columns, as they arrive in a pipe."""
 
-from kafka2hive.cli.render.init import render_init
+from kafka2hive.cli.render.before_run.init import render_init
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.render.recover import render_recover
 from kafka2hive.cli.render.status import render_status

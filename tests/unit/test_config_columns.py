@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.json_path import parse_json_path, path_text
+from kafka2hive.config.grammars.json_path import parse_json_path, path_text
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column, TableRule
 from tests.unit.test_config_load import HEAD, problems_of

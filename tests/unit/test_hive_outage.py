@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.hive.outage import Outage
+from kafka2hive.hive.server.outage import Outage
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
 
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.values import Column, TextOptions
-from kafka2hive.hive import errors, text
+from kafka2hive.hive import text
 from kafka2hive.hive import text as hive_text
 from kafka2hive.hive.add import batches
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
+from kafka2hive.hive.server import errors
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statement, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from kafka2hive.hive.port import Hive
-from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.hive.server.session import NoSuchTable
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange

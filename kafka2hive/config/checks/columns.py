@@ -10,7 +10,7 @@ from kafka2hive.config.checks.table_options import (
     declared_columns,
     metadata_names,
 )
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.problems import Path
 from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.model.errors import ConfigError

@@ -2,11 +2,11 @@
 
 import re
 
-from kafka2hive.config.checks.bucket import check_bucket
+from kafka2hive.config.checks.bucketing.bucket import check_bucket
 from kafka2hive.config.checks.columns import check_columns, check_metadata
 from kafka2hive.config.checks.csv import check_csv
 from kafka2hive.config.checks.plugin import check_plugins
-from kafka2hive.config.checks.service import check_location, fault_of_table
+from kafka2hive.config.checks.services.service import check_location, fault_of_table
 from kafka2hive.config.checks.source import check_source
 from kafka2hive.config.checks.sql import sides_of_sql
 from kafka2hive.config.checks.table_options import GROUP, CheckedTable, epoch_milliseconds

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from kafka2hive.config.json_path import parse_json_path
+from kafka2hive.config.grammars.json_path import parse_json_path
 from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.values.bucketing import Bucketing, BucketTime
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 
 Spelling = Callable[[str], str]
 """A key as it is compared with others: as it stands, or in small letters."""

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
 from kafka2hive.pipeline.task.rows import value_columns, value_sources

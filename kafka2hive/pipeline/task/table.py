@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.bucket_path import read_bucket_path
+from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts

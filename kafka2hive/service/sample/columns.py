@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from kafka2hive.config.json_path import MOST_STEPS, path_text
+from kafka2hive.config.grammars.json_path import MOST_STEPS, path_text
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape, united

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 
 STORAGE = "file:///var/tmp/kafka2hive-try"
 

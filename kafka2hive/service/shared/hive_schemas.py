@@ -10,8 +10,8 @@ from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.hive.alterations import alter_statements, alterations
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.outage import Outage
 from kafka2hive.hive.port import Hive, Session
+from kafka2hive.hive.server.outage import Outage
 from kafka2hive.hive.tables import (
     TableSpec,
     compared_table,

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka2hive.config.this_machine import check_this_machine
+from kafka2hive.config.machine.this_machine import check_this_machine
 from kafka2hive.config.values import HiveOptions, ServiceMap
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.port import Hive, Session
-from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.ports import Ports

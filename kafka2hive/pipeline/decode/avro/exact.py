@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.pipeline.decode.avro import plan
 from kafka2hive.pipeline.decode.avro.cursor import Cursor
 from kafka2hive.pipeline.decode.avro.shapes import skips

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.avro import plan
 from kafka2hive.pipeline.decode.avro.fits import scalar

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.pipeline.decode.exact.depth import MAX_DEPTH, deeper_than
 from kafka2hive.pipeline.decode.exact.json_values import (
     Fraction,

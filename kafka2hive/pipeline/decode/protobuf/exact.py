@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.pipeline.decode.protobuf import plan
 from kafka2hive.pipeline.decode.protobuf.cursor import Cursor, Range, small_message, values_at
 from kafka2hive.pipeline.decode.protobuf.schema import WIRE_OF

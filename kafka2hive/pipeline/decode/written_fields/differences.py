@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafka2hive.config.avro_columns import not_in_avro
-from kafka2hive.config.bucket_path import read_bucket_path
+from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.config.values import Column, RecordPart
 from kafka2hive.config.wider_types import is_wider
 from kafka2hive.model.hive.types import hive_type_of, parse_hive_type

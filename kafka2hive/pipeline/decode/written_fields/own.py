@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.values import Column
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema

@@ -3,7 +3,13 @@
 import datetime
 from collections.abc import Mapping
 
-from kafka2hive.config.bucket_path import BucketPath, Code, Field, Part, read_bucket_path
+from kafka2hive.config.grammars.bucket_path import (
+    BucketPath,
+    Code,
+    Field,
+    Part,
+    read_bucket_path,
+)
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.wall_clock import DAY
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka2hive.config.json_path import path_text
+from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.values import Column
 from kafka2hive.model.quantities import counted
 from kafka2hive.observe.metrics import ServiceMetrics

@@ -14,7 +14,7 @@ EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
 def init(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
     """Create the ledgers of the map's tables without starting a run."""
     from kafka2hive.cli.outcome import audit_level, show, with_map
-    from kafka2hive.cli.render.init import init_document, render_init
+    from kafka2hive.cli.render.before_run.init import init_document, render_init
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.shared.init_ledgers import init_ledgers
     from kafka2hive.service.shared.wiring import wire

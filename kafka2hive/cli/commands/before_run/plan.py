@@ -21,7 +21,7 @@ def plan(
 ) -> None:
     """Show which tables the next run would make or alter in Hive, statement by statement. Changes nothing."""
     from kafka2hive.cli.outcome import show, with_map
-    from kafka2hive.cli.render.plan import plan_document, render_plan
+    from kafka2hive.cli.render.before_run.plan import plan_document, render_plan
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.plan import plan as look
     from kafka2hive.service.shared.wiring import wire

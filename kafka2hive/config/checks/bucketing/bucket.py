@@ -2,8 +2,7 @@
 
 import re
 
-from kafka2hive.config.bucket_path import BucketPath, read_bucket_path
-from kafka2hive.config.checks.event_field import NoSuchField, event_field
+from kafka2hive.config.checks.bucketing.event_field import NoSuchField, event_field
 from kafka2hive.config.checks.table_options import (
     CheckedTable,
     DeclaredColumn,
@@ -12,6 +11,7 @@ from kafka2hive.config.checks.table_options import (
     declared_columns,
     metadata_names,
 )
+from kafka2hive.config.grammars.bucket_path import BucketPath, read_bucket_path
 from kafka2hive.config.problems import Path, closest
 from kafka2hive.config.values.bucketing import Bucketing, BucketTime
 from kafka2hive.config.values.key import LEFT_OUT

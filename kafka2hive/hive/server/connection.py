@@ -60,7 +60,7 @@ class Connection:
 
         options = self._options
         if options.ssl:
-            from kafka2hive.hive.tls import TlsSocket
+            from kafka2hive.hive.server.tls import TlsSocket
 
             context = _trusting(options.ca_file)
             socket = TlsSocket(options.host, options.port, ssl_context=context, socket_keepalive=True)
@@ -72,7 +72,7 @@ class Connection:
     def _http(self, path: str) -> Any:
         from http.client import HTTPConnection, HTTPSConnection
 
-        from kafka2hive.hive.http_transport import HttpTransport
+        from kafka2hive.hive.server.http_transport import HttpTransport
 
         options = self._options
         at, seconds = (options.host, options.port), options.timeout_seconds
@@ -162,7 +162,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
     """By the status of HTTP."""
     from http.client import BadStatusLine
 
-    from kafka2hive.hive.http_transport import HttpRefused
+    from kafka2hive.hive.server.http_transport import HttpRefused
 
     if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
         return HiveLoginRefused(

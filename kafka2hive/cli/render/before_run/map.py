@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from kafka2hive.cli.render.checks import check_document, lines_of
+from kafka2hive.cli.render.before_run.checks import check_document, lines_of
 from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
 from kafka2hive.config.problems import MapProblem

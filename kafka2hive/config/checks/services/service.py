@@ -4,8 +4,8 @@ import posixpath
 import re
 from urllib.parse import urlsplit
 
-from kafka2hive.config.checks.hive import check_hive
-from kafka2hive.config.checks.kerberos import check_kerberos
+from kafka2hive.config.checks.services.hive import check_hive
+from kafka2hive.config.checks.services.kerberos import check_kerberos
 from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
 from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.reading.sound import Sound

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.checks.table_options import DeclaredColumn
-from kafka2hive.config.json_path import parse_json_path
+from kafka2hive.config.grammars.json_path import parse_json_path
 from kafka2hive.config.problems import closest
 from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.model.errors import ConfigError

@@ -30,7 +30,7 @@ def preview(
     """Show what the map makes of Kafka's newest records, or of those from a place on: rows, buckets, dead letters."""
     from kafka2hive.cli.options import parsed
     from kafka2hive.cli.outcome import show, with_map
-    from kafka2hive.cli.render.preview import preview_document, render_preview
+    from kafka2hive.cli.render.before_run.preview import preview_document, render_preview
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.service.preview import preview as look
     from kafka2hive.service.shared.wiring import wire

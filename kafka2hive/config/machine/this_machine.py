@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from kafka2hive.config.checks.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
-from kafka2hive.config.keytab import NoKeytab, principals
+from kafka2hive.config.checks.services.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.config.librdkafka import has_gssapi, uses_gssapi
-from kafka2hive.config.token_file import NoTokenFile, hdfs_services
+from kafka2hive.config.machine.keytab import NoKeytab, principals
+from kafka2hive.config.machine.token_file import NoTokenFile, hdfs_services
 from kafka2hive.config.values import KerberosOptions, ServiceMap, StorageOptions
 from kafka2hive.model.errors import ConfigError
 

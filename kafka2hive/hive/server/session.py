@@ -5,8 +5,8 @@ import threading
 from typing import Any
 
 from kafka2hive.config.values import HiveOptions
-from kafka2hive.hive import errors
-from kafka2hive.hive.connection import Connection
+from kafka2hive.hive.server import errors
+from kafka2hive.hive.server.connection import Connection
 from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""The small languages within the map: a bucket's path, the way to a value in JSON."""
