@@ -1,7 +1,8 @@
-"""One epoch of one table, from commit to final: the same three steps a start takes with what it finds pending."""
+"""One epoch of one table, from commit to final: the same steps a start takes with what it finds pending."""
 
 from dataclasses import dataclass
 
+from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.finalise import finalise
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -23,7 +24,7 @@ class Published:
 def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Published:
     """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` None: as the state says.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch (bugs: nothing was written), Fenced, ManualActionRequired,
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen (bugs: nothing was written), Fenced, ManualActionRequired,
     AmbiguousOutcome, TableError.
     """
     snapshot = draft(owned, service or owned.state.service, ports.clock.now(), change)
@@ -31,8 +32,9 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 
 
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Published:
-    """R6 and R7 when the state is pending, nothing when it is final. Also R4 of a start."""
+    """R6, R10 and R7 when the state is pending, nothing when it is final. Also R4 of a start."""
     if not owned.pending:
         return Published(owned, FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
+    certify(ports, owned)
     return Published(finalise(ports, owned), moves)

@@ -15,6 +15,7 @@ class PluginKind(Enum):
     DECODER = "kafka2hive.decoders"
     BUCKETER = "kafka2hive.bucketers"
     WRITER = "kafka2hive.writers"
+    COMPLETION_POLICY = "kafka2hive.completion_policies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

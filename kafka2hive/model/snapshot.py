@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
@@ -81,6 +82,8 @@ class Snapshot:
     - `unregistered`: Hive partitions that may hold data and were not known to be registered when this was written.
       `registered`: those of the snapshot before that Hive has confirmed since.
     - `compared`: Hive tables (the table's own, that of dead letters) that were found to be the map's, as it had them then.
+    - `tracking`: whether complete partitions are told from others; `open` are those that are not complete, and
+      `certificates` those that became complete in this epoch.
     - `location`: the table's directory, so that recovery needs no map. `start`: the map's start policy that chose the
       first positions, as text.
     - `newest_ms`: the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
@@ -110,6 +113,9 @@ class Snapshot:
     forgotten: tuple[ForgottenRegistration, ...] = ()
     added: tuple[AddedColumn, ...] = ()
     registered: tuple[HivePartition, ...] = ()
+    tracking: Tracking | None = None
+    open: tuple[OpenPartition, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

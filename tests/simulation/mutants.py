@@ -16,6 +16,8 @@ FILE_STATE = LEDGER + "file_state"
 FINALISE = LEDGER + "finalise"
 CLEANUP = LEDGER + "cleanup"
 DRAFT = LEDGER + "snapshot.draft"
+CERTIFY = LEDGER + "certify"
+COMPLETENESS = LEDGER + "snapshot.completeness"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
@@ -31,6 +33,7 @@ RECOVER = SERVICE + "recover.table"
 REPAIR = SERVICE + "recover.repair"
 BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
+COMPLETION = SERVICE + "run.completion"
 OWNED_TABLES = SERVICE + "run.owned_tables"
 TABLE_STEPS = SERVICE + "run.table_steps"
 TASKS = "tests.simulation.tasks"
@@ -804,5 +807,91 @@ MUTANTS = (
             "            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
             "            except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
         ),
+    ),
+    # R10: certificates of complete partitions
+    _mutant(
+        "certificates before the files they count",
+        EPOCH,
+        (
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n    certify(ports, owned)\n",
+            "    certify(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
+        ),
+    ),
+    _mutant(
+        "certificates after the snapshot is final",
+        EPOCH,
+        (
+            "    certify(ports, owned)\n    return Published(finalise(ports, owned), moves)",
+            "    final = finalise(ports, owned)\n    certify(ports, owned)\n    return Published(final, moves)",
+        ),
+    ),
+    _mutant(
+        "a certificate is written where it is to stay",
+        CERTIFY,
+        (
+            "            draft = _draft(ports, owned, certificate)\n"
+            "            _write(ports, draft, text)\n"
+            "            _rename(ports, draft, path)\n",
+            "            _write(ports, path, text)\n",
+        ),
+    ),
+    _mutant(
+        "a certificate's error taken for success",
+        CERTIFY,
+        (
+            '            log.warning("certify %s epoch %d: %s", path, state.epoch, error)\n'
+            "            return answer_to(error)\n",
+            "            return Answer.DONE\n",
+        ),
+    ),
+    _mutant(
+        "a success file's error taken for success",
+        CERTIFY,
+        (
+            '            log.warning("mark %s: %s", directory, error)\n            return answer_to(error)\n',
+            "            return Answer.DONE\n",
+        ),
+    ),
+    _mutant(
+        "certificates do not count the files of their own epoch",
+        COMPLETENESS,
+        ("    now = open_partitions(before, after)\n", "    now = open_partitions(before, before)\n"),
+    ),
+    _mutant(
+        "certified partitions stay open",
+        COMPLETENESS,
+        ("sorted(now.keys() - asked.complete)", "sorted(now.keys())"),
+    ),
+    _mutant(
+        "dead letters open partitions",
+        COMPLETENESS,
+        ("    return (file for file in files if file.kind is FileKind.DATA)", "    return files"),
+    ),
+    _mutant(
+        "open partitions outlive that nobody asks for them",
+        COMPLETENESS,
+        ("replace(after, tracking=None, open=())", "replace(after, tracking=None)"),
+        (
+            "now = {known.partition: known for known in before.open} if before.tracking is not None else {}",
+            "now = {known.partition: known for known in before.open}",
+        ),
+    ),
+    _of_service(
+        "the time of what was read is that of the plan, not of the look",
+        EPOCHS,
+        (
+            "completion.looked(table, logs, self._kafka.asked_at_ms)",
+            "completion.looked(table, logs, self._clock.epoch_ms())",
+        ),
+    ),
+    _of_service(
+        "partitions that Hive does not have are complete",
+        COMPLETION,
+        ("owned.open_registrations if self._waits_for_hive else frozenset()", "frozenset()"),
+    ),
+    _of_service(
+        "topic partitions that do not answer count as read",
+        COMPLETION,
+        ("        if gone or len(ends) < len(wanted):\n", "        if gone:\n"),
     ),
 )

@@ -3,14 +3,16 @@
 It knows the topic (which records must be visible) and the tree; of the production code it uses the snapshot codec.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
 from kafka2hive.ledger.snapshot.codec import decode
+from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.errors import Kafka2HiveError
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
@@ -20,6 +22,7 @@ from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive
+from tests.simulation.namenode import FileNode
 from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE
 from tests.simulation.tasks import records_in
 from tests.simulation.topic import records_by_place
@@ -56,6 +59,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     files = [file for snapshot in snapshots for file in snapshot.files]
     check_files(world, files)
     check_records(world, files, snapshots[-1])
+    check_certificates(world, snapshots)
     check_hive(hive, files)
 
 
@@ -135,6 +139,46 @@ def check_chain(snapshots: list[Snapshot]) -> None:
             raise Violation(
                 f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, before it {before.unregistered}"
             )
+
+
+def check_certificates(world: World, snapshots: list[Snapshot]) -> None:
+    """Recounted from the file lines alone: open partitions, what certificates say, and their files beside the data."""
+    counts: dict[HivePartition, tuple[int, int, int]] = {}
+    for snapshot in snapshots:
+        if snapshot.tracking is None:
+            counts = {}
+            continue
+        for file in snapshot.files:
+            if file.kind.value == "data":
+                since, files, rows = counts.get(file.hive_partition, (snapshot.epoch, 0, 0))
+                counts[file.hive_partition] = (since, files + 1, rows + file.rows)
+        for each in snapshot.certificates:
+            told = (each.since, each.files, each.rows)
+            if counts.pop(each.partition, None) != told:
+                raise Violation(f"epoch {snapshot.epoch} certifies {each}")
+            _check_certificate(world, snapshot, each)
+        if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != counts:
+            raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {counts}")
+
+
+def _check_certificate(world: World, snapshot: Snapshot, certificate: Certificate) -> None:
+    directory = certificate.partition.location
+    name = (
+        f"_kafka2hive_complete-{snapshot.ledger_id[:8]}-g{snapshot.generation:06d}-e{snapshot.epoch:06d}.json"
+    )
+    node = world.namenode.node(join(directory, name))
+    if not isinstance(node, FileNode):
+        raise Violation(f"{directory} has no certificate of epoch {snapshot.epoch}")
+    text = json.loads(node.content)
+    told = (text["epochs"], text["files"], text["rows"], text["complete_through"], text["partition"])
+    said = ([certificate.since, snapshot.epoch], certificate.files, certificate.rows, certificate.through)
+    if told != (*said, certificate.partition.path):
+        raise Violation(f"{directory} has the certificate {text}, its epoch says {certificate}")
+    ends = {(p["topic"], p["number"]): p["end"] for p in text["positions"]}
+    if ends != {(p.topic_partition.topic, p.topic_partition.number): p.end for p in snapshot.positions}:
+        raise Violation(f"{directory} has a certificate of {ends}, its epoch of {snapshot.positions}")
+    if certificate.success_file and not world.namenode.node(join(directory, certificate.success_file)):
+        raise Violation(f"{directory} has a certificate and no {certificate.success_file}")
 
 
 def check_offsets(snapshots: list[Snapshot]) -> None:

@@ -1,5 +1,6 @@
 """What must hold at every moment, checked as each rename happens: invariants I1, I3, I4. And what happened, counted."""
 
+import re
 from collections import Counter
 
 from kafka2hive.model.paths.ledger import Generation, parse_snapshot_name
@@ -9,6 +10,9 @@ from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
 
 VISIBLE = (".final", ".final.gz")
 """What the names of files end with that readers see."""
+
+
+CERTIFICATE = re.compile(r"_kafka2hive_complete-[0-9a-f]{8}-g[0-9]{6,}-e(?P<epoch>[0-9]{6,})\.json")
 
 
 class Violation(AssertionError):
@@ -27,6 +31,7 @@ class WatchedNameNode(NameNode):
         self.finished: list[str] = []
         self.retired: dict[str, bytes] = {}
         self.fruitless: Counter[str] = Counter()
+        self.harmed = False
 
     def rename(self, source: str, target: str) -> Node:
         node = super().rename(source, target)
@@ -36,6 +41,8 @@ class WatchedNameNode(NameNode):
             self._snapshot_moved(target, node)
         elif target.endswith(VISIBLE):
             self._promoted(target)
+        elif found := CERTIFICATE.fullmatch(base_name(target)):
+            self._certified(parent(target), int(found["epoch"]))
         return node
 
     def delete(self, path: str) -> bool:
@@ -97,6 +104,7 @@ class WatchedNameNode(NameNode):
             files = _addresses(node.content)
             moved = sum(self.node(f) is not None for f in files)
             self.count["roll-forward"] += 1
+            self.count["roll-forward with certificates"] += b"\ncertificate " in node.content
             if 0 < moved < len(files):
                 self.count["roll-forward of a half-moved epoch"] += 1
 
@@ -129,6 +137,17 @@ class WatchedNameNode(NameNode):
         super().delete(path)
         self.count["retention"] += 1
 
+    def _certified(self, directory: str, epoch: int) -> None:
+        """A certificate appears after the files that it counts; of a harmed table some may never come."""
+        self.count["certificates written"] += 1
+        late = [
+            path
+            for path in self.committed - self.promoted
+            if parent(path) == directory and _epoch_of(path) <= epoch and not self.harmed
+        ]
+        if late:
+            raise Violation(f"{directory} is certified up to epoch {epoch}, without {late}")
+
     def _promoted(self, target: str) -> None:
         if target not in self.committed:
             raise Violation(f"I4: {target} belongs to no committed snapshot")
@@ -137,6 +156,13 @@ class WatchedNameNode(NameNode):
         if not target.startswith(WAREHOUSE):
             raise Violation(f"{target} lies outside the warehouse")
         self.promoted.add(target)
+
+
+def _epoch_of(path: str) -> int:
+    """In the name of a data file."""
+    found = re.search(r"-g[0-9]+-e([0-9]+)-", base_name(path))
+    assert found is not None
+    return int(found[1])
 
 
 def _addresses(snapshot: bytes) -> list[str]:

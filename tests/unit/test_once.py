@@ -17,6 +17,7 @@ from kafka2hive.model.paths.ledger import is_draft_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
 from kafka2hive.service.run.compare.gate import Gate
+from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter
@@ -136,7 +137,9 @@ def make_loop_and_tables(
     """After the first take-over."""
     ownership = wiring.ownership_check(take_over=False)
     lost_ledger = LostLedgerCheck(kafka, None, wiring)
-    owned_tables = OwnedTables(wiring, ownership, lost_ledger, schemas or Schemas(), gate)
+    owned_tables = OwnedTables(
+        wiring, ownership, lost_ledger, schemas or Schemas(), Completion(wiring.ports.clock, False), gate
+    )
     if check_select is not None:
         owned_tables.check_select = check_select
     view = KafkaView(kafka, wiring.ports.clock)

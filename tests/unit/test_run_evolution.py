@@ -19,6 +19,7 @@ from kafka2hive.registry.port import NewestSchema, Registry
 from kafka2hive.service.evolution.newest import NewestSchemas
 from kafka2hive.service.plan import PlannedTable, plan
 from kafka2hive.service.run.compare.gate import Gate
+from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.evolution import Evolution, RegistryEvolution, registry_evolution
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -129,6 +130,7 @@ class Service:
             wiring.ownership_check(take_over=True),
             LostLedgerCheck(self.kafka, None, wiring),
             self.catalogue,
+            Completion(wiring.ports.clock, False),
             gate,
             evolution,
         )

@@ -18,7 +18,7 @@ def check_plugins(checked: CheckedTable) -> None:
     table = checked.table
     _check_writer(checked)
     if table.bucket.plugin is not None:
-        _check_installed(checked, PluginKind.BUCKETER, table.bucket.plugin, checked.path("bucket", "plugin"))
+        check_installed(checked, PluginKind.BUCKETER, table.bucket.plugin, checked.path("bucket", "plugin"))
     if table.format != "plugin":
         if "plugin" in checked.own.given:
             checked.add(checked.path("plugin"), f"is used with format plugin, the table's is {table.format}")
@@ -26,7 +26,7 @@ def check_plugins(checked: CheckedTable) -> None:
     if table.plugin is None:
         checked.add(checked.path("format"), "plugin needs a section plugin with the decoder's name")
         return
-    _check_installed(checked, PluginKind.DECODER, table.plugin, checked.path("plugin"))
+    check_installed(checked, PluginKind.DECODER, table.plugin, checked.path("plugin"))
     if (log := change_log_of(table.source)) is not None:
         checked.add(checked.path("source"), f"a plug-in's records are rows: it unpacks {log.value} itself")
     for column in declared_columns(table) if table.columns else ():
@@ -51,12 +51,12 @@ def _check_writer(checked: CheckedTable) -> None:
         told = f"{name} ends the files' names: 1 to 16 letters a-z and digits, a letter first, and no format of ours"
         checked.add((*path, "name"), told)
     else:
-        _check_installed(checked, PluginKind.WRITER, writer.plugin, path)
+        check_installed(checked, PluginKind.WRITER, writer.plugin, path)
     if checked.table.schema_evolution == "add":
         told = "add is not for a plug-in's files: whether Hive reads old ones with new columns is not known"
         checked.add(checked.path("schema_evolution"), told)
 
 
-def _check_installed(checked: CheckedTable, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
+def check_installed(checked: CheckedTable, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
     if (fault := fault_of(kind, plugin.name)) is not None:
         checked.add((*path, "name"), fault, closest(plugin.name, installed(kind)))

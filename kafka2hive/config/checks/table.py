@@ -4,6 +4,7 @@ import re
 
 from kafka2hive.config.checks.bucketing.bucket import check_bucket
 from kafka2hive.config.checks.columns import check_columns, check_metadata
+from kafka2hive.config.checks.completion import check_completion
 from kafka2hive.config.checks.csv import check_csv
 from kafka2hive.config.checks.plugin import check_plugins
 from kafka2hive.config.checks.services.service import check_location, fault_of_table
@@ -36,6 +37,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     check_metadata(filled)
     check_bucket(filled)
     check_writer(filled)
+    check_completion(filled)
     _check_location(checked, storage)
     checked.check_zone(checked.table.zone, checked.path("zone"))
 

@@ -9,7 +9,9 @@ from kafka2hive.config.values.change_log import ChangeLog as ChangeLog
 from kafka2hive.config.values.columns import Column as Column
 from kafka2hive.config.values.columns import MetadataColumn as MetadataColumn
 from kafka2hive.config.values.columns import RecordPart as RecordPart
+from kafka2hive.config.values.completion import Completion as Completion
 from kafka2hive.config.values.csv import CsvOptions as CsvOptions
+from kafka2hive.config.values.flush import Flush as Flush
 from kafka2hive.config.values.kerberos import KerberosOptions as KerberosOptions
 from kafka2hive.config.values.plugin import PluginOptions as PluginOptions
 from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions
@@ -23,7 +25,6 @@ from kafka2hive.config.values.service import SparkOptions as SparkOptions
 from kafka2hive.config.values.service import StorageOptions as StorageOptions
 from kafka2hive.config.values.start import StartKind as StartKind
 from kafka2hive.config.values.start import StartPolicy as StartPolicy
-from kafka2hive.config.values.table import Flush as Flush
 from kafka2hive.config.values.table import SchemaEvolution as SchemaEvolution
 from kafka2hive.config.values.table import SharedOptions as SharedOptions
 from kafka2hive.config.values.table import Shuffle as Shuffle

@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 from kafka2hive.config.values.bucketing import Bucketing
 from kafka2hive.config.values.change_log import ChangeLog, SourceKind, change_log_of
 from kafka2hive.config.values.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
+from kafka2hive.config.values.completion import Completion
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.config.values.key import Bounds, Duration, Key, Properties, Size
+from kafka2hive.config.values.flush import Flush
+from kafka2hive.config.values.key import Bounds, Key, Properties
 from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.start import Start, StartPolicy
-from kafka2hive.config.values.units import MIB
 from kafka2hive.config.values.writer import WriterOptions
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
@@ -26,14 +27,6 @@ class Tombstones(Enum):
 
     SKIP = "skip"
     WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """When a table is due: at whichever comes first."""
-
-    interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
-    bytes: Annotated[Size, Key("Bytes that wait in Kafka.")] = 128 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +99,10 @@ class SharedOptions:
         Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
     ] = Tombstones.SKIP
     writer: Annotated[WriterOptions, Key()] = WriterOptions()  # noqa: RUF009  a frozen value of another module
-    flush: Annotated[Flush, Key("When the table is due.")] = Flush()
+    flush: Annotated[Flush, Key("When the table is due.")] = Flush()  # noqa: RUF009  the same
+    completion: Annotated[Completion | None, Key("Complete partitions get a certificate (default: no).")] = (
+        None
+    )
     dead_letter_share: Annotated[
         float,
         Key(

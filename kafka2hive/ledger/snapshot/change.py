@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka2hive.model.completeness import UNKNOWN_TIME
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
@@ -16,19 +17,38 @@ from kafka2hive.model.snapshot import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _FromHive:
-    """What every change can record besides: answers of Hive since the newest snapshot.
+class Completeness:
+    """What is known of a table's partitions, where the map asks which are complete.
 
-    `registered` are pending registrations that Hive has confirmed. `compared` replace what the state says of the same
-    Hive tables.
+    `complete` get a certificate, which says that `policy` decided so. `through` as in Tracking.
+    """
+
+    through: str = UNKNOWN_TIME
+    complete: frozenset[HivePartition] = frozenset()
+    policy: str = ""
+    success_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotTracked:
+    """The map does not ask which partitions are complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Besides:
+    """What every change can record besides.
+
+    `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace what the
+    state says of the same Hive tables. `completeness` None: partitions are tracked as the state says, none is complete.
     """
 
     registered: frozenset[HivePartition] = frozenset()
     compared: tuple[ComparedTable, ...] = ()
+    completeness: Completeness | NotTracked | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataEpoch(_FromHive):
+class DataEpoch(_Besides):
     """Records read and written. `accounts` begin where the table stands; `leader_epochs` are those of the last records
     read; `newest_ms` is the newest record timestamp. None: as the state says.
     """
@@ -42,7 +62,7 @@ class DataEpoch(_FromHive):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstPositions(_FromHive):
+class FirstPositions(_Besides):
     """Where topic partitions begin, before anything of them is read.
 
     `positions` (start == end) join the table's; one that replaces another needs a gap of its topic partition in `gaps`,
@@ -59,7 +79,7 @@ class FirstPositions(_FromHive):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repair(_FromHive):
+class Repair(_Besides):
     """What an operator decided: `losses` given up, or refetched into `files`; `gaps` accepted, with the `positions` at
     which their topic partitions resume (as in FirstPositions); another `location` for the files to come.
     """
@@ -73,14 +93,14 @@ class Repair(_FromHive):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrationUpdate(_FromHive):
+class RegistrationUpdate(_Besides):
     """Nothing but Hive's answers. A partition of `forgotten` is no pending registration any more, nor ever again."""
 
     forgotten: tuple[ForgottenRegistration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnsAdded(_FromHive):
+class ColumnsAdded(_Besides):
     """The table has these columns from now on, beside the map's; committed before Hive's table and any file has them."""
 
     added: tuple[AddedColumn, ...]

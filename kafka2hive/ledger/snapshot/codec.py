@@ -1,11 +1,11 @@
 """A snapshot as text that people can read, and back. Format version 1; 2 where columns were added, 3 where records became
-more rows than one.
+more rows than one, 4 where complete partitions are told from others.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
 partitions), `account`s by task, `gap`s, `loss`es, `unregistered` and `registered` partitions, `compared` tables,
-`forgotten` registrations and `added` columns. Last `checksum sha256:<hex>` over every byte before it; the next
-snapshot's header repeats it.
+`forgotten` registrations, `added` columns; `tracking`, `open` partitions and `certificate`s of complete ones. Last
+`checksum sha256:<hex>` over every byte before it; the next snapshot's header repeats it.
 A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
 """
 
@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
-from kafka2hive.ledger.snapshot import lines
+from kafka2hive.ledger.snapshot import completeness_lines, lines
 from kafka2hive.model.snapshot import Snapshot
 
-FORMAT = 3
+FORMAT = 4
 """The newest that is read. One is written only where it is needed: a program that does not know it reads all others, and
-would find too many rows in the files of these.
+would find too many rows in the files of these, or forget which partitions are open.
 """
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
@@ -47,6 +47,9 @@ def encode(snapshot: Snapshot) -> bytes:
         *(_line("compared", lines.compared(c)) for c in snapshot.compared),
         *(_line("forgotten", lines.forgotten(f)) for f in snapshot.forgotten),
         *(_line("added", lines.added(a)) for a in snapshot.added),
+        *([_line("tracking", completeness_lines.tracking(snapshot.tracking))] if snapshot.tracking else []),
+        *(_line("open", completeness_lines.open_partition(o)) for o in snapshot.open),
+        *(_line("certificate", completeness_lines.certificate(c)) for c in snapshot.certificates),
     ]
     body = ("\n".join(text) + "\n").encode()
     return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
@@ -119,6 +122,9 @@ def _decode(text: str) -> Snapshot:
         compared=tuple(map(lines.parse_compared, rows.pop("compared", ()))),
         forgotten=tuple(map(lines.parse_forgotten, rows.pop("forgotten", ()))),
         added=tuple(map(lines.parse_added, rows.pop("added", ()))),
+        tracking=completeness_lines.parse_tracking(*rows.pop("tracking", [None])),
+        open=tuple(map(completeness_lines.parse_open_partition, rows.pop("open", ()))),
+        certificates=tuple(map(completeness_lines.parse_certificate, rows.pop("certificate", ()))),
     )
     if rows:
         raise SnapshotDamaged(f"unknown lines: {', '.join(sorted(rows))}")
@@ -131,8 +137,10 @@ def _line(tag: str, value: dict[str, Any]) -> str:
 
 def _format_of(s: Snapshot) -> int:
     """The oldest whose readers read it right."""
-    if any(a.account.more_rows for a in s.accounts):
+    if s.tracking is not None:
         return FORMAT
+    if any(a.account.more_rows for a in s.accounts):
+        return 3
     return 2 if s.added else 1
 
 

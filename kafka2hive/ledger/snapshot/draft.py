@@ -14,6 +14,7 @@ from kafka2hive.ledger.snapshot.change import (
     Repair,
 )
 from kafka2hive.ledger.snapshot.codec import checksum_of
+from kafka2hive.ledger.snapshot.completeness import with_completeness
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
@@ -24,7 +25,7 @@ class OffsetsDoNotJoin(ValueError):
 
 
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
-    """The snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch."""
+    """The snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen."""
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
     compared = {c.table: c for c in state.compared + change.compared}
@@ -40,9 +41,10 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         positions=tuple(replace(p, start=p.end) for p in state.positions),
         accounts=(),
         registered=tuple(sorted(registered)),
+        certificates=(),
         compared=tuple(compared[table] for table in sorted(compared)),
     )
-    changed = _apply(unchanged, change)
+    changed = with_completeness(state, _apply(unchanged, change), change.completeness)
     unregistered = (frozenset(state.unregistered) - registered | touched(changed.files)) - {
         f.partition for f in changed.forgotten
     }

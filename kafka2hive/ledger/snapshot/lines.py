@@ -50,6 +50,9 @@ _SHAPES = {
     "compared": _Shape("table location format columns partition_columns", ""),
     "forgotten": _Shape("table partition location reason by at", "epoch"),
     "added": _Shape("column type schema at", "epoch"),
+    "tracking": _Shape("through", "since"),
+    "open": _Shape("table partition location opened_at", "since files rows"),
+    "certificate": _Shape("table partition location through policy success_file", "since files rows"),
 }
 """Each line's values of plain types; the rest is checked where it is read."""
 

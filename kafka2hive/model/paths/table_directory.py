@@ -1,5 +1,6 @@
-"""What stands in a table's directory besides its rows: each name begins with `_`, so Hive does not see it."""
+"""What stands in a table's directories besides its rows: each name begins with `_`, so Hive does not see it."""
 
+from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import join
 
 STAGING_DIRECTORY = "_tmp"
@@ -17,6 +18,12 @@ def owner_marker_draft(table_location: str, uuid: str) -> str:
 
 def staging_directory(table_location: str) -> str:
     return join(table_location, STAGING_DIRECTORY)
+
+
+def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch: int) -> str:
+    """Where a complete Hive partition's certificate is, in the partition's own directory."""
+    name = f"_kafka2hive_complete-{ledger_tag(ledger_id)}-g{generation:06d}-e{epoch:06d}.json"
+    return join(hive_partition, name)
 
 
 def reset_aside(directory: str, uuid: str) -> str:

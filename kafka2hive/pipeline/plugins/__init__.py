@@ -1,10 +1,12 @@
-"""What a plug-in is given and gives back: `kafka2hive.decoders`, `.bucketers` and `.writers` (docs/plugins.md).
+"""What a plug-in is given and gives back: `kafka2hive.decoders`, `.bucketers`, `.writers` and `.completion_policies`
+(docs/plugins.md).
 
 An entry point names a callable that takes a context and makes the plug-in; it is called once per task and table, or less.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from kafka2hive.formats.plugin import FileWriter as FileWriter
@@ -46,4 +48,39 @@ class FieldBucketer(Protocol):
         """A string column for each of the context's fields, in their order, a row for each row. NULL: Hive's default
         partition.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionContext:
+    """`path` and `zone` are those of the table's bucket, `delay` is the map's."""
+
+    table: str
+    path: str
+    zone: str
+    delay: timedelta
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBucket:
+    """A Hive partition with files that no certificate counts yet.
+
+    `values` by partition column, None for Hive's default partition. `end`: the first moment after the period that the path
+    stands for, None where it stands for none. `opened_at`: when the first of these files was committed; `files`, `rows`:
+    how many since. Times are aware, in UTC.
+    """
+
+    values: Mapping[str, str | None]
+    end: datetime | None
+    opened_at: datetime
+    files: int
+    rows: int
+
+
+class CompletionPolicy(Protocol):
+    """Decides which partitions are complete. It is asked every 10 s or less often, and sees no rows."""
+
+    def complete(self, buckets: Sequence[OpenBucket], through: datetime) -> Sequence[bool]:
+        """True or False for each. All that Kafka held for the table at `through` is in its files."""
         ...

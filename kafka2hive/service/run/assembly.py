@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.run.compare.gate import hive_gate
+from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.evolution import registry_evolution
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -59,6 +60,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
             ownership,
             LostLedgerCheck(kafka, group, wiring),
             catalogue,
+            Completion(wiring.ports.clock, service_map.hive is not None),
             hive_gate(wiring, catalogue),
             registry_evolution(wiring),
         ),

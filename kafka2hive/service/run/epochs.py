@@ -143,10 +143,12 @@ class EpochLoop:
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
-        """A snapshot without files for every table whose pending registrations changed since its newest one."""
+        """When the run ends: a snapshot without files for every table whose pending registrations changed since its newest
+        one, or that has complete partitions.
+        """
         with self._lock:
             self._steps.hear_registrar()
-            self._steps.record_registrations(self._owned_tables.serving())
+            self._steps.record_registrations(self._owned_tables.serving(), ending=True)
 
     def start_tables(self) -> None:
         with self._lock:
@@ -202,6 +204,7 @@ class EpochLoop:
         def read(table: Table) -> TableBacklog:
             logs, born_later = kafka_offsets.of(table.name), self._kafka.born_later
             ranges = ranges_to_read(table, logs, born_later, now, self._steps.publish)
+            self._owned_tables.completion.looked(table, logs, self._kafka.asked_at_ms)
             return backlog(table, ranges, self._clock.monotonic(), target)
 
         count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)

@@ -21,6 +21,7 @@ from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate
+from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.evolution import Evolution
 from kafka2hive.service.run.watch.report import TablePublished, TableStarted
 from kafka2hive.service.shared.hive_schemas import Schemas
@@ -45,14 +46,16 @@ def _no_select(table: TableSettings) -> None:
 class OwnedTables:
     """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
 
-    `gate` says whether Hive's table is the one of the map, `evolution` which columns it needs beside them, `check_select`
-    whether Spark can make its rows (it raises TableError; set before the first take-over).
+    `completion` says which partitions are complete, `gate` whether Hive's table is the one of the map, `evolution` which
+    columns it needs beside them, `check_select` whether Spark can make its rows (it raises TableError; set before the
+    first take-over).
     """
 
     _wiring: Wiring
     _ownership: OwnershipCheck
     _lost_ledger: LostLedgerCheck
     _schemas: Schemas
+    completion: Completion
     _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
     evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
     check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)
@@ -140,13 +143,17 @@ class OwnedTables:
         """
         owned = table.owned
         self._refuse_what_hive_refuses(table, change)
-        change = replace(change, compared=self._gate.agreed(table))
+        completeness = self.completion.asked(table, change)
+        read_through = self.completion.after(table, change)
+        change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
         try:
             published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
         except Kafka2HiveError:
             table.forget()
             raise
-        table.state = replace(owned, ledger=published.owned, registered=frozenset())
+        table.state = replace(
+            owned, ledger=published.owned, registered=frozenset(), read_through=read_through
+        )
         table.failures = 0
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
 

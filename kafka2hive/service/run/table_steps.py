@@ -115,12 +115,19 @@ class TableSteps:
             pending = why is not None and table.open_registrations
             table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
 
-    def record_registrations(self, tables: Iterable[Table]) -> None:
-        """A snapshot without files for each of them whose registrations or comparisons its newest one does not have."""
+    def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
+        """A snapshot without files for each of them whose registrations, comparisons or complete partitions its newest one
+        does not have.
+        """
 
         def record(table: Table) -> None:
             registered = table.owned.registered
-            if registered or self._owned_tables.newly_compared(table):
+            owned_tables = self._owned_tables
+            if (
+                registered
+                or owned_tables.newly_compared(table)
+                or owned_tables.completion.is_due(table, ending)
+            ):
                 self.publish(table, RegistrationUpdate(registered=registered))
 
         self.each(tables, record)

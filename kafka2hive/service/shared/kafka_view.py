@@ -59,16 +59,19 @@ class KafkaView:
     clock: Clock
     _cluster: ClusterView | None = None
     _asked_at: float = 0.0
+    asked_at_ms: int = 0
+    """Wall clock before the metadata were asked for: topic partitions that they lack had no records then."""
     born_later: set[str] = field(default_factory=set)
     """Topics that did not exist when this run first looked."""
 
     def cluster(self, fresh: bool = False) -> ClusterView:
         now = self.clock.monotonic()
         if self._cluster is None or fresh or now - self._asked_at > METADATA_SECONDS:
+            asked_at_ms = self.clock.epoch_ms()
             cluster = self.kafka.cluster()
             if self._cluster is not None:
                 self.born_later |= set(cluster.topics) - set(self._cluster.topics)
-            self._cluster, self._asked_at = cluster, now
+            self._cluster, self._asked_at, self.asked_at_ms = cluster, now, asked_at_ms
         return self._cluster
 
     @property

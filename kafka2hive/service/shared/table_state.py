@@ -17,6 +17,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import WriterId
+from kafka2hive.pipeline.completion.read_through import ReadThrough
 from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
@@ -39,7 +40,8 @@ class Owned:
 
     `admitted`: Hive's table is the one of the map, as far as commits have to wait for that. `registered`: pending
     registrations of the newest snapshot that Hive has confirmed since. `checked_epochs`: leader epochs of the logs
-    whose last record read was compared.
+    whose last record read was compared. `read_through`: up to which time all that Kafka held is in the state.
+    `completion_asked`: monotonic seconds at which the policy of complete partitions was asked last.
     """
 
     ledger: OwnedLedger
@@ -47,6 +49,8 @@ class Owned:
     admitted: bool = False
     registered: frozenset[HivePartition] = frozenset()
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    read_through: ReadThrough = ReadThrough()  # noqa: RUF009  a frozen value of another module
+    completion_asked: float = -math.inf
 
     @property
     def state(self) -> Snapshot:

@@ -251,7 +251,7 @@ def records_aged_out(scene: DemoContext) -> Harm | None:
     if tp is None:
         return None
     scene.cluster.begins[tp] = scene.cluster.ends[tp] + 2
-    scene.cluster.ends[tp] += 4
+    scene.cluster.grow(tp, 4)
     return Harm(frozenset({"kafka.offsets_lost"}), gap=tp)
 
 
@@ -262,6 +262,7 @@ def log_cut_off(scene: DemoContext) -> Harm | None:
     position = scene.newest.position(tp)
     assert position is not None
     scene.cluster.ends[tp] = position.end - 1
+    scene.cluster.grown[tp].clear()
     return Harm(frozenset({"kafka.log_truncated"}), gap=tp)
 
 

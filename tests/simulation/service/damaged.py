@@ -18,6 +18,7 @@ from kafka2hive.model.snapshot import REBUILT, Snapshot
 from tests.simulation.code import REAL, Production
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
+    check_certificates,
     check_exactly,
     check_files,
     check_hive,
@@ -97,7 +98,7 @@ class DamageSchedule:
     def _grow(self, topics: Any) -> None:
         for tp in TOPIC_PARTITIONS:
             if tp.topic in topics:
-                self.cluster.ends[tp] += 1 + self.world.below(6)
+                self.cluster.grow(tp, 1 + self.world.below(6))
 
     def _process(self, service: str, kill: Callable[[], bool] = lambda: False) -> Any:
         self.processes += 1
@@ -180,6 +181,7 @@ class DamageSchedule:
         self.world.count[damage.__name__.replace("_", " ")] += 1
         self.world.tell("(somebody)", f"{damage.__name__} of {self.table}")
         self.around.damaged = frozenset({self.table})
+        self.world.namenode.harmed = True
 
     def _must_stop(self) -> None:
         """The harmed table is set aside and left as it is; the other one is dumped."""
@@ -283,6 +285,7 @@ class DamageSchedule:
             since = snapshots[0].epoch
             check_tidiness(self.world, LedgerPaths(LEDGER.root, table), location_of(table), True, since)
             check_offsets(snapshots)
+            check_certificates(self.world, snapshots)
             newest = snapshots[-1]
             files = [file for snapshot in snapshots for file in snapshot.files]
             ranges = [OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions]

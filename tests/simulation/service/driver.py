@@ -3,12 +3,15 @@
 This module is one of those that a mutant gets copies of (variant.py): all production code it drives is imported here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from kafka2hive.config.values import TableRule
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
+from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,
@@ -18,12 +21,14 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TakeOverLost,
 )
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableSettings
+from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
@@ -40,7 +45,7 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
 from tests.simulation.places import LEDGERS
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
-from tests.simulation.service.maps import MAPS, SETTINGS, topic_partitions
+from tests.simulation.service.maps import MAPS, SETTINGS, TABLES, topic_partitions
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import account_of
 from tests.simulation.watch import Violation
@@ -49,6 +54,9 @@ from tests.simulation.world import World
 SLOTS = 3
 PATIENCE = (0.2, 0.4, 0.8)
 """Waits of the ledger's retries (Patience); everybody else here sleeps other times."""
+BEGAN_MS = 1_763_711_324_000
+"""The wall clock when a schedule begins."""
+TOPICS_OF = {table: topics for tables in TABLES.values() for table, topics in tables.items()}
 MANY = 5
 """So many take-overs by others are a reason to try again, too: a look never sees the same directory twice."""
 
@@ -66,9 +74,12 @@ class Surroundings:
 
 
 class WatchedClock(SimulatedClock):
-    """Time, and a look at why a step of the ledger is tried again."""
+    """Time, and a look at why a step of the ledger is tried again. The wall clock is Kafka's."""
 
     process: "Process"
+
+    def epoch_ms(self) -> int:
+        return BEGAN_MS + self.process.around.cluster.now * 1000
 
     def sleep(self, seconds: float) -> None:
         if seconds in PATIENCE:
@@ -140,8 +151,21 @@ class WatchedTables(OwnedTables):
     def publish(self, table: Table, change: Any) -> TablePublished:
         published = super().publish(table, change)
         self.process.check_visible(table.owned)
+        self.process.check_certified(table.owned)
         self.process.finished += 1
         return published
+
+
+class EveryOther:
+    """A policy: every open partition is complete when half of the seconds are over, so that others come late."""
+
+    name = "every other"
+
+    def __init__(self, rule: TableRule, table: str) -> None:
+        """Rule and table do not matter."""
+
+    def complete(self, partitions: Sequence[OpenPartition], through_ms: int) -> frozenset[HivePartition]:
+        return frozenset(each.partition for each in partitions) if through_ms // 1000 % 2 else frozenset()
 
 
 class Schemas:
@@ -207,7 +231,11 @@ class Process:
         self.ownership = WatchedOwnershipCheck(ports, root, self.wiring.processes, take_over=order.take_over)
         self.ownership.process = self
         self.tables = WatchedTables(
-            self.wiring, self.ownership, LostLedgerCheck(kafka, None, self.wiring), Schemas()
+            self.wiring,
+            self.ownership,
+            LostLedgerCheck(kafka, None, self.wiring),
+            Schemas(),
+            Completion(self.clock, True, EveryOther),
         )
         self.tables.process = self
         self.view = KafkaView(kafka, self.clock)
@@ -386,6 +414,21 @@ class Process:
         missing = [f.final for f in owned.state.files if f.final not in promoted and f.final not in lost]
         if missing:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
+
+    def check_certified(self, owned: Any) -> None:
+        """What is certified is registered, and all that Kafka held at the time it names is read. Raises Violation."""
+        certificates = owned.state.certificates
+        self.world.count["partitions complete"] += len(certificates)
+        for each in certificates:
+            place = each.partition
+            if self.around.hive.registered.get((place.table, place.path)) != place.location:
+                raise Violation(f"{place} is certified and Hive does not have it")
+            second = datetime.fromisoformat(each.through).timestamp() - BEGAN_MS // 1000
+            for tp in topic_partitions(TOPICS_OF[place.table]):
+                position = owned.state.position(tp)
+                wanted = self.around.cluster.end_at(tp, int(second))
+                if (0 if position is None else position.end) < wanted:
+                    raise Violation(f"{each} is certified, and {tp} not read up to {wanted}: {position}")
 
     def _ensure(self, name: str) -> None:
         if self.around.hive.down:

@@ -10,13 +10,25 @@ from tests.simulation.world import World
 
 
 class Cluster:
-    """What all drivers see. `growing` False: nobody produces any more."""
+    """What all drivers see. `growing` False: nobody produces any more. `now` counts seconds, one for each arrival."""
 
     def __init__(self) -> None:
         self.begins = dict.fromkeys(TOPIC_PARTITIONS, 0)
         self.ends = dict.fromkeys(TOPIC_PARTITIONS, 0)
         self.ids = {topic: f"id-{topic}" for topic in TOPICS}
         self.growing = True
+        self.now = 0
+        self.grown: dict[TopicPartition, list[tuple[int, int]]] = {tp: [] for tp in TOPIC_PARTITIONS}
+
+    def grow(self, tp: TopicPartition, records: int) -> None:
+        """Records arrive a second later than all that was asked or arrived before."""
+        self.now += 1
+        self.ends[tp] += records
+        self.grown[tp].append((self.now, self.ends[tp]))
+
+    def end_at(self, tp: TopicPartition, second: int) -> int:
+        """Where the log ended at this time."""
+        return max((end for arrived, end in self.grown[tp] if arrived <= second), default=0)
 
     def view(self) -> ClusterView:
         return ClusterView(
@@ -50,7 +62,7 @@ class SimulatedKafka:
         answers = {}
         for tp in sorted(topic_partitions):
             if self._cluster.growing:
-                self._cluster.ends[tp] += self._world.below(5)
+                self._cluster.grow(tp, self._world.below(5))
             if self._world.rates.read_fails and self._world.random() < self._world.rates.read_fails:
                 self._failed()  # this one is left out
             else:

@@ -3,6 +3,7 @@
 from kafka2hive.config.values import (
     Bucketing,
     Column,
+    Completion,
     DeadLetters,
     Flush,
     KafkaOptions,
@@ -32,6 +33,9 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Tables with their topics, by service: two tables share a topic, and two services do."""
 
+COMPLETED = "db.b"
+"""The table whose partitions are certified when they are complete."""
+
 TOPIC_PARTITIONS = tuple(TopicPartition(topic, n) for topic, numbers in TOPICS.items() for n in numbers)
 
 
@@ -58,6 +62,7 @@ def rule_of(table: str, topics: tuple[str, ...]) -> TableRule:
         schema_evolution="ignore",
         subject="{topic}-value",
         location=location_of(table),
+        completion=Completion() if table == COMPLETED else None,
     )
 
 

@@ -10,6 +10,7 @@ from tests.simulation.code import Production
 from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import (
     FOREIGN,
+    check_certificates,
     check_chain,
     check_files,
     check_hive,
@@ -71,6 +72,7 @@ def judge_tables(around: Any) -> None:
             snapshots = history(world, ledger)
             check_chain(snapshots)
             check_offsets(snapshots)
+            check_certificates(world, snapshots)
             files = [file for snapshot in snapshots for file in snapshot.files]
             newest = snapshots[-1]
             check_records(world, files, newest)
