@@ -889,9 +889,4 @@ MUTANTS = (
         COMPLETION,
         ("owned.open_registrations if self._waits_for_hive else frozenset()", "frozenset()"),
     ),
-    _of_service(
-        "topic partitions that do not answer count as read",
-        COMPLETION,
-        ("        if gone or len(ends) < len(wanted):\n", "        if gone:\n"),
-    ),
 )
