@@ -51,6 +51,14 @@ class ServiceMetrics:
             "Hive partitions with data that are not known to be registered",
             "table",
         )
+        self._open = gauge(
+            "open_partitions", "Hive partitions with files that no certificate counts", "table"
+        )
+        self._through = gauge(
+            "read_through_timestamp_seconds",
+            "All that Kafka held for the table at this time is committed, Unix time",
+            "table",
+        )
         self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
         self._never_filled = gauge(
             "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
@@ -90,6 +98,12 @@ class ServiceMetrics:
 
     def observe_unregistered(self, table: str, unregistered: int) -> None:
         self._unregistered.labels(table).set(unregistered)
+
+    def observe_completion(self, table: str, open_partitions: int, through: float | None) -> None:
+        """Of a table whose map asks which partitions are complete; `through` in Unix seconds."""
+        self._open.labels(table).set(open_partitions)
+        if through is not None:
+            self._through.labels(table).set(through)
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
         """Set which of a table's columns are NULL in every row; those reported `before` are so no more."""

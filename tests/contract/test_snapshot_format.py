@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.snapshot.codec import FORMAT, SnapshotDamaged, decode, encode
+from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -150,7 +151,32 @@ def test_format_3_has_more_rows_than_records() -> None:
     assert decode((FROZEN / "format-3.snapshot").read_bytes()) == FORMAT_3
 
 
-@pytest.mark.parametrize(("number", "snapshot"), [(1, FORMAT_1), (2, FORMAT_2), (FORMAT, FORMAT_3)])
+FORMAT_4 = replace(
+    FORMAT_3,
+    tracking=Tracking(12, "2026-11-21T08:11:58Z"),
+    open=(OpenPartition(partition=PARTITION, since=42, opened_at="2026-11-21T08:12:00Z", files=1, rows=103),),
+    certificates=(
+        Certificate(
+            partition=HivePartition("air.flights", "dt=2012-12-30", f"{TABLE}/dt=2012-12-30"),
+            since=12,
+            files=3,
+            rows=841,
+            through="2026-11-21T08:11:58Z",
+            policy="1h after its end",
+            success_file="_SUCCESS",
+        ),
+    ),
+)
+"""Its table's complete partitions are told from others."""
+
+
+def test_format_4_tells_complete_partitions_from_others() -> None:
+    assert decode((FROZEN / "format-4.snapshot").read_bytes()) == FORMAT_4
+
+
+@pytest.mark.parametrize(
+    ("number", "snapshot"), [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (FORMAT, FORMAT_4)]
+)
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:
     """Where nothing needs a newer one, an older program reads what this one writes."""
     assert encode(snapshot) == (FROZEN / f"format-{number}.snapshot").read_bytes()

@@ -293,7 +293,9 @@ MUTANTS = (
         EPOCH,
         (
             "    moves = promote(ports, owned, owned.state.files, given_up)\n"
+            "    certify(ports, owned)\n"
             "    return Published(finalise(ports, owned), moves)\n",
+            "    certify(ports, owned)\n"
             "    final = finalise(ports, owned)\n"
             "    return Published(final, promote(ports, owned, owned.state.files, given_up))\n",
         ),
@@ -628,8 +630,8 @@ MUTANTS = (
         "registrations without new data are never noted",
         TABLE_STEPS,
         (
-            "if registered or ",
-            "if ",
+            "                registered\n                or owned_tables.newly",
+            "                owned_tables.newly",
         ),
     ),
     _of_service(

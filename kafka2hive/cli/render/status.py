@@ -10,9 +10,11 @@ from rich.text import Text
 from kafka2hive.cli.render.document import Document, document, error_of, hive_partition, next_offset
 from kafka2hive.cli.render.positions_text import resume_lines
 from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.model.completeness import UNKNOWN_TIME
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted, duration, size
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
 from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, OwnerLife, Starting, TableState
@@ -115,6 +117,8 @@ def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]
     lines += [f"resumes at {line}" for line in resume_lines(state.positions)]
     if state.unregistered and not hive:
         lines.append(yours_to_register(len(state.unregistered)))
+    if (tracking := state.tracking) is not None:
+        lines.append(f"{counted(len(state.open), 'partition')} open; read through {tracking.through}")
     unregistered = "not in Hive yet" if hive else "not registered"
     lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in state.unregistered[:10]]
     if len(state.unregistered) > 10:
@@ -192,6 +196,7 @@ def _status(table: TableStatus) -> Document:
         "newest_record_ms": state.newest_ms,
         "partitions": [_partition(table, position) for position in state.positions],
         "unregistered": [hive_partition(partition) for partition in state.unregistered],
+        "completion": _completion(state),
         "last_epochs": [
             {
                 "epoch": epoch.epoch,
@@ -204,6 +209,27 @@ def _status(table: TableStatus) -> Document:
         ],
         "gaps": len(state.gaps),
         "losses": len(state.losses),
+    }
+
+
+def _completion(state: Snapshot) -> Document | None:
+    """`null`: the map does not ask which partitions are complete."""
+    if state.tracking is None:
+        return None
+    known = None if state.tracking.through == UNKNOWN_TIME else state.tracking.through
+    return {
+        "since_epoch": state.tracking.since,
+        "read_through": known,
+        "open": [
+            {
+                **hive_partition(each.partition),
+                "since_epoch": each.since,
+                "opened_at": each.opened_at,
+                "files": each.files,
+                "rows": each.rows,
+            }
+            for each in state.open
+        ],
     }
 
 

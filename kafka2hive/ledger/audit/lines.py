@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from kafka2hive.ledger.audit.completeness import audit_completeness
 from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.draft import touched
@@ -40,6 +41,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _topics(before, after)
             yield from _decisions(before, after)
             yield from _unregistered(before, after)
+            yield from audit_completeness(before, after)
     for snapshot in snapshots:
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
             yield of_epoch(snapshot, "verify.position", "a topic partition stands there twice")

@@ -16,6 +16,7 @@ from kafka2hive.model.hive.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TaskSettings
+from kafka2hive.service.audit.certificates import audit_certificates
 from kafka2hive.service.audit.files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.audit.registrations import accepted, unregistered
 from kafka2hive.service.audit.verified import Audited, Progress, VerifiedTable, VerifyOrder
@@ -85,6 +86,7 @@ class TableAudit:
                 lambda: look(files, history.view.paths).state.epoch,
             )
         )
+        found.findings += audit_certificates(files, concurrency, history.finals)
         if history.pending is not None:
             whole = order.contents or order.deep
             found.findings += audit_pending(files, concurrency, history.pending, lost, whole)

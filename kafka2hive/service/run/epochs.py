@@ -143,9 +143,7 @@ class EpochLoop:
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
-        """When the run ends: a snapshot without files for every table whose pending registrations changed since its newest
-        one, or that has complete partitions.
-        """
+        """When the run ends: a snapshot for every table whose registrations changed, or that has complete partitions."""
         with self._lock:
             self._steps.hear_registrar()
             self._steps.record_registrations(self._owned_tables.serving(), ending=True)

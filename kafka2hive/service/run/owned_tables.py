@@ -46,9 +46,8 @@ def _no_select(table: TableSettings) -> None:
 class OwnedTables:
     """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
 
-    `completion` says which partitions are complete, `gate` whether Hive's table is the one of the map, `evolution` which
-    columns it needs beside them, `check_select` whether Spark can make its rows (it raises TableError; set before the
-    first take-over).
+    `completion` says which partitions are complete, `gate` whether Hive's table is the map's, `evolution` which columns it
+    needs, `check_select` whether Spark can make its rows (it raises TableError; set before the first take-over).
     """
 
     _wiring: Wiring
@@ -144,16 +143,15 @@ class OwnedTables:
         owned = table.owned
         self._refuse_what_hive_refuses(table, change)
         completeness = self.completion.asked(table, change)
-        read_through = self.completion.after(table, change)
+        read_through = self.completion.after(table, change)  # once it is committed
         change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
         try:
             published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
         except Kafka2HiveError:
             table.forget()
             raise
-        table.state = replace(
-            owned, ledger=published.owned, registered=frozenset(), read_through=read_through
-        )
+        now = replace(owned, ledger=published.owned, read_through=read_through)
+        table.state = replace(now, registered=frozenset())
         table.failures = 0
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
 

@@ -57,6 +57,10 @@ class EpochWatcher:
         for table in tables:
             self._metrics.observe_lag(table.name, table.lag_records, freshness(table, now))
             self._metrics.observe_unregistered(table.name, len(table.open_registrations))
+            if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
+                through_ms = owned.read_through.through_ms
+                through = None if through_ms is None else through_ms / 1000
+                self._metrics.observe_completion(table.name, len(owned.state.open), through)
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
 
 
