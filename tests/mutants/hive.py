@@ -136,13 +136,13 @@ HIVE = (
     TextMutant(
         "the ledger does not say what was compared",
         "kafka2hive.service.run.owned_tables",
-        (("        change = replace(change, compared=self._gate.agreed(table))\n", ""),),
+        (("compared=self._gate.agreed(table), completeness", "completeness"),),
         GATE_TESTS,
     ),
     TextMutant(
         "an idle table never writes down what was compared",
         "kafka2hive.service.run.table_steps",
-        (("if registered or self._owned_tables.newly_compared(table):", "if registered:"),),
+        (("is_new = registered or owned_tables.newly_compared(table)", "is_new = registered"),),
         GATE_TESTS,
     ),
     TextMutant(

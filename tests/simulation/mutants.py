@@ -630,8 +630,8 @@ MUTANTS = (
         "registrations without new data are never noted",
         TABLE_STEPS,
         (
-            "                registered\n                or owned_tables.newly",
-            "                owned_tables.newly",
+            "is_new = registered or ",
+            "is_new = ",
         ),
     ),
     _of_service(

@@ -123,11 +123,8 @@ class TableSteps:
         def record(table: Table) -> None:
             registered = table.owned.registered
             owned_tables = self._owned_tables
-            if (
-                registered
-                or owned_tables.newly_compared(table)
-                or owned_tables.completion.is_due(table, ending)
-            ):
+            is_new = registered or owned_tables.newly_compared(table)
+            if is_new or owned_tables.completion.is_due(table, ending):
                 self.publish(table, RegistrationUpdate(registered=registered))
 
         self.each(tables, record)
