@@ -1,9 +1,9 @@
 """Complete partitions of one table: its bucket must say when a partition is over."""
 
-from kafka2hive.config.bucket_path import read_bucket_path
-from kafka2hive.config.bucket_period import period_of
 from kafka2hive.config.checks.plugin import check_installed
 from kafka2hive.config.checks.table_options import CheckedTable
+from kafka2hive.config.grammars.bucket_path import read_bucket_path
+from kafka2hive.config.grammars.bucket_period import period_of
 from kafka2hive.model.plugins import PluginKind
 
 

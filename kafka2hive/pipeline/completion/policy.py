@@ -4,8 +4,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Protocol
 
-from kafka2hive.config.bucket_path import read_bucket_path
-from kafka2hive.config.bucket_period import BucketEnds, period_of
+from kafka2hive.config.grammars.bucket_path import read_bucket_path
+from kafka2hive.config.grammars.bucket_period import BucketEnds, period_of
 from kafka2hive.config.values import TableRule
 from kafka2hive.config.values.units import duration_text
 from kafka2hive.model.completeness import OpenPartition

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from zoneinfo import ZoneInfo
 
-from kafka2hive.config.bucket_path import BucketPath, Code, Part
+from kafka2hive.config.grammars.bucket_path import BucketPath, Code, Part
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, unescape_partition_value
 
 _DIGITS = {"Y": 4, "G": 4, "j": 3}
