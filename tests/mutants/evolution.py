@@ -101,6 +101,24 @@ EVOLUTION = (
         FIELDS,
     ),
     TextMutant(
+        "types are followed without end",
+        "kafka2hive.pipeline.decode.written_fields.followed",
+        (('            raise TooLarge(f"with it', '            print(f"with it'),),
+        "tests/contract/test_hostile_schemas.py",
+    ),
+    TextMutant(
+        "types are followed to any depth",
+        "kafka2hive.pipeline.decode.written_fields.followed",
+        (("        if self._depth >= DEEPEST:\n", "        if self._depth >= 10**9:\n"),),
+        "tests/contract/test_hostile_schemas.py",
+    ),
+    TextMutant(
+        "a field's name becomes a type's text whatever it is",
+        "kafka2hive.pipeline.decode.written_fields.followed",
+        (("if all(map(may_name_a_field, name)):", "if name:"),),
+        FIELDS,
+    ),
+    TextMutant(
         "a start does not know the columns that were added",
         "kafka2hive.service.run.owned_tables",
         (

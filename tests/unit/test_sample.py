@@ -269,6 +269,38 @@ def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
     assert "give the registry with --registry" in _map(_sampled(values))
 
 
+def test_a_schema_of_which_hive_can_have_nothing_makes_a_raw_table_and_says_why() -> None:
+    tree = {"type": "record", "name": "T", "fields": [{"name": "next", "type": ["null", "T"]}]}
+    text = _map(_sampled([framed(4, b"\0")] * 3), writers=Registry(id4=tree))
+    service = load_text(text, "draft.yaml", {})
+    assert service.tables[0].format == "raw" and _columns(service) == {"value": ("binary", (), None)}
+    assert "no column for any field of schema 4" in text and "next is T within itself: left out" in text
+    nothing = ProtobufRegistry(id4=protobuf_schema('syntax = "proto3"; message Nothing {}'))
+    text = _map(_sampled([head(4, 0)] * 3), writers=nothing)
+    assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
+    assert "no column for any field of Nothing of schema 4" in text
+
+
+def test_fields_of_a_record_that_are_one_name_to_hive_are_left_out_and_do_not_break_the_draft() -> None:
+    fields = [{"name": "x", "type": "int"}, {"name": "X", "type": "int"}]
+    twice = {"type": "record", "name": "W", "fields": fields}
+    members = [{"name": "id", "type": "int"}, {"name": "twice", "type": twice}]
+    schema = {"type": "record", "name": "M", "fields": members}
+    value = framed(4, _encoded(schema, {"id": 1, "twice": {"x": 1, "X": 2}}))
+    text = _map(_sampled([value] * 3), writers=Registry(id4=schema))
+    assert list(_columns(load_text(text, "draft.yaml", {}))) == ["id"]
+    assert "twice is no type of Hive (field 'X' is declared twice (Hive ignores case)): left out" in text
+
+
+def test_avro_records_of_several_types_have_the_fields_of_all_of_them() -> None:
+    one = {"type": "record", "name": "One", "fields": [{"name": "x", "type": "int"}]}
+    two = {"type": "record", "name": "Two", "fields": [{"name": "y", "type": "string"}]}
+    values = [framed(4, b"\0\x02"), framed(4, b"\2\x02z")]
+    text = _map(_sampled(values), writers=Registry(id4=[one, two]))
+    service = load_text(text, "draft.yaml", {})
+    assert (service.tables[0].format, list(_columns(service))) == ("avro", ["x", "y"]) and "2 decode" in text
+
+
 def test_protobuf_records_have_the_columns_of_their_message() -> None:
     schema = protobuf_schema(
         """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto";

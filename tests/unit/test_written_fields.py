@@ -99,6 +99,27 @@ def test_what_hive_has_no_column_for_is_named_and_the_rest_is_taken() -> None:
     ]
 
 
+def test_a_message_that_is_one_of_several_records_has_the_fields_of_all() -> None:
+    one = record(("id", "long"), ("x", "int"), ("odd", "int"), name="One")
+    two = record(("id", "long"), ("y", "string"), ("odd", "string"), name="Two")
+    result = found(table(("id", "bigint")), json.dumps(["null", one, two]))
+    assert columns(result) == [("x", "int"), ("y", "string")]
+    assert result.lost == ("odd is of several types in the records of the union: left out",)
+
+
+def test_a_name_that_no_field_of_hive_can_have_and_a_record_without_fields_are_left_out_and_said() -> None:
+    injected = record(("a:int,b", "int"), ("a b", "int"), ("é_$9", "int"), name="W")
+    empty = record(("none", record(name="E")), ("x", "int"), name="H")
+    result = found(table(("id", "bigint")), avro(("odd", injected), ("half", empty), ("no", "E")))
+    assert columns(result) == [("odd", "struct<é_$9:int>"), ("half", "struct<x:int>")]
+    assert result.lost == (
+        "odd.'a:int,b' is no name of a field in Hive: left out",
+        "odd.'a b' is no name of a field in Hive: left out",
+        "half.none is a record without fields: left out",
+        "no is a record without fields: left out",
+    )
+
+
 def test_a_table_of_orc_files_with_metadata_gets_no_column_between() -> None:
     schema = avro(("id", "long"), ("x", "int"))
     orc = table(("id", "bigint"), writer=WriterOptions(format="orc"))

@@ -29,6 +29,7 @@ class HiveTypeError(ConfigError):
     def __init__(self, text: str, position: int, problem: str, suggestion: str = "") -> None:
         super().__init__("hive_type", f"type {text!r}, character {position + 1}: {problem}", suggestion)
         self.text = text
+        self.problem = problem
         self.position = position
         self.suggestion = suggestion
 
@@ -162,6 +163,7 @@ class _Parser:
     def _struct(self, depth: int) -> "pa.DataType":
         self._expect("<")
         fields: dict[str, pa.DataType] = {}
+        taken: set[str] = set()
         while True:
             name = self._take()
             if not name.text or name.text in "<>(),:":
@@ -169,7 +171,7 @@ class _Parser:
             field = name.text.strip("`")
             if words := _SEVERAL_WORDS.match(self._text, name.position):
                 field = words[1]
-            if strange := next((c for c in field if not _may_name_a_field(c)), ""):
+            if strange := next((c for c in field if not may_name_a_field(c)), ""):
                 self._fail(
                     name.position,
                     f"Hive cannot hold a struct field with {strange!r} in its name",
@@ -177,10 +179,11 @@ class _Parser:
                     f"from: \"$.path['{field}']\"",
                 )
             self.field_names.append(name)
-            if any(field.lower() == known.lower() for known in fields):
+            if field.lower() in taken:
                 self._fail(
                     name.position, f"field {field!r} is declared twice (Hive ignores case)", "rename one"
                 )
+            taken.add(field.lower())
             self._expect(":")
             fields[field] = self._type(depth + 1)
             if self._peek().text != ",":
@@ -212,7 +215,7 @@ def with_quoted_fields(text: str) -> str:
     return text
 
 
-def _may_name_a_field(character: str) -> bool:
+def may_name_a_field(character: str) -> bool:
     """HiveServer2 4.0.1 refuses others in CREATE TABLE, or makes a table that no query reads (blank, point)."""
     return character in "_$" or unicodedata.category(character)[0] == "L" or character.isdecimal()
 

@@ -14,14 +14,14 @@ from kafka2hive.pipeline.decode.protobuf.heads import groups, type_at
 from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
-from kafka2hive.service.sample.avro_columns import AvroColumns
+from kafka2hive.pipeline.decode.written_fields.fields import avro_fields, protobuf_fields
 from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
 from kafka2hive.service.sample.columns import Columns
 from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
 from kafka2hive.service.sample.documents import Documents, documents_of, several_in
 from kafka2hive.service.sample.draft import DraftColumn
-from kafka2hive.service.sample.protobuf_columns import ProtobufColumns
 from kafka2hive.service.sample.shape import Shape
+from kafka2hive.service.sample.written_columns import WrittenColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,12 @@ def _of_schema(schema_id: int, writers: WriterSchemas, values: Sequence[bytes]) 
         schema = parse(written)
     except SchemaInvalid:
         return None
-    row = envelope_row(schema)
-    root = schema.whole(schema.root) if row is None else row
-    if not isinstance(root, Record):
+    root = schema.whole(schema.root)
+    if not any(isinstance(schema.whole(b), Record) for b in getattr(root, "branches", (root,))):
         return None
-    found = AvroColumns(schema, root)
-    notes = (f"columns of schema {schema_id}, the newest of the records", *found.notes)
-    return Recognised("avro", "events" if row is None else "debezium", found.columns, notes)
+    source = "events" if envelope_row(schema) is None else "debezium"
+    found = WrittenColumns(avro_fields(schema, is_change_log=source == "debezium"))
+    return _of_written("avro", source, found, f"schema {schema_id}, the newest of the records")
 
 
 def _of_messages(schema_id: int, written: WriterSchema, values: Sequence[bytes]) -> Recognised | None:
@@ -150,14 +149,22 @@ def _of_messages(schema_id: int, written: WriterSchema, values: Sequence[bytes])
         schema = parse_protobuf(written)
     except ValueError:
         return None
-    found = (
+    named = (
         (len(places), indexes)
         for number, indexes, _, places in groups(pa.array(values, pa.binary()))
         if number == schema_id
     )
-    name = type_at(schema.declared, max(found, default=(0, ()))[1])
+    name = type_at(schema.declared, max(named, default=(0, ()))[1])
     if name is None:
         return None
-    columns = ProtobufColumns(schema, schema.messages[name])
-    notes = (f"columns of {name} of schema {schema_id}, the newest of the records", *columns.notes)
-    return Recognised("protobuf", "events", columns.columns, notes)
+    found = WrittenColumns(protobuf_fields(schema, name))
+    return _of_written(
+        "protobuf", "events", found, f"{name} of schema {schema_id}, the newest of the records"
+    )
+
+
+def _of_written(format: str, source: str, found: WrittenColumns, schema: str) -> Recognised:
+    if not found.columns:
+        none = f"no column for any field of {schema}: each value becomes one binary column"
+        return Recognised("raw", notes=(none, *found.notes))
+    return Recognised(format, source, found.columns, (f"columns of {schema}", *found.notes))

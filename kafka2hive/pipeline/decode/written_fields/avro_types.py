@@ -13,6 +13,7 @@ from kafka2hive.pipeline.decode.avro.schema import (
     Type,
     Union,
 )
+from kafka2hive.pipeline.decode.written_fields.followed import Followed
 
 _MOST_DIGITS = 38
 _PLAIN = {
@@ -37,25 +38,27 @@ def envelope_row(schema: Schema) -> Record | None:
     return rows[0] if len(rows) == 1 else None
 
 
-class AvroTypes:
+class AvroTypes(Followed):
     """Hive's types of one schema's; `notes` grow by what has none."""
 
     def __init__(self, schema: Schema) -> None:
-        self.notes: list[str] = []
+        super().__init__()
         self._schema = schema
 
     def type_of(self, written: Type, place: str, within: tuple[str, ...]) -> str | None:
-        """`within`: the records that are open, of which none can be within itself in Hive."""
-        whole = self._schema.whole(written)
+        """`within`: the records that are open, of which none can be within itself in Hive. Raises TooLarge."""
+        with self.one():
+            return self._type_of(self._schema.whole(written), place, within)
+
+    def _type_of(self, whole: Type, place: str, within: tuple[str, ...]) -> str | None:
         match whole:
             case Union(branches):
                 return self._union(branches, place, within)
             case Record(name, fields):
                 if name in within:
-                    return self._left_out(place, f"is {name} within itself")
+                    return self.left_out(place, f"is {name} within itself")
                 inner = ((f.name, self.type_of(f.type, f"{place}.{f.name}", (*within, name))) for f in fields)
-                members = [f"{name}:{kind}" for name, kind in inner if kind is not None]
-                return f"struct<{','.join(members)}>" if members else None
+                return self.struct(place, inner)
             case Array(items):
                 inner_type = self.type_of(items, f"{place}[]", within)
                 return None if inner_type is None else f"array<{inner_type}>"
@@ -65,34 +68,29 @@ class AvroTypes:
             case Plain() | Fixed() | Enum():
                 return self._scalar(whole, place)
             case Named(name):  # whole() has no names left
-                return self._left_out(place, f"is {name}, which is not defined")
+                return self.left_out(place, f"is {name}, which is not defined")
 
     def _union(self, branches: tuple[Type, ...], place: str, within: tuple[str, ...]) -> str | None:
         kinds = {self.type_of(branch, place, within) for branch in branches if branch != Plain("null")}
         if len(kinds) == 1:
             return kinds.pop()
-        return self._left_out(place, "is a union of several types" if kinds else "is always null")
+        return self.left_out(place, "is a union of several types" if kinds else "is always null")
 
     def _scalar(self, written: Plain | Fixed | Enum, place: str) -> str | None:
         match written:
             case Plain(_, Decimal(precision, scale)) | Fixed(_, _, Decimal(precision, scale)):
                 if precision > _MOST_DIGITS or scale < 0 or scale > precision:
-                    return self._left_out(place, f"is a decimal({precision},{scale}), which Hive has not")
+                    return self.left_out(place, f"is a decimal({precision},{scale}), which Hive has not")
                 return f"decimal({precision},{scale})"
             case Plain("string") | Enum() | Fixed(_, _, "uuid"):
                 return "string"
             case Fixed():
                 return "binary"
             case Plain("null"):
-                return self._left_out(place, "is always null")
+                return self.left_out(place, "is always null")
             case Plain(_, "date"):
                 return "date"
             case Plain(_, str(logical)) if "timestamp" in logical:
                 return "timestamp"
             case Plain(kind, _):
                 return _PLAIN[kind]
-
-    def _left_out(self, place: str, why: str) -> str | None:
-        """Always None: it has no column."""
-        self.notes.append(f"{place} {why}: left out")
-        return None

@@ -1,6 +1,7 @@
 """From the types of a Protobuf schema to Hive's that lose nothing of them, and notes on what has none. Pure."""
 
 from kafka2hive.pipeline.decode.protobuf.schema import Field, Schema
+from kafka2hive.pipeline.decode.written_fields.followed import Followed
 
 _PLAIN = {
     **dict.fromkeys(("int32", "sint32", "sfixed32"), "int"),
@@ -24,15 +25,19 @@ _WRAPPERS = frozenset(
 )
 
 
-class ProtobufTypes:
+class ProtobufTypes(Followed):
     """Hive's types of one schema's; `notes` grow by what has none."""
 
     def __init__(self, schema: Schema) -> None:
-        self.notes: list[str] = []
+        super().__init__()
         self._schema = schema
 
     def type_of(self, field: Field, place: str, within: tuple[str, ...]) -> str | None:
-        """`within`: the messages that are open, of which none can be within itself in Hive."""
+        """`within`: the messages that are open, of which none can be within itself in Hive. Raises TooLarge."""
+        with self.one():
+            return self._type_of(field, place, within)
+
+    def _type_of(self, field: Field, place: str, within: tuple[str, ...]) -> str | None:
         message = self._schema.messages.get(field.type)
         if field.label != "repeated":
             return self._single(field, place, within)
@@ -51,10 +56,8 @@ class ProtobufTypes:
         if message.name in _WRAPPERS:
             return _PLAIN[message.fields[0].kind]
         if message.name in within:
-            self.notes.append(f"{place} is {message.name} within itself: left out")
-            return None
+            return self.left_out(place, f"is {message.name} within itself")
         inner = (
             (f.name, self.type_of(f, f"{place}.{f.name}", (*within, message.name))) for f in message.fields
         )
-        members = [f"{name}:{kind}" for name, kind in inner if kind is not None]
-        return f"struct<{','.join(members)}>" if members else None
+        return self.struct(place, inner)
