@@ -77,13 +77,13 @@ MUTANTS = (
     TextMutant(
         "another ledger's file is a sign of an older ledger",
         "kafka2hive.ledger.repair.restored",
-        (("    if parsed is not None and parsed[0].ledger == tag:\n", "    if parsed is not None:\n"),),
+        (("    if name is not None and name.ledger == tag:\n", "    if name is not None:\n"),),
         RESTORED,
     ),
     TextMutant(
         "a later generation alone is no sign of an older ledger",
         "kafka2hive.ledger.repair.restored",
-        ((" or self.name.generation > view.generation.number", ""),),
+        ((" or self.generation > view.generation.number", ""),),
         RESTORED,
     ),
     TextMutant(

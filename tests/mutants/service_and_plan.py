@@ -246,11 +246,28 @@ MUTANTS = (
                 "    staging = children(files, staging_directory(location))\n    pending =",
             ),
             (
-                "    below = files_below(files, wiring.ports.concurrency, (location, letters))\n    there =",
+                "    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))\n    there =",
                 "    there =",
             ),
         ),
         REBUILD.rpartition(" ")[2],
+    ),
+    TextMutant(
+        "a rebuilt ledger does not see the numbers of certificates",
+        "kafka2hive.service.recover.rebuild",
+        (("_used([*staging, *below], ledger_id)", "_used(staging, ledger_id)"),),
+        REBUILD.rpartition(" ")[2],
+    ),
+    TextMutant(
+        "a certificate is no sign of an older ledger",
+        "kafka2hive.ledger.repair.restored",
+        (
+            (
+                "    name = CertificateName.parse(child.name) if parsed is None else parsed[0]\n",
+                "    name = None if parsed is None else parsed[0]\n",
+            ),
+        ),
+        "tests/unit/test_restored.py",
     ),
     TextMutant(
         "a rebuilt ledger passes over holes",

@@ -28,7 +28,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import certificate_path, staging_directory
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import rebuild_and_recover
@@ -176,6 +176,20 @@ def test_epochs_go_on_above_those_of_files_that_nobody_finished(lost_ledger: Ser
     (file,) = lost_ledger.files
     begun = local(file.staged.replace("-g000001-e000002-", "-g000007-e000099-"))
     begun.with_name(begun.name.replace(".pending", ".in-progress")).touch()
+
+    ledger = rebuilt(lost_ledger.wiring).ledger
+
+    assert (ledger.final.generation, ledger.final.epoch) == (8, 100)
+
+
+def test_epochs_go_on_above_those_of_certificates(lost_ledger: Service) -> None:
+    """An epoch without files may have certified a partition: its number is used."""
+    (file,) = lost_ledger.files
+    place = file.hive_partition.location
+    mine = DataFileName.parse(base_name(file.final))
+    assert mine is not None
+    local(certificate_path(place, mine[0].ledger, 7, 99)).touch()
+    local(certificate_path(place, "0" * 8, 8, 200)).touch()  # another ledger's
 
     ledger = rebuilt(lost_ledger.wiring).ledger
 

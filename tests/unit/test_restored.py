@@ -11,7 +11,7 @@ from kafka2hive.kafka.port import ClusterView, TopicView, everything
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.restored import refuse_older_ledger
-from kafka2hive.ledger.snapshot.change import FirstPositions
+from kafka2hive.ledger.snapshot.change import Completeness, FirstPositions, RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
@@ -117,6 +117,28 @@ def test_staged_files_of_a_later_generation_stop_too(service: Service, tmp_path:
     judged(wiring)
     backup.put_back()
     with pytest.raises(ManualActionRequired, match=r"generation 2, epoch 2, but .* generation 3, epoch 3"):
+        judged(wiring)
+
+
+def test_a_certificate_of_an_epoch_to_come_stops_too(service: Service, tmp_path: Path) -> None:
+    wiring = service.wiring
+    owned = epoch(wiring, take(wiring), "2013-01-02")
+    backup = Backup(wiring, tmp_path)
+    change = RegistrationUpdate(completeness=Completeness())
+    owned = epoch(wiring, publish(wiring.ports, owned, change).owned, "2013-01-02")
+    (day,) = (each.partition for each in owned.state.open)
+    for file in owned.state.files:
+        local(file.final).unlink()  # the user's retention
+    publish(
+        wiring.ports,
+        owned,
+        RegistrationUpdate(
+            completeness=Completeness(through="2013-01-03T02:00:00Z", complete=frozenset({day}))
+        ),
+    )
+    judged(wiring)
+    backup.put_back()
+    with pytest.raises(ManualActionRequired, match=r"_kafka2hive_complete-.*epoch 6: an older ledger"):
         judged(wiring)
 
 

@@ -1,6 +1,6 @@
 """A ledger that is older than its table's files: somebody restored a backup. To go on would read what is there again.
 
-Names tell: every data file carries the generation and the epoch of its ledger, and neither ever goes back.
+Names tell: data files and certificates carry the generation and the epoch of their ledger, and neither ever goes back.
 """
 
 import re
@@ -12,7 +12,7 @@ from kafka2hive.ledger.reading.look import View, look
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
@@ -21,15 +21,16 @@ TOUCHED = 32
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A file of this ledger. A staged one may be of the epoch after the newest snapshot, a visible one may not."""
+    """A file of this ledger, or a certificate. A staged one may be of the epoch after the newest snapshot, others may not."""
 
     path: str
-    name: DataFileName
+    generation: int
+    epoch: int
     staged: bool
 
     def is_newer(self, view: View) -> bool:
         committed = view.state.epoch + (1 if self.staged else 0)
-        return self.name.epoch > committed or self.name.generation > view.generation.number
+        return self.epoch > committed or self.generation > view.generation.number
 
 
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
@@ -52,11 +53,11 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     newer = [file for file in newer if file.is_newer(now)]
     if not newer:
         return
-    newest = max(newer, key=lambda file: (file.name.generation, file.name.epoch))
+    newest = max(newer, key=lambda file: (file.generation, file.epoch))
     raise ManualActionRequired(
         "ledger.restored",
         f"{view.paths.table}: the ledger stands at generation {now.generation.number}, epoch {now.state.epoch}, but"
-        f" {newest.path} is of generation {newest.name.generation}, epoch {newest.name.epoch}: an older ledger was put"
+        f" {newest.path} is of generation {newest.generation}, epoch {newest.epoch}: an older ledger was put"
         " back, and what was read since would be read again",
         f"put the newer ledger back; or move {view.paths.table_directory} away and rebuild it from the files with"
         f" `kafka2hive recover --rebuild-ledger {view.paths.table}`",
@@ -77,23 +78,24 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Seen]:
 
 def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Seen]:
     parsed = DataFileName.parse(child.name)
-    if parsed is not None and parsed[0].ledger == tag:
-        yield _Seen(child.path, parsed[0], staged)
+    name = CertificateName.parse(child.name) if parsed is None else parsed[0]
+    if name is not None and name.ledger == tag:
+        yield _Seen(child.path, name.generation, name.epoch, staged)
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
     """All that is met on the way from the location down to the Hive partition with the greatest name."""
     directory: str | None = location
     while directory is not None:
-        seen = [child for child in _children(ports, directory) if child.name[0] not in "_."]
-        yield from seen
+        seen = _children(ports, directory)
+        yield from (child for child in seen if not child.is_directory)
         deeper = [c.path for c in seen if c.is_directory and _is_hive_partition(c.name)]
         directory = max(deeper, key=_by_number, default=None)
 
 
 def _is_hive_partition(name: str) -> bool:
     """`name=value`; a directory that somebody else put beside the Hive partitions is none."""
-    return "=" in name and HIVE_DEFAULT_PARTITION not in name
+    return "=" in name and name[0] not in "_." and HIVE_DEFAULT_PARTITION not in name
 
 
 def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:

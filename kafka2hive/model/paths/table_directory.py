@@ -1,11 +1,15 @@
 """What stands in a table's directories besides its rows: each name begins with `_`, so Hive does not see it."""
 
+import re
+from dataclasses import dataclass
+
 from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import join
 
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 RESET_ASIDE = "_kafka2hive_reset"
+_CERTIFICATE = re.compile(r"_kafka2hive_complete-([0-9a-f]{8})-g([0-9]{6,18})-e([0-9]{6,18})\.json")
 
 
 def owner_marker(table_location: str) -> str:
@@ -20,10 +24,30 @@ def staging_directory(table_location: str) -> str:
     return join(table_location, STAGING_DIRECTORY)
 
 
+@dataclass(frozen=True, slots=True)
+class CertificateName:
+    """Name of a complete Hive partition's certificate, in the partition's own directory; `ledger` as in DataFileName."""
+
+    ledger: str
+    generation: int
+    epoch: int
+
+    @property
+    def text(self) -> str:
+        return f"_kafka2hive_complete-{self.ledger}-g{self.generation:06d}-e{self.epoch:06d}.json"
+
+    @staticmethod
+    def parse(name: str) -> "CertificateName | None":
+        """None when it is not exactly one of ours."""
+        found = _CERTIFICATE.fullmatch(name)
+        if found is None:
+            return None
+        parsed = CertificateName(found[1], int(found[2]), int(found[3]))
+        return parsed if parsed.text == name else None
+
+
 def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch: int) -> str:
-    """Where a complete Hive partition's certificate is, in the partition's own directory."""
-    name = f"_kafka2hive_complete-{ledger_tag(ledger_id)}-g{generation:06d}-e{epoch:06d}.json"
-    return join(hive_partition, name)
+    return join(hive_partition, CertificateName(ledger_tag(ledger_id), generation, epoch).text)
 
 
 def reset_aside(directory: str, uuid: str) -> str:

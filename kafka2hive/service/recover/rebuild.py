@@ -1,6 +1,6 @@
 """`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger that they prove."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kafka2hive.config.dead_letters import dead_letter_directory
@@ -15,7 +15,7 @@ from kafka2hive.ledger.repair.tasks import FoundFile
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
@@ -58,7 +58,7 @@ def rebuild_ledger(
     staging = children(files, staging_directory(location))
     pending = [s for s in staging if (name := DataFileName.parse(s.name)) and name[1] == "pending"]
     staged, _ = _read(wiring, table, pending, final=False)
-    below = files_below(files, wiring.ports.concurrency, (location, letters))
+    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))
     there = [file for file in below if file.name[0] not in "_."]
     visible, untracked = _read(wiring, table, there, final=True)
     moved = {f.name for f in visible}
@@ -82,7 +82,7 @@ def rebuild_ledger(
         staging=staging_directory(location),
         now=wiring.ports.clock.now(),
     )
-    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(staging, ledger_id)
+    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used([*staging, *below], ledger_id)
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
     _refuse_unseen_moves(files, location, pending, there)
     if not plan_only:
@@ -175,10 +175,15 @@ def _only_ledger(location: str, found: list[FoundFile]) -> str:
     return ledgers[0]
 
 
-def _used(staging: tuple[FileStatus, ...], ledger_id: str) -> set[tuple[int, int]]:
-    """Generation and epoch of all of the ledger's staged names, also of files that nobody finished."""
-    names = (parsed[0] for status in staging if (parsed := DataFileName.parse(status.name)))
-    return {(name.generation, name.epoch) for name in names if name.ledger == ledger_tag(ledger_id)}
+def _used(there: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]]:
+    """Generation and epoch in all names of the ledger, also those of files that nobody finished, and of certificates."""
+    used = set()
+    for status in there:
+        parsed = DataFileName.parse(status.name)
+        name = CertificateName.parse(status.name) if parsed is None else parsed[0]
+        if name is not None and name.ledger == ledger_tag(ledger_id):
+            used.add((name.generation, name.epoch))
+    return used
 
 
 def _may_be_mine(path: str, ledger_id: str) -> bool:
