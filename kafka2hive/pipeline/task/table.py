@@ -3,13 +3,14 @@
 import functools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
@@ -174,19 +175,8 @@ class TableRun:
         accounts = self._accounts.of_ranges()
         _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))
         _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))
-        return TableManifest(
-            table=self.task.table,
-            task=self._index,
-            generation=self.task.generation,
-            epoch=self.task.epoch,
-            files=files,
-            accounts=accounts,
-            delivered=self._accounts.delivered,
-            leader_epochs=self._accounts.leader_epochs(),
-            newest_ms=self._accounts.newest_ms,
-            seconds=tuple(self._seconds.items()),
-            refusals=self._letters.refusals(),
-            columns=self._decoder.columns_seen(),
+        return manifest_of(
+            self._index, self.task, files, self._accounts, self._letters, self._decoder, self._seconds
         )
 
     def fail(self, failure: TableFailure) -> TableManifest:
@@ -198,6 +188,31 @@ class TableRun:
         """Give up all files without a manifest; never raises."""
         self._data.abandon()
         self._letters.sink.abandon()
+
+
+def manifest_of(
+    index: int,
+    task: TableTask,
+    files: Sequence[DataFile],
+    accounts: TableAccounts,
+    letters: LettersOfTask,
+    decoder: ChunkDecoder,
+    seconds: Mapping[str, float],
+) -> TableManifest:
+    return TableManifest(
+        table=task.table,
+        task=index,
+        generation=task.generation,
+        epoch=task.epoch,
+        files=tuple(files),
+        accounts=accounts.of_ranges(),
+        delivered=accounts.delivered,
+        leader_epochs=accounts.leader_epochs(),
+        newest_ms=accounts.newest_ms,
+        seconds=tuple(seconds.items()),
+        refusals=letters.refusals(),
+        columns=decoder.columns_seen(),
+    )
 
 
 def failed_manifest(index: int, task: TableTask, failure: TableFailure) -> TableManifest:

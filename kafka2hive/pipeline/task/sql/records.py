@@ -23,6 +23,7 @@ from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
 from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
 from kafka2hive.pipeline.task.sink import OpenSink, to_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, coordinates
+from kafka2hive.pipeline.task.table import manifest_of
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters
 from kafka2hive.pipeline.task.write.limits import TaskLimits
@@ -107,7 +108,7 @@ class RecordsOfTask:
 
     def manifest(self) -> TableManifest:
         """Wait for the dead letters' files. `written` of the accounts are the rows that `batches` gave."""
-        files = tuple(self._letters.sink.results())
+        files = self._letters.sink.results()
         accounts = self._accounts.of_ranges()
         if self._letters.sink.rows != sum(a.account.dead_lettered for a in accounts):
             raise AccountingMismatch(
@@ -115,19 +116,8 @@ class RecordsOfTask:
             )
         if self._rows != sum(a.account.written for a in accounts):
             raise AccountingMismatch(f"{self._task.table}: {self._rows} rows went to the SELECT")
-        return TableManifest(
-            table=self._task.table,
-            task=self._index,
-            generation=self._task.generation,
-            epoch=self._task.epoch,
-            files=files,
-            accounts=accounts,
-            delivered=self._accounts.delivered,
-            leader_epochs=self._accounts.leader_epochs(),
-            newest_ms=self._accounts.newest_ms,
-            seconds=tuple(self._seconds.items()),
-            refusals=self._letters.refusals(),
-            columns=self._decoder.columns_seen(),
+        return manifest_of(
+            self._index, self._task, files, self._accounts, self._letters, self._decoder, self._seconds
         )
 
     def abandon(self) -> None:

@@ -2,8 +2,10 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -78,24 +80,18 @@ def read_records(
         except TABLE_ERRORS as error:
             tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
             return
-        with closing(records):
-            try:
+        try:
+            with one_attempt(records, settings):
                 for batch in records.batches():
                     with watchdog.idle():
                         yield batch
                 tell(RecordsRead(attempt, records.manifest()))
-            except AMBIGUOUS:
-                raise  # another attempt may be answered
-            except AccessRefused as error:
-                forget_consumer(settings.kafka)
-                tell(RecordsRead(attempt, failed_manifest(share.index, task, on_this_host(error))))
-            except TABLE_ERRORS as error:
-                tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
-            except (ServiceUnavailable, FetchBug):
-                forget_consumer(settings.kafka)
-                raise
-            finally:
-                records.abandon()
+        except AMBIGUOUS:
+            raise  # another attempt may be answered
+        except AccessRefused as error:
+            tell(RecordsRead(attempt, failed_manifest(share.index, task, on_this_host(error))))
+        except TABLE_ERRORS as error:
+            tell(RecordsRead(attempt, failed_manifest(share.index, task, as_failure(error))))
 
 
 def write_rows(
@@ -105,38 +101,40 @@ def write_rows(
     (task,) = share.tables
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
         arriving = idle_between(batches, watchdog)
+        table, files = settings.tables[task.table], process_files(settings.storage)
+        consumer = partial(process_consumer, settings.kafka)
         try:
-            rows = RowsOfTask(
-                attempt,
-                share.index,
-                task,
-                settings.tables[task.table],
-                settings,
-                process_files(settings.storage),
-                lambda: process_consumer(settings.kafka),
-                watchdog.touch,
-            )
-        except TABLE_ERRORS as error:
-            return _failed(share.index, attempt, error, arriving)
-        with closing(rows):
-            try:
+            rows = RowsOfTask(attempt, share.index, task, table, settings, files, consumer, watchdog.touch)
+            with one_attempt(rows, settings):
                 for batch in arriving:
                     rows.take(batch)
                 return rows.finish()
-            except AMBIGUOUS:
-                raise
-            except (ServiceUnavailable, FetchBug):
-                forget_consumer(settings.kafka)
-                raise
-            except TABLE_ERRORS as error:
-                return _failed(share.index, attempt, error, arriving)
-            finally:
-                rows.abandon()
+        except AMBIGUOUS:
+            raise  # another attempt may be answered
+        except TABLE_ERRORS as error:
+            drain(arriving)
+            return RowsWritten(attempt=attempt, task=share.index, failure=as_failure(error))
 
 
-def _failed(task: int, attempt: int, error: Exception, rest: Iterator[pa.RecordBatch]) -> RowsWritten:
-    drain(rest)
-    return RowsWritten(attempt=attempt, task=task, failure=as_failure(error))
+class _Share(Protocol):
+    def abandon(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def one_attempt(share: _Share, settings: TaskSettings) -> Iterator[None]:
+    """In the end `share` is given up, as far as it is not told, and closed. After an error of Kafka the next attempt gets a
+    fresh consumer.
+    """
+    with closing(share):
+        try:
+            yield
+        except (ServiceUnavailable, FetchBug):
+            forget_consumer(settings.kafka)
+            raise
+        finally:
+            share.abandon()
 
 
 def drain(rest: Iterator[pa.RecordBatch]) -> None:
