@@ -99,6 +99,15 @@ def kill_worker(worker: psutil.Process) -> None:
     worker.kill()
 
 
+def kill_all_workers_at(run: Running, there: Callable[[], bool], what: str) -> None:
+    """SIGKILL to every worker as soon as there is something."""
+    run.wait_until(there, what, 300, 0.05)
+    workers = python_workers([run.pid])
+    assert len(workers) >= 2, f"at {what} there were {len(workers)} workers"
+    for worker in workers:
+        kill_worker(worker)
+
+
 def kill_executor_of(worker: psutil.Process) -> None:
     """SIGKILL to the JVM that the worker belongs to."""
     while not command_holds(worker, _EXECUTOR):
