@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafka2hive.ledger.cleanup import clean_up
@@ -22,7 +22,7 @@ from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
-from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions
+from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger, Owners
 from kafka2hive.model.errors import (
@@ -137,6 +137,7 @@ class Committer:
             if owned.state.positions
             else FirstPositions(positions=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         )
+        change = replace(change, completeness=_complete(owned))
         done = publish(self._ports, owned, change).owned
         if done.state.epoch % TIDY_EPOCHS == 0:
             clean_up(self._ports, done, self._order.location, KEEP)
@@ -225,6 +226,14 @@ class Committer:
         if self._order.beats and now - self._beat_at >= HEARTBEAT_SECONDS:
             self._beat.send()
             self._beat_at = now
+
+
+def _complete(owned: OwnedLedger) -> Completeness:
+    """The oldest open partition of all is complete with every epoch."""
+    oldest = [each.partition for each in owned.state.open][:1]
+    return Completeness(
+        through="2026-11-21T00:00:00Z", complete=frozenset(oldest), policy="drill", success_file="_SUCCESS"
+    )
 
 
 def run_committer(order: CommitterOrder) -> int:

@@ -92,12 +92,34 @@ class CommitterTable:
         assert set(seen) == expected, f"{self.name}: {sorted(expected ^ set(seen))[:5]} missing or invented"
         twice = [record for record, times in seen.items() if times > 1]
         assert not twice, f"{self.name}: twice: {twice[:5]}"
+        certificates = self._assert_certificates_add_up(files, history)
         return Counter(
             epochs=len(history) - 1,
             generations=self.ledger.generation(),
             files=len(files),
             records=len(seen),
+            certificates=certificates,
         )
+
+    def _assert_certificates_add_up(
+        self, files: list[str], history: list[dict[str, list[dict[str, object]]]]
+    ) -> int:
+        """What certificates and the newest snapshot's open partitions count are the rows that readers see. How many."""
+        rows = Counter[str]()
+        for path in files:
+            rows[path.rpartition("/")[0]] += len(self.tree.read(path).splitlines())
+        counted = Counter[str]()
+        certificates = [p for p in self.tree.files(self._location) if "/_kafka2hive_complete-" in p]
+        for path in certificates:
+            told = json.loads(self.tree.read(path))
+            assert told["location"] == path.rpartition("/")[0]
+            counted[told["location"]] += told["rows"]
+            assert f"{told['location']}/_SUCCESS" in self.tree.files(told["location"]), path
+        for each in history[-1]["open"]:
+            counted[str(each["location"])] += int(str(each["rows"]))
+        assert counted == rows, f"{self.name}: {(counted - rows) or (rows - counted)}"
+        assert len(certificates) == sum(len(snapshot["certificate"]) for snapshot in history)
+        return len(certificates)
 
     def _assert_offsets_join(self, history: list[dict[str, list[dict[str, object]]]]) -> None:
         stands: dict[object, object] = {}

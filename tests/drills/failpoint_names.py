@@ -15,6 +15,7 @@ COMMIT = r"in-progress -> .*/e\d+\.pending$"
 PROMOTE = r"/_tmp/.*\.pending -> .*\.parquet\.final$"
 FINALISE = r"/e\d+\.pending -> .*/e\d+\.final$"
 ARCHIVE = r"\.final -> .*/archive/.*\.final$"
+CERTIFICATE_DRAFT = DATA + r"\.certificate\.in-progress$"
 PARTITION = r"/(b|dt)=[^/]*$"
 SWEEP_DRAFT = DRAFT + "$"
 SWEEP_ORPHAN = DATA + "$"
@@ -56,11 +57,19 @@ SWEEPING = (
     *_both("sweeping a draft", "delete", SWEEP_DRAFT),
     *_both("sweeping an orphan", "delete", SWEEP_ORPHAN),
 )
+CERTIFYING = (
+    *_both("creating a certificate's draft", "create", CERTIFICATE_DRAFT),
+    *_both("closing a certificate's draft", "close", CERTIFICATE_DRAFT),
+    *_both("renaming a certificate into place", "rename", "/_tmp/.* -> .*/_kafka2hive_complete-"),
+    *_both("creating a success file", "create", "/_SUCCESS$"),
+    *_both("closing a success file", "close", "/_SUCCESS$"),
+)
 PUBLISHING = (
     *_both("the take-over", "rename", TAKE_OVER),
     *_both("making a Hive partition's directory", "mkdirs", PARTITION),
     *_both("promoting the second file", "rename", PROMOTE, count=2),
     *_both("promoting what another one left", "rename", PROMOTE),
+    *CERTIFYING,
     *_both("finalising", "rename", FINALISE),
     *_both("making the archive's directory", "mkdirs", "/archive/"),
     *_both("archiving a snapshot", "rename", ARCHIVE),

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tests.oracle.tree import Tree
 
 _MARKER = "_kafka2hive_owner"
+_CERTIFICATE, _SUCCESS = "_kafka2hive_complete-", "_SUCCESS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ def assert_only_finished_files(tree: Tree, location: str) -> list[str]:
         if below == _MARKER:
             continue
         assert not below.startswith(("_tmp/", "_", ".")), f"left in staging, or stray: {path}"
+        name = below.rpartition("/")[2]
+        if name == _SUCCESS or name.startswith(_CERTIFICATE):
+            continue
         assert path.endswith(".parquet.final"), f"not finished: {path}"
         found.append(path)
     return found

@@ -19,6 +19,9 @@ _TAGS = (
     "compared",
     "forgotten",
     "added",
+    "tracking",
+    "open",
+    "certificate",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]
