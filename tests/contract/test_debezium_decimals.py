@@ -134,3 +134,16 @@ def test_what_is_no_decimal_of_the_column_is_a_dead_letter(way: str) -> None:
     assert codes[:3] == ["json.base64", "change_log.decimal", "change_log.decimal"]
     assert found[3]["total"] == Decimal("99999999.99")
     assert codes[4] == "json.type"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_decimal_of_variable_scale_is_taken_as_its_parts(way: str) -> None:
+    found = outcomes(
+        way,
+        record({"id": 1, "any": {"scale": 2, "value": encoded("12.50", 2)}}),
+        record({"id": 1, "any": None}),
+        record({"id": 1, "any": encoded("12.50", 2)}),
+        more={"any": "struct<scale:int,value:binary>"},
+    )
+    assert found[0]["any"] == {"scale": 2, "value": unscaled(1250)} and found[1]["any"] is None
+    assert found[2].startswith("json.type: column any (from $.after.any)")

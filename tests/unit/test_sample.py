@@ -188,6 +188,98 @@ def test_what_has_not_the_same_fields_in_nearly_all_records_is_raw(values: list[
     assert load_text(_map(_sampled(values)), "m", {}).tables[0].format == "raw"
 
 
+def _connect(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields), "optional": True, **more}
+
+
+_DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "version": 1}
+_VARIABLE = _connect({"type": "int32", "field": "scale"}, {"type": "bytes", "field": "value"})
+_TYPED: list[dict[str, Any]] = [
+    {"type": "int16", "field": "id"},
+    {**_DECIMAL, "field": "total", "parameters": {"scale": "2", "connect.decimal.precision": "10"}},
+    {**_DECIMAL, "field": "long", "parameters": {"scale": "0", "connect.decimal.precision": "65"}},
+    {"type": "int32", "name": "io.debezium.time.Date", "field": "day"},
+    {"type": "int64", "name": "io.debezium.time.MicroTimestamp", "field": "at"},
+    {"type": "int64", "name": "io.debezium.time.NanoTimestamp", "field": "fine"},
+    {"type": "string", "name": "io.debezium.time.ZonedTimestamp", "field": "zoned"},
+    {"type": "bytes", "name": "io.debezium.data.Bits", "field": "bits"},
+    {**_VARIABLE, "name": "io.debezium.data.VariableScaleDecimal", "field": "any"},
+    {"type": "array", "items": {"type": "string"}, "field": "tags"},
+    {"type": "map", "keys": {"type": "string"}, "values": {"type": "int64"}, "field": "counts"},
+    {"type": "map", "keys": {"type": "int32"}, "values": {"type": "int64"}, "field": "pairs"},
+]
+_TYPED_ROW = {
+    "id": 1,
+    "total": "BNI=",
+    "long": "AQ==",
+    "day": 18_000,
+    "at": 1_559_033_904_863_123,
+    "fine": 1,
+    "zoned": "2019-05-28T08:18:24.5Z",
+    "bits": "AQ==",
+    "any": {"scale": 2, "value": "BNI="},
+    "tags": ["a"],
+    "counts": {"a": 1},
+    "pairs": [[1, 2]],
+}
+_TYPES_OF = {
+    "id": ("smallint", None),
+    "total": ("decimal(10,2)", None),
+    "long": ("string", None),
+    "day": ("date", "d"),
+    "at": ("timestamp", "us"),
+    "fine": ("bigint", None),
+    "zoned": ("timestamp", None),
+    "bits": ("binary", None),
+    "any": ("struct<scale:int,value:binary>", None),
+    "tags": ("array<string>", None),
+    "counts": ("map<string,bigint>", None),
+}
+
+
+def test_columns_have_the_types_of_the_schema_that_stands_beside_debeziums_envelopes() -> None:
+    schema = _connect(_connect(*_TYPED, field="before"), _connect(*_TYPED, field="after"))
+    envelopes = [debezium("c", None, _TYPED_ROW, {}), debezium("d", _TYPED_ROW, None, {})]
+    text, service = _drafted(*({"schema": schema, "payload": one} for one in envelopes))
+    assert "source: {debezium: {decimals: base64}}" in text and "2 decode" in text, text
+    found = {name: (kind, unit) for name, (kind, _, unit) in _columns(service).items()}
+    assert {name: kind for name, kind in found.items() if not name.startswith("__")} == _TYPES_OF
+    assert "long is a decimal as bytes" in text and "pairs has a type" in text
+    numbers = debezium("c", None, _TYPED_ROW | {"total": 12.5, "long": None}, {})
+    text, service = _drafted(*[{"schema": schema, "payload": numbers}] * 3)
+    assert "source: debezium\n" in text and "3 decode" in text
+    assert _columns(service)["total"][0] == "decimal(10,2)"
+
+
+def test_rows_beside_their_schema_are_taken_out_of_their_payload() -> None:
+    text, service = _drafted(*[{"schema": _connect(*_TYPED), "payload": _TYPED_ROW}] * 3)
+    assert service.tables[0].source == "events" and "3 decode" in text
+    found = _columns(service)
+    assert {name: (kind, unit) for name, (kind, _, unit) in found.items()} == {
+        **_TYPES_OF,
+        "total": ("string", None),
+    }
+    assert found["day"][1] == ("payload", "day") and "total is a decimal as bytes" in text
+
+
+def test_a_schema_beside_the_row_that_is_none_is_only_a_member() -> None:
+    for schema in (
+        {},
+        {"fields": [5]},
+        {"fields": [{"field": 5}]},
+        _connect({"field": "x", "type": "no"}),
+        5,
+    ):
+        text, service = _drafted(*[{"schema": schema, "payload": {"x": 1}}] * 3)
+        assert "payload" in _columns(service) and "3 decode" in text
+
+
+def test_what_nests_deeper_than_hives_types_is_left_out_and_said() -> None:
+    for deep in (16, 17, 40):
+        text, service = _drafted(*[b'{"id":1,"a":' + b'{"b":' * deep + b"1" + b"}" * deep + b"}"] * 3)
+        assert ("a" in _columns(service)) is (deep == 16) and "3 decode" in text
+
+
 def test_no_secret_is_printed() -> None:
     kafka = {**KAFKA, "sasl.password": "s3cr3t", "sasl.username": "me", "ssl.key.password": "${KEY}"}
     text = _map(_sampled([b'{"a":1}'] * 3), kafka, {"KEY": "hidden"})
@@ -383,6 +475,8 @@ def test_canals_columns_have_the_types_that_mysql_names() -> None:
         "at": "datetime(6)",
         "name": "varchar(20)",
         "Name": "text",
+        "odd": "decimal(x,-1)",
+        "": "int",
         "kind": "enum('a','b')",
     }
     row = dict.fromkeys(types) | {
@@ -410,6 +504,7 @@ def test_canals_columns_have_the_types_that_mysql_names() -> None:
         "at": "timestamp",
         "name": "string",
         "Name_2": "string",
+        "odd": "string",
         "kind": "string",
     }
     assert "3 decode to 5 rows" in text and "one name to Hive" in text

@@ -37,7 +37,8 @@ def canal_columns(documents: Iterable[dict[str, Any]]) -> tuple[tuple[DraftColum
     for document in documents:
         if isinstance(named := document["mysqlType"], dict):
             for name, written in named.items():
-                types.setdefault(name, _hive_type(str(written)))
+                if name:
+                    types.setdefault(name, _hive_type(str(written)))
     names = Names(notes)
     return tuple(DraftColumn(names.name((name,)), kind, (name,)) for name, kind in types.items()), notes
 
@@ -49,8 +50,8 @@ def _hive_type(written: str) -> str:
     name, size, more = matched.groups()
     if name in ("decimal", "numeric"):
         precision, _, scale = (size or "10,0").partition(",")
-        digits, fraction = int(precision), int(scale or 0)
-        return f"decimal({digits},{fraction})" if digits <= 38 else "string"
+        digits, fraction = (int(n) if n.isdecimal() and len(n) < 4 else 99 for n in (precision, scale or "0"))
+        return f"decimal({digits},{fraction})" if 0 < digits <= 38 and fraction <= digits else "string"
     if name == "bigint" and "unsigned" in more:
         return "decimal(20,0)"
     return _TYPES.get(name, "string")

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 from kafka2hive.config.grammars.json_path import MOST_STEPS, path_text
+from kafka2hive.model.hive.types import MAX_NESTING
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape, united
@@ -61,7 +63,11 @@ class Columns:
             return
         unit = _unit(shape, keys[-1])
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
-        if kind is not None:
+        if kind is not None and kind.count("<") > MAX_NESTING and _nests(kind) > MAX_NESTING:
+            self.notes.append(
+                f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
+            )
+        elif kind is not None:
             yield DraftColumn(self._names.name(keys), kind, keys, unit)
 
     def _type(self, shape: Shape, place: str) -> str | None:
@@ -108,6 +114,10 @@ class Columns:
 
 
 _FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+
+
+def _nests(kind: str) -> int:
+    return max(accumulate((c == "<") - (c == ">") for c in kind))
 
 
 def _number(shape: Shape) -> str:

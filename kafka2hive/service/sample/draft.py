@@ -30,7 +30,7 @@ class DraftColumn:
 class Draft:
     """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
 
-    `delimiter`: of format csv. `rows`: how they stand in a record.
+    `delimiter`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
     """
 
     topic: str
@@ -44,6 +44,7 @@ class Draft:
     notes: tuple[str, ...] = ()
     delimiter: str = ","
     rows: str = "one"
+    decimals: str = "text"
 
     def text(self) -> str:
         return "\n".join([*self._service(), *self._table(), ""])
@@ -71,7 +72,10 @@ class Draft:
         if self.format == "csv" and self.delimiter != ",":
             lines += [f"    csv: {{delimiter: {_quoted(self.delimiter)}}}"]
         lines += [f"    rows: {self.rows}"] if self.rows != "one" else []
-        lines += [f"    source: {self.source}"] if self.source != "events" else []
+        if self.decimals == "base64":
+            lines += [f"    source: {{{self.source}: {{decimals: base64}}}}"]
+        elif self.source != "events":
+            lines += [f"    source: {self.source}"]
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
         names = {column.name.lower() for column in self.columns}
         day = next(name for name in ("dt", "day", "part_day", "bucket_day") if name not in names)

@@ -17,6 +17,7 @@ from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
 from kafka2hive.pipeline.decode.written_fields.fields import avro_fields, protobuf_fields
 from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
 from kafka2hive.service.sample.columns import Columns
+from kafka2hive.service.sample.connect_columns import PAYLOAD, ConnectColumns, fields_beside, image_fields
 from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
 from kafka2hive.service.sample.documents import Documents, documents_of, several_in
 from kafka2hive.service.sample.draft import DraftColumn
@@ -26,7 +27,10 @@ from kafka2hive.service.sample.written_columns import WrittenColumns
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """`format`, `source`, `rows` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV."""
+    """`format`, `source`, `rows` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV.
+
+    `decimals`: of Debezium's envelopes.
+    """
 
     format: str
     source: str = "events"
@@ -34,6 +38,7 @@ class Recognised:
     notes: tuple[str, ...] = ()
     delimiter: str = ","
     rows: str = "one"
+    decimals: str = "text"
 
 
 def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
@@ -95,8 +100,24 @@ def _of_documents(format: str, documents: Documents) -> Recognised:
     for source, row_of in (("debezium", _debezium_row), ("maxwell", _maxwell_row)):
         rows = [row for row in map(row_of, there) if row is not None]
         if 2 * len(rows) > len(there):
+            schemas = [fields for fields in map(image_fields, there) if fields]
+            if source == "debezium" and 2 * len(schemas) > len(there):
+                return _of_connect(format, source, ConnectColumns(schemas, rows), rows)
             return _of_rows(format, source, rows)
+    beside = [fields for fields in map(fields_beside, there) if fields]
+    rows = [row for document in there if isinstance(row := document.get(PAYLOAD), dict)]
+    if 2 * len(beside) > len(there) and 2 * len(rows) > len(there):
+        return _of_connect(format, "events", ConnectColumns(beside, rows, (PAYLOAD,)), there)
     return _of_rows(format, "events", there)
+
+
+def _of_connect(
+    format: str, source: str, found: ConnectColumns, rows: Sequence[dict[str, Any]]
+) -> Recognised:
+    if not found.columns:
+        return _of_rows(format, source, rows)
+    notes = ("types are those that the schema beside each record names", *found.notes)
+    return Recognised(format, source, found.columns, notes, decimals=found.decimals)
 
 
 def _of_rows(format: str, source: str, rows: Sequence[dict[str, Any]]) -> Recognised:

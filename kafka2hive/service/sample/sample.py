@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values.change_log import TIME, change_log_of
+from kafka2hive.config.values.change_log import TIME, change_log_of, has_base64_decimals
 from kafka2hive.model.offsets import first_ranges
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.pipeline.decode import make_decoder
@@ -61,6 +61,7 @@ def drafted_map(
         registry=used,
         delimiter=found.delimiter,
         rows=found.rows,
+        decimals=found.decimals,
     )
     decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
@@ -115,6 +116,7 @@ def _decoded(
         value_sources(settings),
         writers=writers,
         change_log=change_log_of(settings.source),
+        base64_decimals=has_base64_decimals(settings.source),
         csv=settings.csv,
         rows=settings.rows,
     )

@@ -25,9 +25,8 @@ from kafka2hive.pipeline.decode.sources import Source
 Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
 """The decoder of the table's format for these columns."""
 
-_ROW = "row"
-_SCHEMA = "schema"
-"""Of the record itself, beside its envelope."""
+_SCHEMA = "the schema"
+"""Of the record itself, beside its envelope; no column has such a name."""
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
@@ -77,7 +76,9 @@ class ChangeLogDecoder:
     def _plan(
         self, own: Sequence[tuple[pa.Field, Source]], prefix: tuple[str, ...], image: str
     ) -> tuple[pa.Schema, list[Source]]:
-        """What is read of a record whose envelope stands at `prefix` and whose row is this image, under names of ours."""
+        """What is read of a record whose envelope stands at `prefix` and whose row is this image: the row's columns under their
+        own names, which reasons say.
+        """
         envelope = self._envelope
         fields = [(OPERATION, pa.string(), Source((*prefix, envelope.operation)))]
         if TIME in self.schema.names:
@@ -92,7 +93,7 @@ class ChangeLogDecoder:
             fields.append((_SCHEMA, SCHEMA, Source(("schema", "fields"))))
         for field, source in own:
             keys = (*prefix, image, *source.keys)
-            fields.append((f"{_ROW}.{field.name}", self._wire(field.type), Source(keys, source.unit)))
+            fields.append((field.name, self._wire(field.type), Source(keys, source.unit)))
         return pa.schema([(name, kind) for name, kind, _ in fields]), [source for _, _, source in fields]
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -136,7 +137,7 @@ class ChangeLogDecoder:
         needed = pa.array([image == first for _, image in envelope.operations.values()])
         in_doubt = pc.fill_null(needed.take(self._known(part.rows)), False).to_numpy(zero_copy_only=False)
         for name in self._own:
-            column = part.rows.column(f"{_ROW}.{name}")
+            column = part.rows.column(name)
             if not column.null_count:
                 return part
             in_doubt = in_doubt & column.is_null().to_numpy(zero_copy_only=False)
@@ -183,9 +184,7 @@ class ChangeLogDecoder:
                 refused.setdefault(int(part.places[at]), f"change_log.scale: {why}")
                 bad[at] = True
         good = Rows(rows, part.places, refused).only(~bad)
-        columns = {name: good.rows.column(f"{_ROW}.{name}") for name in self._own} | self._of_change(
-            good.rows
-        )
+        columns = {name: good.rows.column(name) for name in self._own} | self._of_change(good.rows)
         unfit = self._take_decimals(columns, good, refused)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         return Rows(batch, good.places, refused).only(~unfit)

@@ -33,7 +33,7 @@ def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WrittenF
     for record in _rows(schema, is_change_log):
         for field in record.fields:
             follow = partial(types.type_of, field.type, field.name, (record.name,))
-            one = _field(field.name, types, follow)
+            one = written_field(field.name, types, follow)
             if found.setdefault(field.name, one).type != one.type:
                 found[field.name] = WrittenField(field.name, None, (f"{field.name} {_SEVERAL}",))
     yield from found.values()
@@ -42,7 +42,7 @@ def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WrittenF
 def protobuf_fields(schema: ProtobufSchema, message: str) -> Iterator[WrittenField]:
     types = ProtobufTypes(schema)
     for field in schema.messages[message].fields:
-        yield _field(field.name, types, partial(types.type_of, field, field.name, (message,)))
+        yield written_field(field.name, types, partial(types.type_of, field, field.name, (message,)))
 
 
 def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
@@ -51,7 +51,8 @@ def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
     return [branch for branch in branches if isinstance(branch, Record)]
 
 
-def _field(name: str, types: Followed, follow: Callable[[], str | None]) -> WrittenField:
+def written_field(name: str, types: Followed, follow: Callable[[], str | None]) -> WrittenField:
+    """`follow` gives the field's type by `types`."""
     before = len(types.notes)
     try:
         kind = follow()
