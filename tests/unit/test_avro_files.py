@@ -17,22 +17,11 @@ from kafka2hive.formats.avro.container import blocks, read_container
 from kafka2hive.formats.avro.rows import COMPILED, Encode, decode, one_by_one
 from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.avro.trailer import avro_end, trailer_block
-from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.pipeline.task.run import Task
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TaskPlan
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import (
-    MemoryFiles,
-    offsets,
-    read_rows,
-    table_settings,
-    table_task,
-    task_settings,
-)
+from tests.harness.task_files import read_rows
+from tests.unit.written_files import run_task, tail_of, written
 
 CodecName = Literal["gzip", "zstd", "snappy", "none"]
 CODECS: list[CodecName] = ["gzip", "zstd", "snappy", "none"]
@@ -97,23 +86,14 @@ def options(codec: CodecName) -> WriterOptions:
     return WriterOptions(format="avro", compression=codec, timestamps="millis")
 
 
-def written(groups: Sequence[pa.Table], codec: CodecName = "gzip", **metadata: str) -> bytes:
-    sink = pa.BufferOutputStream()
-    file = encoding_of(options(codec)).open(sink, groups[0])
-    for group in groups:
-        file.write(group)
-    assert file.end(metadata) == sum(map(len, groups))
-    return bytes(sink.getvalue())
-
-
-def tail_of(data: bytes) -> Callable[[int], bytes]:
-    return lambda count: data[-count:]
+def file_of(groups: Sequence[pa.Table], codec: CodecName = "gzip", **metadata: str) -> bytes:
+    return written(groups, options(codec), **metadata)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> None:
     rows = table(300)
-    data = written([rows.slice(0, 200), rows.slice(200, 1), rows.slice(201)], codec, kind="data")
+    data = file_of([rows.slice(0, 200), rows.slice(200, 1), rows.slice(201)], codec, kind="data")
     file = opened(data, "avro")
     assert (file.rows, file.schema, file.filled_columns()) == (300, SCHEMA, set(SCHEMA.names))
     read = pa.Table.from_batches(file.batches(SCHEMA.names, 70))
@@ -124,7 +104,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> N
 
 @pytest.mark.parametrize("codec", ["gzip", "none"])  # for the others fastavro needs further packages
 def test_fastavro_reads_a_whole_file_as_any_other_and_hive_finds_its_calendar(codec: CodecName) -> None:
-    data = written([table(100)], codec)
+    data = file_of([table(100)], codec)
     reader = fastavro.reader(io.BytesIO(data))
     found = list(reader)
     assert len(found) == 100
@@ -243,7 +223,7 @@ def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_wr
         with pytest.raises(ValueError, match=r"[Mm]illisecond"):
             encode(rows.slice(2), 0, 100)
     with pytest.raises(pa.ArrowException, match=r"[Mm]illisecond"):
-        written([pa.Table.from_batches([rows])])
+        file_of([pa.Table.from_batches([rows])])
     for kind in (pa.timestamp("ns"), pa.map_(pa.int32(), pa.int32()), pa.uint64(), pa.large_string()):
         with pytest.raises(UNREADABLE, match="Avro files have no"):
             avro_schema(pa.schema([("x", kind)]))
@@ -256,7 +236,7 @@ def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_wr
 
 def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
     rows = pa.table({"text": ["x" * 1_000] * 6_000})
-    found = read_container(written([rows], "none")).blocks
+    found = read_container(file_of([rows], "none")).blocks
     assert sum(block.rows for block in found) == 6_000
     assert 20 < len(found) < 40 and max(len(block.data) for block in found) < 300_000
 
@@ -264,7 +244,7 @@ def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
 @pytest.mark.parametrize("codec", TRAILED)
 def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: CodecName) -> None:
     for pairs in ({"kind": "data"}, {"kind": "data", "long": "é" * 200_000}):
-        data = written([table(30)], codec, **pairs)
+        data = file_of([table(30)], codec, **pairs)
         end = end_of("avro", len(data), tail_of(data))
         assert end is not None and end.rows == 30
         assert end.metadata == {key.encode(): value.encode() for key, value in pairs.items()}
@@ -276,7 +256,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: 
 
 @pytest.mark.parametrize("codec", ["snappy", "none"])
 def test_a_file_whose_codec_has_no_room_for_a_trailer_says_so(codec: CodecName) -> None:
-    data = written([table(30)], codec, kind="data")
+    data = file_of([table(30)], codec, kind="data")
     with pytest.raises(UNREADABLE, match="no trailer"):
         end_of("avro", len(data), tail_of(data))
     assert opened(data).rows == 30
@@ -301,7 +281,7 @@ def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_not
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: CodecName) -> None:
-    data, dice = written([table(20)], codec), random.Random(3)
+    data, dice = file_of([table(20)], codec), random.Random(3)
     for _ in range(400):
         broken = bytearray(data)
         for _ in range(dice.randint(1, 3)):
@@ -317,7 +297,7 @@ def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: Cod
 @pytest.mark.parametrize("codec", TRAILED)
 def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(codec: CodecName) -> None:
     rows = pa.table({"n": pa.array(range(200_000), pa.int64())})
-    data = written([rows], codec)
+    data = file_of([rows], codec)
     mark = data[-16:]
     first = data.index(mark) + 16
     lost = data[:first] + data[data.index(mark, first) + 16 :]
@@ -327,7 +307,7 @@ def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(code
 
 
 def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -> None:
-    data = written([table(5)]).replace(b'"whole"', b'"whale"')
+    data = file_of([table(5)]).replace(b'"whole"', b'"whale"')
     assert opened(data).rows == 5
     with pytest.raises(UNREADABLE, match="Avro's schema is another"):
         list(opened(data).batches(["N"], 10))
@@ -335,7 +315,7 @@ def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -
 
 def test_a_file_without_rows_is_read() -> None:
     for codec in CODECS:
-        file = opened(written([table(5).slice(0, 0)], codec), "avro")
+        file = opened(file_of([table(5).slice(0, 0)], codec), "avro")
         assert (file.rows, file.schema, list(file.batches(["N"], 10))) == (0, SCHEMA, [])
 
 
@@ -347,12 +327,7 @@ def test_a_task_writes_avro_with_its_footer_and_finer_times_as_dead_letters(code
         b'{"n": 3, "at": null}',
     ]
     columns = (("n", "int"), ("at", "timestamp"))
-    settings = table_settings("db.t", "json", columns, writer=options(codec))
-    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 3)),))
-    consumer = FakeConsumer({("t", 0): FakeLog(dict(enumerate(values)), 3)})
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, task_settings("", settings), files, consumer, watchdog).run()
-    assert manifest.failure is None, manifest.failure
+    files, manifest = run_task(options(codec), columns, values)
     (file,) = (file for file in manifest.files if file.kind is FileKind.DATA)
     assert file.staged.endswith(".avro.pending") and file.final.endswith(".avro.final")
     (letter,) = read_rows(files, manifest, FileKind.DEAD_LETTER)

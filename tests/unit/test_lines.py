@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import random
-from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -16,7 +15,6 @@ import pytest
 
 from kafka2hive.config.values import FileFormat, TextOptions, WriterOptions
 from kafka2hive.formats.delimited.values import null_texts
-from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.json_lines.values import json_lines
 from kafka2hive.formats.lines.base64_text import base64_texts
 from kafka2hive.formats.lines.encoding import FORMAT_KEY
@@ -27,18 +25,9 @@ from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
 from kafka2hive.formats.trailer import payload_of
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.pipeline.task.run import Task
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TaskPlan
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import (
-    MemoryFiles,
-    offsets,
-    read_rows,
-    table_settings,
-    table_task,
-    task_settings,
-)
+from kafka2hive.pipeline.values import TableManifest
+from tests.harness.task_files import MemoryFiles, read_rows
+from tests.unit.written_files import run_task, tail_of, written
 
 CodecName = Literal["gzip", "zstd", "none"]
 CODECS: list[CodecName] = ["gzip", "zstd", "none"]
@@ -91,15 +80,6 @@ def table(count: int, schema: pa.Schema = DEEP) -> pa.Table:
     return pa.Table.from_pylist([row(number) for number in range(count)], schema=DEEP).select(schema.names)
 
 
-def written(groups: Sequence[pa.Table], options: WriterOptions, **metadata: str) -> bytes:
-    sink = pa.BufferOutputStream()
-    file = encoding_of(options).open(sink, groups[0])
-    for group in groups:
-        file.write(group)
-    assert file.end(metadata) == sum(map(len, groups))
-    return bytes(sink.getvalue())
-
-
 def lines_of(data: bytes, codec: CodecName) -> list[str]:
     """By other readers than ours: gzip of Python, zstd of Arrow."""
     if codec == "gzip":
@@ -108,10 +88,6 @@ def lines_of(data: bytes, codec: CodecName) -> list[str]:
         data = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
     assert data.endswith(b"\n")
     return data.decode().split("\n")[:-1]
-
-
-def tail_of(data: bytes) -> Callable[[int], bytes]:
-    return lambda count: data[-count:]
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -273,15 +249,8 @@ def test_base64_of_a_column_is_that_of_each_value() -> None:
         assert base64_texts(column).to_pylist() == wanted
 
 
-def run(options: WriterOptions, values: list[bytes]) -> tuple[MemoryFiles, Any]:
-    log = FakeLog(dict(enumerate(values)), len(values))
-    settings = table_settings("db.t", "json", (("n", "int"), ("s", "string")), writer=options)
-    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, len(values))),))
-    with Watchdog(30.0) as watchdog:
-        task = Task(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
-        (manifest,) = task.run()
-    assert manifest.failure is None, manifest.failure
-    return files, manifest
+def run(options: WriterOptions, values: list[bytes]) -> tuple[MemoryFiles, TableManifest]:
+    return run_task(options, (("n", "int"), ("s", "string")), values)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -3,7 +3,7 @@
 import datetime
 import io
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -21,20 +21,11 @@ from kafka2hive.formats.orc.tail import parse_tail, tail_length
 from kafka2hive.formats.orc.values import unwritable_rows
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.pipeline.task.run import Task
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.pipeline.values import TableManifest
 from kafka2hive.service.audit.rows.file_rows import read_rows as file_rows
 from kafka2hive.service.audit.rows.rows import Span
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import (
-    MemoryFiles,
-    offsets,
-    read_rows,
-    table_settings,
-    table_task,
-    task_settings,
-)
+from tests.harness.task_files import MemoryFiles, offsets, read_rows
+from tests.unit.written_files import run_task, tail_of, written
 
 CodecName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 CODECS: list[CodecName] = ["zstd", "snappy", "gzip", "lz4", "none"]
@@ -82,24 +73,15 @@ def table(count: int) -> pa.Table:
     return pa.Table.from_pylist([row(number) for number in range(count)], schema=SCHEMA)
 
 
-def written(groups: Sequence[pa.Table], codec: CodecName = "zstd", **metadata: str) -> bytes:
-    sink = pa.BufferOutputStream()
-    file = encoding_of(WriterOptions(format="orc", compression=codec)).open(sink, groups[0])
-    for group in groups:
-        file.write(group)
-    assert file.end(metadata) == sum(map(len, groups))
-    return bytes(sink.getvalue())
-
-
-def tail_of(data: bytes) -> Callable[[int], bytes]:
-    return lambda count: data[-count:]
+def file_of(groups: Sequence[pa.Table], codec: CodecName = "zstd", **metadata: str) -> bytes:
+    return written(groups, WriterOptions(format="orc", compression=codec), **metadata)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: CodecName) -> None:
     rows = table(5_000)
     groups = [rows.slice(0, 3_000), rows.slice(3_000, 1), rows.slice(3_001)]
-    data = written(groups, codec, kind="data", long="é" * 200_000)
+    data = file_of(groups, codec, kind="data", long="é" * 200_000)
     theirs = orc.ORCFile(io.BytesIO(data))
     assert [len(theirs.read_stripe(n)) for n in range(theirs.nstripes)] == [3_000, 1, 1_999]
     assert theirs.read().cast(SCHEMA) == rows
@@ -120,11 +102,11 @@ def test_rows_that_are_slices_of_others_are_written_as_they_are() -> None:
             for _ in range(generator.randrange(1, 5))
         ]
         rows = pa.concat_tables(slices)
-        assert orc.ORCFile(io.BytesIO(written([rows], "none"))).read().cast(SCHEMA) == rows
+        assert orc.ORCFile(io.BytesIO(file_of([rows], "none"))).read().cast(SCHEMA) == rows
 
 
 def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
-    data = written([table(10), table(20)], long="x" * 100_000)
+    data = file_of([table(10), table(20)], long="x" * 100_000)
     end = end_of("orc", len(data), tail_of(data))
     assert end is not None and end.rows == 30
     assert end.metadata == {b"long": b"x" * 100_000}
@@ -150,24 +132,24 @@ def test_rows_compare_with_those_of_a_parquet_file() -> None:
     span = Span([offsets("t", 0, 0, 1)])
     hashes = [
         file_rows(opened(data), columns, None, span, 0, 0).whole().hashes.tolist()
-        for data in (written([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
+        for data in (file_of([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
     ]
     assert len(hashes[0]) == 500 and hashes[0] == hashes[1]
 
 
 def test_days_are_marked_as_those_of_the_calendar_that_python_and_hive_4_have() -> None:
-    data = written([table(3)], "none")
+    data = file_of([table(3)], "none")
     assert data.count(bytes([11 << 3, 2]), len(data) - tail_length(data)) == 1
 
 
 def test_statistics_of_several_stripes_count_all_values() -> None:
-    data = written([table(100), table(100)])
+    data = file_of([table(100), table(100)])
     assert opened(data).filled_columns() == set(SCHEMA.names) - {"never"}
     nothing = pa.table({"a": pa.nulls(5, pa.int64()), "b": pa.nulls(5, KIND), "c": [[]] * 5})
     some = pa.table({"a": pa.array([1] * 5, pa.int64()), "b": nothing["b"], "c": nothing["c"]})
     nothing = nothing.cast(pa.schema([("a", pa.int64()), ("b", KIND), ("c", pa.list_(pa.int32()))]))
-    assert opened(written([nothing, nothing])).filled_columns() == set()
-    assert opened(written([nothing, some.cast(nothing.schema)])).filled_columns() == {"a"}
+    assert opened(file_of([nothing, nothing])).filled_columns() == set()
+    assert opened(file_of([nothing, some.cast(nothing.schema)])).filled_columns() == {"a"}
 
 
 def test_a_file_without_rows_has_a_schema() -> None:
@@ -179,7 +161,7 @@ def test_a_file_without_rows_has_a_schema() -> None:
 
 
 def test_a_cut_or_changed_end_is_unreadable_or_says_something_and_raises_nothing_else() -> None:
-    data = written([table(50)], "none", kind="data")
+    data = file_of([table(50)], "none", kind="data")
     start = len(data) - tail_length(data)
     for cut in range(start, len(data), 7):
         with pytest.raises(UNREADABLE):
@@ -195,7 +177,7 @@ def test_a_cut_or_changed_end_is_unreadable_or_says_something_and_raises_nothing
 
 
 def test_a_footer_is_joined_from_what_the_writer_counted_not_from_what_it_was_given() -> None:
-    data = written([table(7), table(9)])
+    data = file_of([table(7), table(9)])
     tail = parse_tail(data[-tail_length(data) :])
     assert [stripe.rows for stripe in tail.stripes] == [7, 9]
     assert tail.rows == 16
@@ -225,17 +207,7 @@ def test_times_that_hive_cannot_read_from_orc_are_found_at_any_depth(
 
 
 def run(format: Literal["parquet", "orc"], values: list[bytes]) -> tuple[MemoryFiles, TableManifest]:
-    log = FakeLog(dict(enumerate(values)), len(values))
-    settings = table_settings(
-        "db.t", "json", (("n", "int"), ("at", "timestamp")), writer=WriterOptions(format=format)
-    )
-    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, len(values))),))
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(
-            plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog
-        ).run()
-    assert manifest.failure is None, manifest.failure
-    return files, manifest
+    return run_task(WriterOptions(format=format), (("n", "int"), ("at", "timestamp")), values)
 
 
 def test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet() -> None:
