@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from kafka2hive.config.grammars.json_path import MOST_STEPS, path_text
-from kafka2hive.model.hive.types import MAX_NESTING
+from kafka2hive.model.hive.type_parser import MAX_NESTING
 from kafka2hive.model.quantities import counted
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape, united

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from kafka2hive.model.hive.types import MAX_DECIMAL_DIGITS
+from kafka2hive.model.hive.type_parser import MAX_DECIMAL_DIGITS
 from kafka2hive.pipeline.decode.change_logs.decimals import NAME as DECIMAL
 from kafka2hive.pipeline.decode.written_fields.fields import written_field
 from kafka2hive.pipeline.decode.written_fields.followed import Followed

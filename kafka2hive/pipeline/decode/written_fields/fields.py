@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kafka2hive.model.hive.types import HiveTypeError, parse_hive_type
+from kafka2hive.model.hive.type_parser import HiveTypeError
+from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.avro.schema import Record, Union
 from kafka2hive.pipeline.decode.avro.schema import Schema as AvroSchema
 from kafka2hive.pipeline.decode.protobuf.schema import Schema as ProtobufSchema

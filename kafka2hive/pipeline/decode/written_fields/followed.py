@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka2hive.model.hive.types import MAX_NESTING, may_name_a_field
+from kafka2hive.model.hive.type_parser import MAX_NESTING, may_name_a_field
 
 MOST_TYPES = 50_000
 """Of one schema, each counted at every place that it fills."""
