@@ -43,6 +43,7 @@ def test_no_thread_and_no_connection_exists_before_the_fork_and_all_that_a_task_
     assert {"pyspark.worker", "kafka2hive.pipeline.task.run", "pyarrow", "confluent_kafka"} <= set(
         before["modules"]
     )
+    assert "pandas" not in before["modules"], "a second for each worker"
 
 
 def test_the_installed_pyspark_is_taken_before_the_sources_in_sparks_zip() -> None:

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 #: A source of Spark's that always has something new.
 CLOCK = "rate-micro-batch"
 TICK_SECONDS = 0.2
+_LAST_TICK_SECONDS = 0.01  # Spark ends the query right after its last batch
 _TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than all the rest of an idle run
 
 
@@ -94,7 +95,7 @@ class DumpQuery:
         self._sql = sql
         self._gate = PlanGate(planner)
         self._kept = KeptError()
-        self._drained = False
+        self._drained = threading.Event()
         self._abandoning = False
         self._abandoned: int | None = None
         self._query: Any = None
@@ -126,9 +127,12 @@ class DumpQuery:
         for tick in itertools.count():
             if stop.is_set() or self._kept.error is not None:
                 break
-            time.sleep(TICK_SECONDS)
+            if self._drained.is_set():
+                time.sleep(_LAST_TICK_SECONDS)
+            else:
+                self._drained.wait(TICK_SECONDS)
             on_tick()
-            if (self._drained or tick % _TICKS_PER_LOOK == 0) and not self._is_active():
+            if (self._drained.is_set() or tick % _TICKS_PER_LOOK == 0) and not self._is_active():
                 self._gate.close()  # the JVM may be gone while our thread still sits in the batch
                 return self._how_it_ended()
         return self.stop()
@@ -171,7 +175,7 @@ class DumpQuery:
                     if not self._once:
                         return
                 elif self._once:
-                    self._drained = True
+                    self._drained.set()
                     return
                 elif self._gate.closes_within(self._trigger_seconds):
                     return
@@ -232,6 +236,6 @@ class DumpQuery:
             return Ended(EndReason.FAILED, spark_gone(repr(gone)))
         if failure is not None:
             return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
-        if self._drained:
+        if self._drained.is_set():
             return Ended(EndReason.DRAINED)
         return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))

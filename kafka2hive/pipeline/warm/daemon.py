@@ -21,6 +21,9 @@ import pyspark.worker  # noqa: F401  # for its side effect: it is in memory then
 from pyspark.daemon import manager
 
 import kafka2hive.pipeline.task.run  # noqa: F401  # the same
+from kafka2hive.pipeline.warm.pandas_later import leave_pandas_out
+
+leave_pandas_out()
 
 if __name__ == "__main__":
     gc.freeze()  # pyspark looks for cycles after each task: not in what was imported

@@ -24,6 +24,7 @@ from kafka2hive.pipeline.java import require_java
 from kafka2hive.pipeline.spark_conf import QUICK_JVM, launch_conf
 from kafka2hive.pipeline.spark_log import SparkOutput
 from kafka2hive.pipeline.warm.archive import spark_home
+from kafka2hive.pipeline.warm.direct import Command, direct_command
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
@@ -129,7 +130,8 @@ def launch(options: SparkOptions, service: str) -> Jvm:
         require_java()
     except ServiceUnavailable as error:
         return NoJava(error)
-    return _start(launch_conf(options, service))
+    conf = launch_conf(options, service)
+    return _start(direct_command(options, conf, os.environ) or _through_spark_submit(conf))
 
 
 def not_started(reason: str) -> ServiceUnavailable:
@@ -140,20 +142,29 @@ def not_started(reason: str) -> ServiceUnavailable:
     )
 
 
-def _start(conf: Mapping[str, str]) -> StartingJvm:
+def _through_spark_submit(conf: Mapping[str, str]) -> Command:
     command = [str(spark_home() / "bin/spark-submit")]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    return Command(tuple(command), {})
+
+
+def _start(command: Command) -> StartingJvm:
     answer = Path(tempfile.mkdtemp(prefix="kafka2hive-jvm-")) / "address"
     output = SparkOutput()
     try:
         process = subprocess.Popen(
-            command,
+            command.arguments,
             stdin=subprocess.PIPE,
             stdout=output.writing,
             stderr=output.writing,
-            env={**os.environ, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)},
+            env={
+                **os.environ,
+                **command.environment,
+                "SPARK_CONNECT_MODE": "0",
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+            },
             preexec_fn=_ignore_interrupts,
         )
     except OSError as error:

@@ -2,10 +2,11 @@
 
 import logging
 import os
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.kafka.access.heard import Heard
@@ -33,6 +34,9 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "reconnect.backoff.ms": 500,  # librdkafka's 100 ms are ten tries a second
     "reconnect.backoff.max.ms": 5_000,
 }
+
+_LEADERS_SECONDS = 1.0  # librdkafka itself looks that often for topics without a known leader
+_KNOWN_SECONDS = 300.0  # it keeps what it knows of a topic for longer
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
 TRANSIENT = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
@@ -90,6 +94,7 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
         self._properties = tuple(properties)
+        self._known: dict[str, float] = {}
         self._heard = Heard(log)
         told = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
         try:
@@ -111,7 +116,27 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
 
     def assign(self, assignments: list[Assignment]) -> None:
         self.complaints.clear()
+        self._ask_for_leaders(assignments)
         super().assign(assignments)
+
+    def _ask_for_leaders(self, assignments: Sequence[Assignment]) -> None:
+        """librdkafka asks at once for the leaders of what it is assigned before it is connected; for topics that come later only
+        the next time it looks for such topics. A question for offsets, whose answer is of no use, makes it ask now.
+        """
+        now = time.monotonic()
+        new = {a.topic: Assignment(a.topic, a.partition, OFFSET_END) for a in assignments}
+        for topic in [
+            topic for topic in new if now - self._known.get(topic, -_KNOWN_SECONDS) < _KNOWN_SECONDS
+        ]:
+            del new[topic]
+        if not new:
+            return
+        try:
+            self.offsets_for_times(list(new.values()), timeout=_LEADERS_SECONDS)
+        except KafkaException as error:
+            log.debug("leaders are not known yet: %s", error)
+        else:
+            self._known |= dict.fromkeys(new, now)
 
 
 _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
