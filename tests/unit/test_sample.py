@@ -280,6 +280,25 @@ def test_what_nests_deeper_than_hives_types_is_left_out_and_said() -> None:
         assert ("a" in _columns(service)) is (deep == 16) and "3 decode" in text
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (b'\xef\xbb\xbf{"a":1}', "a byte order mark"),
+        ('{"a":1}'.encode("utf-16"), "UTF-16"),
+        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"Obj\x01\x04", "whole Avro files"),
+        (b"\xc3\x01" + b"x" * 8, "single objects"),
+        (b"\x03\0" + b"x" * 16, "AWS Glue"),
+        (b'{"a":NaN}', "3 records that begin as an object are none, the first: json.syntax"),
+        (b'{"a":"\\ud800"}', "json.surrogate"),
+        (b'{"a":' * 70 + b"1" + b"}" * 70, "json.depth"),
+    ],
+)
+def test_why_records_are_no_objects_is_said(value: bytes, told: str) -> None:
+    text, service = _drafted(*[value] * 3)
+    assert service.tables[0].format == "raw" and told in text, text
+
+
 def test_no_secret_is_printed() -> None:
     kafka = {**KAFKA, "sasl.password": "s3cr3t", "sasl.username": "me", "ssl.key.password": "${KEY}"}
     text = _map(_sampled([b'{"a":1}'] * 3), kafka, {"KEY": "hidden"})

@@ -19,7 +19,7 @@ from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
 from kafka2hive.service.sample.columns import Columns
 from kafka2hive.service.sample.connect_columns import PAYLOAD, ConnectColumns, fields_beside, image_fields
 from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
-from kafka2hive.service.sample.documents import Documents, documents_of, several_in
+from kafka2hive.service.sample.documents import Documents, documents_of, several_in, why_none
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape
 from kafka2hive.service.sample.written_columns import WrittenColumns
@@ -71,6 +71,7 @@ def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogn
         return _of_fields(*fields)
     elif (fields := fields_of(lines := lines_of(values))) is not None and len(lines) > len(values):
         return replace(_of_fields(*fields), rows="lines")
+    notes += why_none(values)
     return Recognised("raw", notes=(*notes, "each value becomes one binary column"))
 
 
