@@ -271,7 +271,7 @@ def pytest_runtest_makereport(
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add up what each folder takes, set-up and tear-down of fixtures included; keep what tests have to say."""
-    folder = report.nodeid.split("::")[0].rpartition("/")[0]
+    folder = "/".join(report.nodeid.split("/")[:2])
     _seconds[folder] += report.duration
     _cpu[folder] += sum(
         value for name, value in report.user_properties if name == _CPU and isinstance(value, float)

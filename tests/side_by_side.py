@@ -15,7 +15,7 @@ SPLIT = ("tests/simulation/",)
 """Folders whose tests share nothing."""
 COMPUTING = (*SPLIT, "tests/mutants/", "tests/fuzz/", "tests/contract/test_decode")
 """What hardly ever waits."""
-WAITING = ("tests/unit/test_cli.py", "tests/unit/test_location.py")
+WAITING = ("tests/unit/cli/test_cli.py", "tests/unit/service/shared/test_location.py")
 """Their tests share nothing either; many wait five seconds each for a Kafka where nobody is."""
 THE_COMPUTING_WORKER = "gw0"
 FOLDERS = (

@@ -2,16 +2,16 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-RUN = "tests/unit/test_run_evolution.py"
-FIELDS = "tests/unit/test_written_fields.py"
-EFFECTIVE = "tests/unit/test_effective_columns.py"
-TASKS = "tests/unit/test_task_schemas.py"
-CLIENT = "tests/unit/test_registry_client.py"
-LINES = "tests/unit/test_hive_lines.py"
-VERIFY = "tests/unit/test_verify.py"
-SAMPLE = "tests/unit/test_sample.py"
-OWN = "tests/unit/test_own_schemas.py"
-CONFIG = "tests/unit/test_config_registry.py"
+RUN = "tests/unit/service/run/test_run_evolution.py"
+FIELDS = "tests/unit/pipeline/decode/test_written_fields.py"
+EFFECTIVE = "tests/unit/service/test_effective_columns.py"
+TASKS = "tests/unit/pipeline/task/test_task_schemas.py"
+CLIENT = "tests/unit/registry/test_registry_client.py"
+LINES = "tests/unit/ledger/test_hive_lines.py"
+VERIFY = "tests/unit/service/audit/test_verify.py"
+SAMPLE = "tests/unit/service/test_sample.py"
+OWN = "tests/unit/service/test_own_schemas.py"
+CONFIG = "tests/unit/config/test_config_registry.py"
 
 _DIFFERENCES = "kafka2hive.pipeline.decode.written_fields.differences"
 _EVOLUTION = "kafka2hive.service.run.evolution"
@@ -268,7 +268,7 @@ EVOLUTION = (
         "the registry is not asked for keys in Protobuf",
         "kafka2hive.pipeline.task.writer_schemas",
         (('not in ("avro", "protobuf") or not has_keys', 'not in ("avro",) or not has_keys'),),
-        "tests/unit/test_record_parts.py",
+        "tests/unit/pipeline/task/test_record_parts.py",
     ),
     TextMutant(
         "records with any number of fields are CSV",

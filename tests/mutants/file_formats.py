@@ -11,12 +11,12 @@ STORED_AS = "kafka2hive.hive.stored_as"
 
 PARQUET_ENCODING = "kafka2hive.formats.parquet.encoding"
 
-ORC = "tests/unit/test_orc.py"
-PARQUET = "tests/unit/test_parquet.py"
-LINES = "tests/unit/test_lines.py"
-AVRO = "tests/unit/test_avro_files.py"
+ORC = "tests/unit/formats/test_orc.py"
+PARQUET = "tests/unit/formats/test_parquet.py"
+LINES = "tests/unit/formats/test_lines.py"
+AVRO = "tests/unit/formats/test_avro_files.py"
 FORMATS_OF_TASKS = (
-    "tests/unit/test_orc.py::test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet"
+    "tests/unit/formats/test_orc.py::test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet"
 )
 
 MUTANTS = (
@@ -89,7 +89,7 @@ MUTANTS = (
         "the state is a name's last suffix whatever its codec",
         "kafka2hive.model.paths.data_file",
         (('.removesuffix(codec)}.{state}{codec}"', '}.{state}"'),),
-        "tests/unit/test_layout.py",
+        "tests/unit/model/test_layout.py",
     ),
     TextMutant(
         "line ends stand in JSON and text as they are",
@@ -159,13 +159,13 @@ MUTANTS = (
         "fields of text may be read by another delimiter",
         STORED_AS,
         (('    elif format == "text":\n', "    elif False:\n"),),
-        "tests/unit/test_hive_text.py",
+        "tests/unit/hive/test_hive_text.py",
     ),
     TextMutant(
         "lists are fields of text",
         "kafka2hive.config.checks.writer",
         (("    for name in nested:\n", "    for name in nested[:0]:\n"),),
-        "tests/unit/test_config_load.py",
+        "tests/unit/config/test_config_load.py",
     ),
     TextMutant(
         "timestamps are written in the default form",
@@ -218,7 +218,7 @@ MUTANTS = (
         "columns that are not in the files pass in sorted_by, dictionary and bloom_filter",
         "kafka2hive.config.checks.writer",
         (("        if name not in types:\n", "        if False:\n"),),
-        "tests/unit/test_config_load.py",
+        "tests/unit/config/test_config_load.py",
     ),
     TextMutant(
         "Hive's table may be of any format",
@@ -229,13 +229,13 @@ MUTANTS = (
                 "        if False and self.input_format not in found",
             ),
         ),
-        "tests/unit/test_hive_text.py",
+        "tests/unit/hive/test_hive_text.py",
     ),
     TextMutant(
         "rows of text files may be read by any class",
         STORED_AS,
         (("        if self.serdes and found.serde not in", "        if False and found.serde not in"),),
-        "tests/unit/test_hive_text.py",
+        "tests/unit/hive/test_hive_text.py",
     ),
     TextMutant(
         "Avro files do not say that their days are of the Gregorian calendar",
@@ -289,24 +289,24 @@ MUTANTS = (
         "fields of structs in Avro files may have capital letters",
         "kafka2hive.config.avro_columns",
         (("        if own != own.lower():\n", "        if False:\n"),),
-        "tests/unit/test_avro_columns.py",
+        "tests/unit/config/tables/test_avro_columns.py",
     ),
     TextMutant(
         "a table of Avro files with structs may be of others",
         "kafka2hive.hive.check",
         (('    if spec.format == "avro" and found.ledger is None:\n', "    if False:\n"),),
-        "tests/unit/test_hive_text.py",
+        "tests/unit/hive/test_hive_text.py",
     ),
     TextMutant(
         "Avro's timestamps need not be milliseconds",
         "kafka2hive.config.checks.avro_files",
         (('or (has_times and writer.timestamps != "millis")', ""),),
-        "tests/unit/test_config_load.py",
+        "tests/unit/config/test_config_load.py",
     ),
     TextMutant(
         "a field that Avro files cannot hold becomes a column",
         "kafka2hive.pipeline.decode.written_fields.differences",
         (('self._is_avro = table.writer.format == "avro"', "self._is_avro = False"),),
-        "tests/unit/test_written_fields.py",
+        "tests/unit/pipeline/decode/test_written_fields.py",
     ),
 )

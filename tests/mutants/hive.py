@@ -2,12 +2,12 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-GATE_TESTS = "tests/unit/test_compare_gate.py"
-ASKING_TESTS = "tests/unit/test_compare_asking.py"
-FORGET_TESTS = "tests/unit/test_forget_registration.py"
-ALTERED_TESTS = "tests/unit/test_alterations.py"
-CATALOGUE_TESTS = "tests/unit/test_catalogue.py"
-LINES_TESTS = "tests/unit/test_hive_lines.py"
+GATE_TESTS = "tests/unit/service/run/test_compare_gate.py"
+ASKING_TESTS = "tests/unit/service/run/test_compare_asking.py"
+FORGET_TESTS = "tests/unit/service/recover/test_forget_registration.py"
+ALTERED_TESTS = "tests/unit/hive/test_alterations.py"
+CATALOGUE_TESTS = "tests/unit/service/shared/test_catalogue.py"
+LINES_TESTS = "tests/unit/ledger/test_hive_lines.py"
 
 HIVE = (
     TextMutant(
@@ -238,7 +238,7 @@ HIVE = (
         "a run ends without Hive's last word",
         "kafka2hive.service.shared.registrar",
         (("            self._no_answer = attempt.no_answer\n", ""),),
-        "tests/unit/test_before_start.py",
+        "tests/unit/service/run/test_before_start.py",
     ),
     TextMutant(
         "status is silent about registrations that Hive does not take",

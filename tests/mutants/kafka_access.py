@@ -2,10 +2,10 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-REFUSALS = "tests/unit/test_kafka_refusals.py"
-CERTIFICATE = "tests/unit/test_server_certificate.py"
-READS = "tests/unit/test_task_refused.py"
-HOSTILE = "tests/unit/test_hostile_texts.py"
+REFUSALS = "tests/unit/kafka/test_kafka_refusals.py"
+CERTIFICATE = "tests/unit/kafka/test_server_certificate.py"
+READS = "tests/unit/pipeline/task/test_task_refused.py"
+HOSTILE = "tests/unit/cli/test_hostile_texts.py"
 
 MUTANTS = (
     TextMutant(
@@ -97,7 +97,7 @@ MUTANTS = (
         "a map loads a library into the process that checks it",
         "kafka2hive.config.librdkafka",
         (('    "plugin.library.paths": "it loads foreign code into the service",\n', ""),),
-        "tests/unit/test_foreign_maps.py",
+        "tests/unit/config/test_foreign_maps.py",
     ),
     TextMutant(
         "a terminal obeys what a record or a broker says",
@@ -127,7 +127,7 @@ MUTANTS = (
         "the text of a file is shown as the name of a client",
         "kafka2hive.config.build",
         (("        or referenced.get(name, False)\n", ""),),
-        "tests/unit/test_foreign_maps.py",
+        "tests/unit/config/test_foreign_maps.py",
     ),
     TextMutant(
         "the text of a file is shown as the name of a group",
@@ -138,6 +138,6 @@ MUTANTS = (
                 "_SHOWN: frozenset[tuple[str, str]] = frozenset()",
             ),
         ),
-        "tests/unit/test_foreign_maps.py",
+        "tests/unit/config/test_foreign_maps.py",
     ),
 )  # fmt: skip

@@ -2,11 +2,11 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-CONFIG_TESTS = "tests/unit/test_config_kerberos.py"
-MACHINE_TESTS = "tests/unit/test_this_machine.py"
-HTTP_TESTS = "tests/unit/test_hive_http.py"
-CLIENT_TESTS = "tests/unit/test_gssapi_client.py"
-MEANING_TESTS = "tests/unit/test_kerberos_meaning.py"
+CONFIG_TESTS = "tests/unit/config/test_config_kerberos.py"
+MACHINE_TESTS = "tests/unit/config/test_this_machine.py"
+HTTP_TESTS = "tests/unit/hive/test_hive_http.py"
+CLIENT_TESTS = "tests/unit/kerberos/test_gssapi_client.py"
+MEANING_TESTS = "tests/unit/kerberos/test_kerberos_meaning.py"
 
 KERBEROS = (
     TextMutant(

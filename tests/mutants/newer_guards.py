@@ -2,11 +2,11 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-COMMIT = "tests/unit/test_commit.py"
-RESTORED = "tests/unit/test_restored.py"
-LOCATION = "tests/unit/test_location.py"
-GATE = "tests/unit/test_compare_gate.py"
-VERIFY = "tests/unit/test_verify.py"
+COMMIT = "tests/unit/ledger/test_commit.py"
+RESTORED = "tests/unit/service/shared/test_restored.py"
+LOCATION = "tests/unit/service/shared/test_location.py"
+GATE = "tests/unit/service/run/test_compare_gate.py"
+VERIFY = "tests/unit/service/audit/test_verify.py"
 COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
@@ -125,7 +125,7 @@ MUTANTS = (
         "a fenced run still commits group offsets",
         "kafka2hive.service.run.watch.metrics",
         (("            if isinstance(ended_by, Fenced | TakeOverLost):\n", "            if False:\n"),),
-        "tests/unit/test_group_follower.py",
+        "tests/unit/service/run/test_group_follower.py",
     ),
     TextMutant(
         "a ledger that has read nothing guards its location",

@@ -2,8 +2,8 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-TESTS = "tests/unit/test_plugins.py"
-WRITER_TESTS = "tests/unit/test_plugin_writers.py"
+TESTS = "tests/unit/pipeline/decode/test_plugins.py"
+WRITER_TESTS = "tests/unit/formats/test_plugin_writers.py"
 DECODER = "kafka2hive.pipeline.plugins.decoder"
 BUCKETER = "kafka2hive.pipeline.plugins.bucketer"
 FOUND = "kafka2hive.model.plugins"

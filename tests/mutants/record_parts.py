@@ -2,7 +2,7 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-PARTS = "tests/unit/test_record_parts.py"
+PARTS = "tests/unit/pipeline/task/test_record_parts.py"
 TEXTS = "tests/contract/test_texts.py"
 
 MUTANTS = (
@@ -74,12 +74,12 @@ WIRING = (
         "the characters of the map do not reach the decoder",
         "kafka2hive.pipeline.task.chunk_decoder",
         (("            table.csv,\n", ""),),
-        "tests/unit/test_task_formats.py",
+        "tests/unit/pipeline/task/test_task_formats.py",
     ),
     TextMutant(
         "decimals are texts whatever the map says",
         "kafka2hive.pipeline.task.chunk_decoder",
         (("            has_base64_decimals(table.source),\n", "            False,\n"),),
-        "tests/unit/test_task_formats.py",
+        "tests/unit/pipeline/task/test_task_formats.py",
     ),
 )

@@ -2,8 +2,8 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-CLIENT = "tests/unit/test_registry_client.py"
-LOOKUP = "tests/unit/test_registry_lookup.py"
+CLIENT = "tests/unit/registry/test_registry_client.py"
+LOOKUP = "tests/unit/registry/test_registry_lookup.py"
 
 MUTANTS = (
     TextMutant(

@@ -3,7 +3,7 @@
 from tests.mutants.text_mutant import TextMutant
 
 HASH = "kafka2hive.service.audit.rows.row_hash"
-_FILE = "tests/unit/test_audit_rows.py"
+_FILE = "tests/unit/service/audit/test_audit_rows.py"
 BYTES = f"{_FILE}::test_values_around_the_length_of_a_word_are_told_apart"
 CANCEL = f"{_FILE}::test_differences_in_two_columns_do_not_cancel"
 ELSEWHERE = f"{_FILE}::test_a_row_of_elsewhere_has_no_place"

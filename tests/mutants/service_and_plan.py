@@ -2,14 +2,14 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-ONCE = "tests/unit/test_once.py"
-OWNERSHIP = "tests/unit/test_ownership.py tests/unit/test_marker.py"
-SUSPECTS = "tests/unit/test_failure_isolation.py"
-POSITIONS = "tests/unit/test_positions.py"
-PLAN = "tests/unit/test_plan.py"
-VIEW = "tests/unit/test_kafka_view.py"
-REPAIRS = "tests/unit/test_recover_meanwhile.py"
-REBUILD = "tests/unit/test_rebuild.py tests/unit/test_rebuild_service.py"
+ONCE = "tests/unit/service/run/test_once.py"
+OWNERSHIP = "tests/unit/service/shared/test_ownership.py tests/unit/ledger/test_marker.py"
+SUSPECTS = "tests/unit/pipeline/test_failure_isolation.py"
+POSITIONS = "tests/unit/kafka/test_positions.py"
+PLAN = "tests/unit/pipeline/test_plan.py"
+VIEW = "tests/unit/service/shared/test_kafka_view.py"
+REPAIRS = "tests/unit/service/recover/test_recover_meanwhile.py"
+REBUILD = "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py"
 
 MUTANTS = (
     TextMutant(
@@ -75,13 +75,13 @@ MUTANTS = (
         "a table that stopped is tried again",
         "kafka2hive.service.shared.table_state",
         (("        wait = math.inf if isinstance(error, ManualActionRequired) else wait\n", ""),),
-        "tests/unit/test_set_aside.py",
+        "tests/unit/service/shared/test_set_aside.py",
     ),
     TextMutant(
         "waits of a table that fails do not grow",
         "kafka2hive.service.shared.table_state",
         (("        self.failures += 1\n", "        self.failures = 1\n"),),
-        "tests/unit/test_set_aside.py",
+        "tests/unit/service/shared/test_set_aside.py",
     ),
     TextMutant(
         "one failure of a job is enough to accuse",
@@ -267,7 +267,7 @@ MUTANTS = (
                 "    name = None if parsed is None else parsed[0]\n",
             ),
         ),
-        "tests/unit/test_restored.py",
+        "tests/unit/service/shared/test_restored.py",
     ),
     TextMutant(
         "a rebuilt ledger passes over holes",
@@ -302,13 +302,13 @@ MUTANTS = (
         "a partition that this epoch brought counts as not in Hive yet",
         "kafka2hive.service.run.watch.metrics",
         ((" & r.unregistered_before) if hive", ") if hive"),),
-        "tests/unit/test_observe.py",
+        "tests/unit/service/run/test_observe.py",
     ),
     TextMutant(
         "a run does not warn of topics that it may not read",
         "kafka2hive.service.online.before_start",
         (('            log.warning("%s", warned.error)\n', "            pass\n"),),
-        "tests/unit/test_before_start.py",
+        "tests/unit/service/run/test_before_start.py",
     ),
     TextMutant(
         "the time of the next try moves with the wall clock",
@@ -319,7 +319,7 @@ MUTANTS = (
                 "        if known is not None and False:\n",
             ),
         ),
-        "tests/unit/test_conditions.py",
+        "tests/unit/service/run/test_conditions.py",
     ),
     TextMutant(
         "a plan does not see that a log was written anew",
@@ -330,18 +330,18 @@ MUTANTS = (
                 "            return logs\n",
             ),
         ),
-        "tests/unit/test_status.py::test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead",
+        "tests/unit/cli/test_status.py::test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead",
     ),
     TextMutant(
         "reasons of dead letters come by name, however frequent",
         "kafka2hive.service.dead_letters",
         (("key=lambda g: (-g.count, g.table", "key=lambda g: (g.table"),),
-        "tests/unit/test_dead_letters_command.py",
+        "tests/unit/cli/test_dead_letters_command.py",
     ),
     TextMutant(
         "the registry's password and token stand in the log",
         "kafka2hive.cli.outcome",
         (("    if service_map.registry:\n", "    if False:\n"),),
-        "tests/unit/test_config_secrets.py",
+        "tests/unit/config/test_config_secrets.py",
     ),
 )

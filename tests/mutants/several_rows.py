@@ -2,10 +2,10 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-TASK = "tests/unit/test_task_several_rows.py"
+TASK = "tests/unit/pipeline/task/test_task_several_rows.py"
 CONTRACT = "tests/contract/test_several_rows.py"
 CSV_LINES = "tests/contract/test_csv_lines.py"
-AUDIT = "tests/unit/test_audit_rows.py"
+AUDIT = "tests/unit/service/audit/test_audit_rows.py"
 ARRAYS = "kafka2hive.pipeline.decode.rows.arrays"
 DECODER = "kafka2hive.pipeline.decode.rows.decoder"
 RUN = "kafka2hive.pipeline.task.table"

@@ -2,8 +2,8 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-TASK = "tests/unit/test_sql_task.py"
-SELECTS = "tests/unit/test_selects.py"
+TASK = "tests/unit/pipeline/task/sql/test_sql_task.py"
+SELECTS = "tests/unit/service/test_selects.py"
 SHUFFLED = "kafka2hive.pipeline.sql.shuffled"
 RECEIVING = "kafka2hive.pipeline.task.sql.shuffle.receiving"
 
@@ -102,7 +102,7 @@ MUTANTS = (
         "jobs of a SELECT begin after their epoch is abandoned",
         "kafka2hive.pipeline.query.dump",
         (("            if self._abandoning:\n                raise _Abandoned\n", ""),),
-        "tests/unit/test_query.py",
+        "tests/unit/pipeline/test_query.py",
     ),
     TextMutant(
         "a table is taken over before its SELECT is checked",
@@ -137,10 +137,10 @@ MUTANTS = (
         "a shuffle without SQL is taken and does nothing",
         "kafka2hive.config.checks.sql",
         (('        if table.shuffle != "none":\n', "        if False:\n"),),
-        "tests/unit/test_config_sql.py",
+        "tests/unit/config/tables/test_config_sql.py",
     ),
     *(
-        TextMutant(name, module, (change,), "tests/unit/test_sql_shuffle.py")
+        TextMutant(name, module, (change,), "tests/unit/pipeline/task/sql/test_sql_shuffle.py")
         for name, module, change in (
             (
                 "rows may be lost or come twice in a shuffle",

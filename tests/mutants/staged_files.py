@@ -4,8 +4,8 @@ from tests.mutants.text_mutant import TextMutant
 
 UPLOAD = "kafka2hive.pipeline.task.write.upload"
 WRITER = "kafka2hive.storage.hdfs_writer"
-TESTS = "tests/unit/test_upload.py"
-WRITER_TESTS = "tests/unit/test_hdfs_writer.py"
+TESTS = "tests/unit/pipeline/task/write/test_upload.py"
+WRITER_TESTS = "tests/unit/storage/test_hdfs_writer.py"
 
 MUTANTS = (
     TextMutant(
@@ -180,7 +180,7 @@ MUTANTS = (
         "held bytes do not count as buffered",
         "kafka2hive.pipeline.task.write.limits",
         (("> self.memory_bytes - self.held.total:", "> self.memory_bytes:"),),
-        "tests/unit/test_write.py::test_held_files_and_buffered_rows_stay_within_one_bound",
+        "tests/unit/pipeline/task/write/test_write.py::test_held_files_and_buffered_rows_stay_within_one_bound",
     ),
     TextMutant(
         "a bucket is written while its pool is still being split",
@@ -193,13 +193,13 @@ MUTANTS = (
                 "        return number\n",
             ),
         ),
-        "tests/unit/test_write.py::test_a_bucket_that_was_written_keeps_nothing_alive_of_the_pool_it_came_from",
+        "tests/unit/pipeline/task/write/test_write.py::test_a_bucket_that_was_written_keeps_nothing_alive_of_the_pool_it_came_from",
     ),
     TextMutant(
         "slices of a pool are not copied for their buckets",
         "kafka2hive.pipeline.task.write.split_by_bucket",
         (("[pa.concat_batches(parts)] if copied else parts", "parts"),),
-        "tests/unit/test_write.py::test_a_bucket_shares_no_memory_with_another_one_of_its_pool",
+        "tests/unit/pipeline/task/write/test_write.py::test_a_bucket_shares_no_memory_with_another_one_of_its_pool",
     ),
     TextMutant(
         "a file is tried for ever",
@@ -355,13 +355,13 @@ MUTANTS = (
         "a local close whose sync failed may succeed later",
         "kafka2hive.storage.local",
         (("        descriptor, self._failed = self._open(), True\n", "        descriptor = self._open()\n"),),
-        "tests/unit/test_local_storage.py",
+        "tests/unit/storage/test_local_storage.py",
     ),
     TextMutant(
         "a ledger step whose look has no answer starts the table afresh",
         "kafka2hive.ledger.retry",
         (("            answer = Answer.AGAIN\n        match", "            raise\n        match"),),
-        "tests/unit/test_ledger_looks.py",
+        "tests/unit/ledger/test_ledger_looks.py",
     ),
     TextMutant(
         "a ledger step whose look has no answer counts as done",
@@ -372,6 +372,6 @@ MUTANTS = (
                 "            answer = Answer.DONE\n        match",
             ),
         ),
-        "tests/unit/test_ledger_looks.py",
+        "tests/unit/ledger/test_ledger_looks.py",
     ),
 )

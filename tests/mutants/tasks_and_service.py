@@ -20,14 +20,14 @@ SHARE = "kafka2hive.service.run.manifests"
 REFUSALS = "kafka2hive.pipeline.task.refused.refusals"
 RECOVER = "kafka2hive.service.recover.table"
 
-READS = "tests/unit/test_task_reads.py"
-ROWS = "tests/unit/test_task_rows.py"
-WRITES = "tests/unit/test_write.py"
-RETURNED = "tests/unit/test_returned_manifests.py"
-COMMIT_GATE = "tests/unit/test_commit_gate.py"
-LETTERS_COMMAND = "tests/unit/test_dead_letters_command.py"
-LETTERS = "tests/unit/test_dead_letter_share.py"
-REGISTRATIONS = "tests/unit/test_open_registrations.py"
+READS = "tests/unit/pipeline/task/test_task_reads.py"
+ROWS = "tests/unit/pipeline/task/test_task_rows.py"
+WRITES = "tests/unit/pipeline/task/write/test_write.py"
+RETURNED = "tests/unit/pipeline/task/test_returned_manifests.py"
+COMMIT_GATE = "tests/unit/service/run/test_commit_gate.py"
+LETTERS_COMMAND = "tests/unit/cli/test_dead_letters_command.py"
+LETTERS = "tests/unit/pipeline/task/test_dead_letter_share.py"
+REGISTRATIONS = "tests/unit/service/recover/test_open_registrations.py"
 
 BROKEN_FETCHES = (
     TextMutant(

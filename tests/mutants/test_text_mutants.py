@@ -27,7 +27,7 @@ from tests.mutants.text_runner import (
 
 EVERY = 8
 SAMPLE = text_mutants()[::EVERY]
-TESTS = "tests/unit/test_layout.py"
+TESTS = "tests/unit/model/test_layout.py"
 MODULE = "kafka2hive.model.paths.ledger"
 HANG = "import time\ntime.sleep(600)\n"
 KILLED_BY = "import os, signal\nos.kill({}, signal.SIGKILL)\n"
@@ -67,7 +67,7 @@ def test_the_tests_that_noticed_the_sample_pass_without_a_mistake(
 
 def test_a_mutant_whose_text_is_gone_fails_loudly(warm: WarmPytest) -> None:
     stale = TextMutant(
-        "stale", "kafka2hive.model.paths.ledger", (("no such text", ""),), "tests/unit/test_layout.py"
+        "stale", "kafka2hive.model.paths.ledger", (("no such text", ""),), "tests/unit/model/test_layout.py"
     )
     with pytest.raises(PatchDoesNotApply, match="0 times"):
         run(stale, warm)
@@ -76,7 +76,7 @@ def test_a_mutant_whose_text_is_gone_fails_loudly(warm: WarmPytest) -> None:
 def test_a_change_that_is_no_mistake_survives(warm: WarmPytest) -> None:
     line = "from dataclasses import dataclass\n"
     mutant = TextMutant(
-        "harmless", "kafka2hive.model.paths.ledger", ((line, line + "\n"),), "tests/unit/test_layout.py"
+        "harmless", "kafka2hive.model.paths.ledger", ((line, line + "\n"),), "tests/unit/model/test_layout.py"
     )
     assert run(mutant, warm).test is None
 
@@ -86,13 +86,15 @@ def test_tests_that_never_load_the_module_do_not_count(warm: WarmPytest) -> None
         "unseen",
         "kafka2hive.service.run.watch.metrics",
         (("import logging\n", "raise RuntimeError\n"),),
-        "tests/unit/test_layout.py",
+        "tests/unit/model/test_layout.py",
     )
     assert run(mutant, warm).test is None
 
 
 def test_tests_that_fail_by_themselves_are_told(warm: WarmPytest) -> None:
-    none = TextMutant("none", "kafka2hive.model.paths.ledger", (), "tests/unit/test_layout.py::no_such_test")
+    none = TextMutant(
+        "none", "kafka2hive.model.paths.ledger", (), "tests/unit/model/test_layout.py::no_such_test"
+    )
     with pytest.raises(FailsUnpatched):
         check_unpatched([none], warm)
 

@@ -1,0 +1,273 @@
+"""`status` says of each table whether it is served, tried again, or waits for a command; and `recover --plan` the STOP ahead."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
+from kafka2hive.ledger.reading.board import Board
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.service.conditions.condition import (
+    Retrying,
+    Serving,
+    Stopped,
+    TableCondition,
+    Trouble,
+    encode,
+)
+from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
+from kafka2hive.service.shared.tables import routed_by_ledgers
+from tests.harness.beating import beating_owner
+from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
+from tests.harness.fake_kafka import FakeKafka
+from tests.unit.cli.test_cli_kafka import Broker, _plain_map
+
+
+@pytest.fixture(scope="module")
+def broker() -> Broker:
+    """Topic flights reaches beyond the ledger's positions."""
+    broker = Broker()
+    broker.produce("flights", 20)
+    return broker
+
+
+@pytest.fixture
+def service(tmp_path: Path, broker: Broker) -> Service:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    return service
+
+
+def live_run(
+    service: Service, conditions: tuple[TableCondition, ...], owns: str = TABLE
+) -> AbstractContextManager[object]:
+    said = [encode(conditions).decode()] if conditions else []
+    return beating_owner(service.map, owns, *said)
+
+
+def shown(service: Service, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the document."""
+    result = invoke("status", "--json", "-c", str(service.map), *arguments)
+    document = json.loads(result.stdout)
+    assert document["exit_code"] == result.exit_code
+    return result.exit_code, document
+
+
+def only(document: dict[str, Any]) -> dict[str, Any]:
+    (table,) = document["tables"]
+    assert isinstance(table, dict)
+    return table
+
+
+COLUMNS = Trouble("hive.columns", "Hive has no column b", "ALTER TABLE")
+LOST = Trouble("kafka.offsets_lost", "5 offsets are gone unread", "kafka2hive recover --accept-gap flights:0")
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "state", "text"),
+    [
+        (TableCondition(TABLE, Serving(), ("column Titel was never filled",)), 0, "serving", "serving"),
+        (
+            TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),
+            75,
+            "retrying",
+            "retrying, next at 2026-11-21T08:00:05Z: [hive.columns] Hive has no column b",
+        ),
+        (
+            TableCondition(TABLE, Stopped(LOST)),
+            76,
+            "manual_intervention_required",
+            "what to do: kafka2hive recover --accept-gap flights:0",
+        ),
+    ],
+)
+def test_what_a_live_run_says_of_its_table_is_shown(
+    service: Service, condition: TableCondition, code: int, state: str, text: str
+) -> None:
+    with live_run(service, (condition,)):
+        exit_code, document = shown(service)
+        table = only(document)
+        plain = invoke("status", "-c", str(service.map))
+    assert (exit_code, table["state"], table["owner_heartbeat"]) == (code, state, True)
+    assert table["warnings"] == list(condition.warnings)
+    assert (table["error"] or {}).get("code") == {75: "hive.columns", 76: "kafka.offsets_lost"}.get(code)
+    assert text in plain.stdout and ", live" in plain.stdout
+    for warning in condition.warnings:
+        assert f"warning: {warning}" in plain.stdout
+
+
+def test_a_live_run_that_could_not_take_the_table_over_is_heard_all_the_same(
+    service: Service, tmp_path: Path
+) -> None:
+    with live_run(service, (TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),), owns=""):
+        exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], only(document)["owner_heartbeat"]) == (75, "retrying", False)
+
+
+def test_a_live_run_that_says_nothing_is_starting_and_its_pending_files_are_its_own_matter(
+    service: Service,
+) -> None:
+    service.staged(0).unlink()
+    with live_run(service, ()):
+        exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"]) == (0, "starting")
+
+
+def test_what_a_dead_run_said_is_not_believed(service: Service, tmp_path: Path) -> None:
+    root, owner = service.wiring.map.storage.ledger_root, service.wiring.new_owner()
+    Board(service.wiring.ports, root, "demo", owner).show(encode([TableCondition(TABLE, Stopped(LOST))]))
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], only(document)["owner_heartbeat"]) == (
+        0,
+        "not_running",
+        False,
+    )
+
+
+def test_without_a_live_run_a_missing_file_is_found(service: Service, tmp_path: Path) -> None:
+    service.staged(1).unlink()
+    before = tree(tmp_path)
+    exit_code, document = shown(service)
+    table = only(document)
+    assert (exit_code, table["state"]) == (76, "manual_intervention_required")
+    assert table["error"]["code"] == "ledger.missing" and service.files[1].final in table["error"]["remedy"]
+    assert tree(tmp_path) == before
+
+
+def test_without_a_live_run_positions_that_kafka_does_not_have_are_found_also_by_a_plan(
+    service: Service, tmp_path: Path, broker: Broker
+) -> None:
+    assert shown(service)[0] == 0
+    assert invoke("recover", "--plan", "-c", str(service.map)).exit_code == 0
+    service.map.write_text(service.map.read_text().replace("topics: [flights]", "topics: [flights, planes]"))
+    assert shown(service)[0] == 0
+
+    cut_off = Broker()
+    cut_off.produce("flights", 8)  # the ledger stands at 15
+    service.map.write_text(service.map.read_text().replace(broker.address, cut_off.address))
+    before = tree(tmp_path)
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["error"]["code"]) == (76, "kafka.log_truncated")
+    planned = invoke("recover", "--plan", "-c", str(service.map))
+    assert planned.exit_code == 76, planned.output
+    assert "would STOP" in planned.stdout and "--accept-gap flights:0" in planned.stdout
+    accepted = invoke("recover", "--plan", "--accept-gap", "flights:0", "-c", str(service.map))
+    assert accepted.exit_code == 0, accepted.output
+    assert tree(tmp_path) == before
+
+
+class Rewritten(FakeKafka):
+    """The log reaches beyond the ledger's position, in a newer leader epoch; so is the record read last, if `anew`."""
+
+    def __init__(self, position: Position, anew: bool) -> None:
+        self._position, self._epoch = position, position.leader_epoch + anew
+
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        return ClusterView("id", {"flights": TopicView("flights", self._position.topic_id, (0,))})
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(0) for tp in topic_partitions}
+
+    def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(20, self._position.leader_epoch + 1) for tp in topic_partitions}
+
+    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return dict.fromkeys(asked, self._epoch)
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead(service: Service, anew: bool) -> None:
+    wiring = service.wiring
+    view = look(wiring.ports.files, wiring.paths(TABLE))
+    (position,) = (replace(p, leader_epoch=3) for p in view.state.positions)
+    view = replace(view, state=replace(view.state, positions=(position,)))
+    kafka, routed = Rewritten(position, anew), routed_by_ledgers(wiring, [view.state])
+    ahead = StartPreview(wiring, kafka, look_at_kafka(kafka, [view], routed), routed).of(view)
+    assert (ahead.stop and ahead.stop.code) == ("kafka.log_rewritten" if anew else None)
+
+
+def test_a_plan_without_kafka_says_what_it_does_not_know(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("recover", "--plan", "-c", str(service.map))
+    assert result.exit_code == 0
+    assert "whether the positions still fit is not known" in result.stdout
+
+
+def test_a_directory_that_another_ledger_feeds_is_found_by_status_and_plan(
+    service: Service, tmp_path: Path
+) -> None:
+    (marker,) = tmp_path.rglob("_kafka2hive_owner")
+    marker.write_text('{"ledger": "' + "f" * 32 + '"}')
+    assert only(shown(service)[1])["error"]["code"] == "marker.foreign"
+    planned = invoke("recover", "--plan", "-c", str(service.map))
+    assert planned.exit_code == 76 and "marker.foreign" in planned.stdout
+
+
+def test_a_table_that_left_the_map_and_one_that_has_no_ledger_yet_are_told_apart(
+    service: Service, tmp_path: Path
+) -> None:
+    service.map.write_text(service.map.read_text().replace(TABLE, "air.planes"))
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["state"], document["not_begun"]) == (0, "not_in_map", ["air.planes"])
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert "not in the map" in plain and "no ledger yet: air.planes" in plain
+
+
+def test_a_ledger_that_is_gone_is_found(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "kafka2hive").rename(tmp_path / "elsewhere")
+    exit_code, document = shown(service)
+    assert exit_code == 76 and [e["code"] for e in document["errors"]] == ["ledger.vanished"]
+
+
+def test_only_the_tables_that_are_named_are_shown(service: Service, tmp_path: Path) -> None:
+    service.map.write_text(service.map.read_text() + "  - {table: air.crews, topics: [crews], format: raw}\n")
+    assert shown(service, "--table", "air.crews")[1]["tables"] == []
+    assert only(shown(service, "--table", TABLE)[1])["table"] == TABLE
+    result = invoke("status", "--table", "air.fligths", "-c", str(service.map))
+    assert result.exit_code == 78 and f"did you mean {TABLE}?" in result.stdout
+
+
+def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Path) -> None:
+    assert invoke("status", "--watch", "1", "--json", "-c", str(service.map)).exit_code == 2
+    program = [sys.executable, "-m", "kafka2hive.cli.main", "status", "--watch", "1", "-c", str(service.map)]
+    errors = tmp_path / "errors"  # not a pipe: nobody reads it meanwhile
+    with (
+        errors.open("w") as stderr,
+        subprocess.Popen(
+            program,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            # a shell that starts the tests in its background makes them, and all they start, ignore SIGINT
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as watching,
+    ):
+        assert watching.stdout is not None
+        try:
+            seen = 0
+            while seen < 2:
+                line = watching.stdout.readline()
+                assert line, errors.read_text()
+                seen += line.startswith("table ")
+            watching.send_signal(signal.SIGINT)
+            code = watching.wait(300)
+        finally:
+            watching.kill()
+    assert code == 130
+
+
+def test_the_lag_of_a_table_that_has_not_begun_to_read_is_not_known(tmp_path: Path, broker: Broker) -> None:
+    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    assert invoke("init", "-c", str(path)).exit_code == 0
+    (table,) = json.loads(invoke("status", "--json", "-c", str(path)).stdout)["tables"]
+    assert (table["partitions"], table["lag_records"]) == ([], None)
+    assert "not begun" in invoke("status", "-c", str(path)).stdout

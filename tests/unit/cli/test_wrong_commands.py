@@ -1,0 +1,137 @@
+"""A command that names what does not exist fails, says what it may have meant, and has touched nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
+from tests.unit.cli.test_cli_kafka import Broker, _plain_map, broker
+
+__all__ = ["broker"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "--table", "air.fligths"),
+        ("verify", "--against", "air.fligths"),
+        ("verify", "--table", TABLE, "--against", "air.fligths"),
+        ("recover", "--table", "air.fligths"),
+        ("recover", "--table", "air.fligths", "--table", TABLE),
+    ],
+)
+def test_a_table_that_nobody_knows_ends_with_78_and_the_nearest_name(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    service = pending_service(tmp_path)
+    before = tree(tmp_path)
+    result = invoke(*arguments, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.no_such_table" in result.stdout and f"did you mean {TABLE}?" in result.stdout
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("arguments", [(), ("--table", TABLE)])
+def test_a_table_is_not_compared_with_itself(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("verify", *arguments, "--against", TABLE, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.same_table" in result.stdout and "no ledger yet" not in result.stdout
+
+
+def test_a_table_of_the_map_that_has_no_ledger_yet_is_no_mistake(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    service.map.write_text(service.map.read_text().replace("air.flights", "air.planes"))
+    for command in ("verify", "recover"):
+        assert invoke(command, "--table", "air.planes", "-c", str(service.map)).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--accept-loss", "--refetch"])
+@pytest.mark.parametrize("plan", [(), ("--plan",)])
+def test_a_lost_file_that_no_ledger_names_is_refused_before_anything_is_touched(
+    tmp_path: Path, option: str, plan: tuple[str, ...]
+) -> None:
+    service = pending_service(tmp_path)
+    before = tree(tmp_path)
+    typo = service.files[0].final.replace("flights", "fligths")
+    result = invoke("recover", *plan, option, typo, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.no_such_file" in result.stderr and typo in result.stderr
+    assert tree(tmp_path) == before
+
+
+def test_a_file_of_an_older_epoch_is_known(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    assert invoke("recover", "-c", str(service.map)).exit_code == 0
+    result = invoke("recover", "--accept-loss", service.files[0].final, "-c", str(service.map))
+    assert result.exit_code == 0, result.output
+    assert "not lost in any of these ledgers" in result.stdout
+
+
+@pytest.mark.parametrize("gap", ["fligths:0", "fligths:*"])
+def test_a_gap_of_a_topic_that_nobody_reads_is_refused_before_anything_is_touched(
+    tmp_path: Path, gap: str
+) -> None:
+    service = pending_service(tmp_path)
+    before = tree(tmp_path)
+    result = invoke("recover", "--accept-gap", gap, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.no_such_topic" in result.stderr and "did you mean flights?" in result.stderr
+    assert tree(tmp_path) == before
+
+
+def test_a_gap_of_a_partition_that_the_topic_does_not_have_is_refused(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    before = tree(tmp_path)
+    result = invoke("recover", "--accept-gap", "flights:99", "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.no_such_topic" in result.stderr and "has no partition 99" in result.stderr
+    assert tree(tmp_path) == before
+    assert invoke("recover", "--accept-gap", "flights:1", "-c", str(service.map)).exit_code == 0
+
+
+def test_a_gap_that_is_accepted_where_there_is_none_is_told(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    command = ("recover", "--accept-gap", "flights:0", "-c", str(service.map))
+    told = "no gap there: nothing was accepted for flights:0"
+    planned, done = invoke(*command, "--plan"), invoke(*command)
+    assert (done.exit_code, told in done.stdout, told in planned.stdout) == (0, True, False), done.stdout
+
+
+@pytest.mark.parametrize("place", ["fligths-0@5", "flights-7@5"])
+def test_an_offset_of_a_topic_partition_that_nobody_read_is_a_mistake(tmp_path: Path, place: str) -> None:
+    service = pending_service(tmp_path)
+    result = invoke("where", place, "-c", str(service.map))
+    assert result.exit_code == 78, result.output
+    assert "usage.no_such_topic" in result.stderr
+
+
+def test_an_offset_of_a_topic_that_the_map_reads_and_nobody_began_is_not_read_yet(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    text = service.map.read_text().replace("topics: [flights]", "topics: [flights, planes]")
+    service.map.write_text(text)
+    result = invoke("where", "planes-0@5", "--json", "-c", str(service.map))
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads(result.stdout)["tables"]
+    assert (found["table"], found["epoch"]) == (TABLE, None) and "not read yet" in found["answer"]
+
+
+def test_init_fails_for_a_table_whose_topic_does_not_exist_and_makes_the_others(
+    tmp_path: Path, broker: Broker
+) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    more = "  - {table: air.crews, topics: [crew], format: raw}\n  - {table: air.planes, topics: [planes], format: raw}\n"
+    _plain_map(service.map).write_text(service.map.read_text() + more)
+    broker.produce("flights", 1)
+    broker.produce("planes", 1)
+    result = invoke("init", "--json", "-c", str(service.map))
+    assert result.exit_code == 75, result.output
+    made = {table["table"]: table["result"] for table in json.loads(result.stdout)["tables"]}
+    assert made == {"air.flights": "already_there", "air.crews": "failed", "air.planes": "made"}
+    failed = {t["table"]: t["error"] for t in json.loads(result.stdout)["tables"]}["air.crews"]
+    assert failed["code"] == "kafka.unknown_topic" and "crew" in failed["message"]

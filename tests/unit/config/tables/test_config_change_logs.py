@@ -1,0 +1,75 @@
+"""Change logs in the map: their columns, and what does not go together."""
+
+import pytest
+
+from kafka2hive.config.values import StartKind
+from kafka2hive.config.values.change_log import ChangeLog, change_log_of, has_base64_decimals
+from tests.unit.config.tables.test_config_columns import only_table
+from tests.unit.config.test_config_load import problems_of
+
+COLUMNS = "    columns: {id: bigint, name: string}\n"
+ADDED = [("__op", "string"), ("__ts_ms", "bigint"), ("__source_position", "string")]
+
+
+@pytest.mark.parametrize(
+    "source", ["debezium", "maxwell", "canal", "{debezium: {}}", "{maxwell: {}}", "{canal: {}}"]
+)
+def test_an_unpacked_change_log_has_columns_of_the_change_and_begins_at_the_earliest_offset(
+    source: str,
+) -> None:
+    table = only_table(f"    source: {source}\n{COLUMNS}    bucket: {{field: __ts_ms, unit: ms}}\n")
+    assert [(c.name, c.type) for c in table.columns] == [("id", "bigint"), ("name", "string"), *ADDED]
+    assert change_log_of(table.source) is ChangeLog(source.strip("{}").partition(":")[0])
+    assert (table.start.kind, table.bucketing.field) == (StartKind.EARLIEST, "__ts_ms")
+
+
+def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
+    table = only_table(f"    source: {{debezium: {{before: true}}}}\n{COLUMNS}")
+    assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
+
+
+def test_decimals_are_texts_unless_the_map_says_base64() -> None:
+    lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
+    assert has_base64_decimals(only_table(lines).source)
+    assert not has_base64_decimals(only_table(f"    source: debezium\n{COLUMNS}").source)
+    assert not has_base64_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source)
+
+
+def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None:
+    table = only_table(f"    source: binlog\n{COLUMNS}")
+    assert [c.name for c in table.columns] == ["id", "name"]
+    assert change_log_of(table.source) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("    source: {}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        ("    source: {debezium: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        ("    source: {canal: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
+        (
+            "    source: {debezium: {decimals: base64}}\n    columns: {id: 'array<decimal(5,2)>'}\n",
+            "a decimal is a column of its own, id is array<decimal(5,2)>",
+        ),
+        (
+            "    source: {debezium: {decimals: base64}}\n    format: avro\n" + COLUMNS,
+            "decimals base64 is for JSON",
+        ),
+        ("    source: {debezium: {decimals: precise}}\n" + COLUMNS, "base64"),
+        ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),
+        ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as a text"),
+        ("    source: canal\n    columns: {id: binary}\n", "take it as string"),
+        ("    source: canal\n    columns: {id: {type: int, from: $.a.b}}\n", "a row of canal is flat"),
+        ("    source: debezium\n    format: raw\n", "for raw write source: binlog"),
+        ("    source: debezim\n" + COLUMNS, "debezium"),
+        ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),
+        ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "stands here twice"),
+        (
+            "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
+            "none of them can have from or unit",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+    text = "\n".join(map(str, problems_of("tables:\n  - table: air.films\n    topics: [films]\n" + lines)))
+    assert told in text

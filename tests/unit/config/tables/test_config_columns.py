@@ -1,0 +1,183 @@
+"""Columns that say where their value stands and what its numbers count; event times within structs."""
+
+import re
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka2hive.config.grammars.json_path import parse_json_path, path_text
+from kafka2hive.config.load import load_text
+from kafka2hive.config.values import Column, TableRule
+from tests.unit.config.test_config_load import HEAD, problems_of
+
+TABLE = "tables:\n  - table: air.films\n    topics: [films]\n"
+
+
+def only_table(lines: str) -> TableRule:
+    return load_text(HEAD + TABLE + lines, "map.yaml", {}).tables[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("$.a", ("a",)),
+        ("$.a.b-c.день", ("a", "b-c", "день")),
+        ("$['US Gross']", ("US Gross",)),
+        ('$.props["it\'s"].x', ("props", "it's", "x")),
+        ("$['it''s']['a.b']", ("it's", "a.b")),
+        ("$['$']", ("$",)),
+    ],
+)
+def test_a_path_is_read(text: str, keys: tuple[str, ...]) -> None:
+    assert parse_json_path(text) == keys
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
+def test_any_keys_can_be_written_as_a_path(keys: list[str]) -> None:
+    assert parse_json_path(path_text(keys)) == tuple(keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a.b", "begins with $, as in $.a.b"),
+        ("$", "the whole record"),
+        ("", "begins with $, as in $.name"),
+        ("US Gross", "as in $['US Gross']"),
+        ("props['US Gross']", "as in $.props['US Gross']"),
+        ("['US Gross']", "as in $['US Gross']"),
+        ("$.a[0]", "character 4: elements of arrays"),
+        ("$..a", "character 2: wildcards"),
+        ("$.a[*]", "wildcards"),
+        ("$.a b", "character 4: a path is $"),
+        ("$['a", "character 2: a path is $"),
+        ("$['a'b']", "character 2"),
+        ("$" + ".a" * 17, "at most 16 steps"),
+    ],
+)
+def test_what_is_no_path_is_said_with_its_place(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        parse_json_path(text)
+
+
+FORMS = [
+    "    columns: {id: bigint, gross: {type: int, from: \"$['US Gross']\"}, at: {type: timestamp, unit: ms}}\n",
+    "    columns:\n      - {name: id, type: bigint}\n      - {name: gross, type: int, from: \"$['US Gross']\"}\n"
+    "      - {name: at, type: timestamp, unit: ms}\n",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_both_forms_of_columns_mean_the_same(form: str) -> None:
+    assert only_table(form).columns == (
+        Column("id", "bigint"),
+        Column("gross", "int", ("US Gross",)),
+        Column("at", "timestamp", (), "ms"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "words"),
+    [
+        ("{a: {type: strng, from: $.x}}", "columns.a", "did you mean string?"),
+        ('{a: {type: string, form: "$.x"}}', "columns.a.form", "unknown key (did you mean from?)"),
+        ("{a: {from: $.x}}", "columns.a.type", "is required"),
+        ("{a: {type: string, from: x.y}}", "columns.a.from", "begins with $"),
+        ('{a: {type: string, from: "$.x[0]"}}', "columns.a.from", "elements of arrays"),
+        ("{a: {type: string, unit: ms}}", "columns.a.unit", "a is string"),
+        ("{a: {type: timestamp, unit: m}}", "columns.a.unit", "expected d, s, ms, us or ns"),
+        ("[{name: a, type: int}, {name: A, type: int}]", "columns[1]", "stands here twice"),
+        (
+            "[{name: US Gross, type: int}]",
+            "columns[0]",
+            "write {name: us_gross, type: int, from: \"$['US Gross']\"}",
+        ),
+        (
+            "{US Gross: bigint}",
+            "columns['US Gross']",
+            "letters, digits and _, at most 128; write us_gross: {type: bigint, from: \"$['US Gross']\"}",
+        ),
+        ("{日: bigint}", "columns['日']", "letters, digits and _, at most 128"),
+        ("{s: 'struct<US Gross:int>'}", "columns.s", "cannot hold a struct field with ' ' in its name"),
+        ("[{name: a, type: int, typ: int}]", "columns[0].typ", "did you mean type?"),
+        ("[a]", "columns[0]", "expected keys with values"),
+        ("7", "columns", "expected keys with values"),
+        ("{s: 'struct<us-gross:int>'}", "columns.s", "cannot hold a struct field with '-'"),
+    ],
+)
+def test_a_mistake_in_a_column_is_told_with_its_place(columns: str, line: str, words: str) -> None:
+    (first, *_) = problems_of(HEAD + TABLE + f"    columns: {columns}\n")
+    assert f"tables[0].{line}: " in first and words in first
+    assert first.startswith("map.yaml:8: ")
+
+
+def test_an_unquoted_type_with_a_comma_is_told_to_be_quoted() -> None:
+    found = problems_of(HEAD + TABLE + "    columns: {r: {type: decimal(10,2), from: $.r}}\n")
+    assert any("['2)']: " in problem and 'as in {price: "decimal(10,2)"}' in problem for problem in found)
+
+
+def test_a_raw_column_has_no_path() -> None:
+    lines = "    format: raw\n    columns: {v: {type: string, from: $.x}}\n"
+    assert "the whole value" in problems_of(HEAD + TABLE + lines)[0]
+
+
+COLUMNS = {
+    "props": "struct<at:timestamp,deep:struct<day:date>,word:string>",
+    "at_number": {"type": "bigint", "from": "$.meta.at"},
+    "at": {"type": "timestamp", "from": "$.meta.at", "unit": "ms"},
+    "text": {"type": "string", "from": "$.meta['a word']"},
+}
+
+
+def with_field(field: str, **more: object) -> str:
+    return yaml.safe_dump(
+        {"columns": COLUMNS, "bucket": {"field": field, **more}}, sort_keys=False, allow_unicode=True
+    )
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("field", "column", "inner"),
+    [
+        ("at", "at", ()),
+        ("props.at", "props", ("at",)),
+        ("props.deep.day", "props", ("deep", "day")),
+        ("$.props.deep.day", "props", ("deep", "day")),
+        ("$.meta.at", "at_number", ()),
+        ("$['meta'].at", "at_number", ()),
+    ],
+)
+def test_an_event_time_may_lie_within_a_struct_or_at_a_path(
+    field: str, column: str, inner: tuple[str, ...]
+) -> None:
+    bucketing = only_table(indented(with_field(field))).bucketing
+    assert (bucketing.field, bucketing.inner) == (column, inner)
+
+
+@pytest.mark.parametrize(
+    ("field", "more", "words"),
+    [
+        ("props.att", {}, "props has no field att (did you mean at?)"),
+        ("props.word", {}, "props.word is string; an event time is"),
+        ("at.x", {}, "at is timestamp, no struct"),
+        ("$.meta.it", {}, "no column takes $.meta.it"),
+        ("$.meta['a word']", {}, "is string; an event time is"),
+        ("$.meta[0]", {}, "elements of arrays"),
+        ("props.at", {"unit": "ms"}, "is used with a bigint field only, props.at is not"),
+        ("prop.at", {}, "prop.at is no column of the table"),
+    ],
+)
+def test_an_event_time_that_is_none_is_refused(field: str, more: dict[str, object], words: str) -> None:
+    assert words in problems_of(HEAD + TABLE + indented(with_field(field, **more)))[0]
+
+
+def test_a_field_of_a_struct_that_hive_describes_is_taken_at_its_word() -> None:
+    rule = only_table("    create: false\n    bucket: {field: props.at}\n")
+    assert (rule.bucketing.field, rule.bucketing.inner) == ("props", ("at",))
+    path = "    create: false\n    bucket: {field: $.props.at}\n"
+    assert "these come from Hive" in problems_of(HEAD + TABLE + path)[0]

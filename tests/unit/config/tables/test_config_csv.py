@@ -1,0 +1,67 @@
+"""Format csv in the map: its characters, and what does not go together."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_map, load_text
+from kafka2hive.config.values import CsvOptions
+from tests.unit.config.tables.test_config_columns import TABLE, only_table
+from tests.unit.config.test_config_load import HEAD, problems_of
+
+COLUMNS = "    columns: {a: string, at: {type: timestamp, unit: s}}\n"
+
+
+def test_fields_are_written_by_rfc_4180_where_the_map_says_nothing() -> None:
+    table = only_table(f"    format: csv\n{COLUMNS}")
+    assert (table.format, table.csv) == ("csv", CsvOptions(",", '"', None, "", False))
+    assert [(column.name, column.unit) for column in table.columns] == [("a", None), ("at", "s")]
+
+
+def test_the_example_loads() -> None:
+    example = Path(__file__).parents[4] / "configs" / "csv.yaml"
+    comma, tab = load_map(str(example), {}).tables
+    assert comma.csv == CsvOptions()
+    assert tab.csv == CsvOptions("\t", "", "\\", "\\N")
+
+
+def test_defaults_may_say_how_fields_are_written_for_the_tables_that_have_some() -> None:
+    defaults = "defaults: {csv: {delimiter: ';'}, format: csv}\n"
+    second = "  - {table: air.lines, topics: [lines], format: raw}\n"
+    csv, raw = load_text(HEAD + defaults + TABLE + COLUMNS + second, "map.yaml", {}).tables
+    assert (csv.csv.delimiter, raw.format) == (";", "raw")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("csv: {delimiter: ';'}", "is used with format csv, the table's is json"),
+        ("format: csv\n    csv: {delimiter: ''}", "expected one ASCII character"),
+        ("format: csv\n    csv: {delimiter: '||'}", "expected one ASCII character"),
+        ("format: csv\n    csv: {delimiter: '¦'}", "expected one ASCII character"),
+        ('format: csv\n    csv: {quote: "\\n"}', "expected one ASCII character"),
+        ("format: csv\n    csv: {escape: ''}", "expected one ASCII character"),
+        ("format: csv\n    csv: {delimiter: ';', quote: ';'}", "characters of their own"),
+        ("format: csv\n    csv: {escape: '\"'}", "characters of their own"),
+        ("format: csv\n    csv: {null_text: 'a,b'}", "no delimiter, quote or line break"),
+        ("format: csv\n    csv: {null_text: ' -', trim: true}", "has blanks around it"),
+        ("format: csv\n    csv: {nul_text: x}", "null_text"),
+        ("format: csv\n    source: debezium", "for csv write source: binlog"),
+    ],
+)
+def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+    text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n{COLUMNS}")))
+    assert told in text
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("{a: {type: string, from: $.b}}", "takes the field at its place in the map"),
+        ("{a: 'array<int>'}", "a field of csv is one text, a is array<int>"),
+        ("{a: 'struct<b:int>'}", "a field of csv is one text"),
+    ],
+)
+def test_a_field_is_one_text_at_its_place(columns: str, told: str) -> None:
+    text = "\n".join(map(str, problems_of(f"{TABLE}    format: csv\n    columns: {columns}\n")))
+    assert told in text

@@ -1,0 +1,91 @@
+"""Columns of headers and keys in the map: what they come to, and what does not go together."""
+
+import pytest
+
+from kafka2hive.config.load import load_text
+from kafka2hive.config.values import Column, RecordPart
+from tests.unit.config.tables.test_config_columns import TABLE, only_table
+from tests.unit.config.test_config_load import HEAD, problems_of
+
+REGISTRY = "registry: {url: 'http://registry:8081'}\n"
+
+
+def test_a_column_is_taken_from_a_header_from_the_key_or_from_the_value() -> None:
+    lines = (
+        "    key_format: json\n    columns:\n      n: bigint\n      tenant: {type: string, header: tenant-id}\n"
+        "      sent: {type: timestamp, header: $sent, unit: ms}\n      id: {type: bigint, key: $.a.id}\n"
+    )
+    assert only_table(lines).columns == (
+        Column("n", "bigint"),
+        Column("tenant", "string", ("tenant-id",), None, RecordPart.HEADER),
+        Column("sent", "timestamp", ("$sent",), "ms", RecordPart.HEADER),
+        Column("id", "bigint", ("a", "id"), None, RecordPart.KEY),
+    )
+
+
+def test_a_raw_key_is_taken_whole_and_beside_a_raw_value() -> None:
+    lines = "    format: raw\n    columns: {line: string, k: {type: bigint, key: $}}\n"
+    assert only_table(lines).columns == (
+        Column("line", "string"),
+        Column("k", "bigint", (), None, RecordPart.KEY),
+    )
+
+
+@pytest.mark.parametrize("format", ["avro", "protobuf"])
+def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
+    lines = f"    key_format: {format}\n    columns: {{n: bigint, id: {{type: bigint, key: $.id}}}}\n"
+    (table,) = load_text(HEAD + REGISTRY + TABLE + lines, "map.yaml", {}).tables
+    assert (table.format, table.key_format) == ("json", format)
+
+
+def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
+    lines = "    source: {debezium: {before: true}}\n    columns: {a: int, id: {type: bigint, key: $.id}}\n    key_format: json\n"
+    columns = only_table(lines).columns
+    assert [(c.name, c.type) for c in columns[-1:]] == [("__before", "struct<a:int>")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("columns: {a: {type: int, header: h, key: $}, b: int}", "columns.a: has header and key: keep one"),
+        (
+            "columns: [{name: a, type: int, header: h, from: $.x}, {name: b, type: int}]",
+            "columns[0]: has from and header",
+        ),
+        ("columns: {a: {type: int, header: h}}", "at least one column comes from the record's value"),
+        ("columns: {a: {type: 'array<int>', header: h}, b: int}", "a header is one text, a is array<int>"),
+        ("columns: {a: {type: 'map<string,int>', key: $}, b: int}", "a raw key is one text"),
+        (
+            "columns: {a: {type: int, header: ''}, b: int}",
+            "columns.a.header: string should have at least 1 character",
+        ),
+        ("columns: {a: {type: int, key: $.id}, b: int}", "a key without key_format is taken whole"),
+        ("key_format: json\n    columns: {a: {type: int, key: $}, b: int}", "$ is for key_format raw"),
+        ("key_format: json\n    columns: {a: {type: int, key: id}, b: int}", "it begins with $, as in $.id"),
+        ("key_format: json\n    columns: {b: int}", "key_format: is used with columns that have key"),
+        (
+            "key_format: avro\n    columns: {a: {type: int, key: $.id}, b: int}",
+            "avro needs a registry section",
+        ),
+        (
+            "key_format: protobuf\n    columns: {a: {type: int, key: $.id}, b: int}",
+            "protobuf needs a registry section",
+        ),
+        ("columns: {a: {type: int, header: h, unit: ms}, b: int}", "is used with a timestamp or a date"),
+        ("format: raw\n    columns: {a: {type: int, header: h}}", "a raw table has exactly one column"),
+        (
+            "columns: {a: {type: timestamp, key: $}, b: int}\n    bucket: {field: $.a}",
+            "no column takes $.a",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+    text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+    assert told.partition(": ")[2] in text or told in text
+
+
+def test_a_registry_for_keys_alone_is_used_and_one_without_them_is_not() -> None:
+    found = problems_of(
+        HEAD + REGISTRY + TABLE + "    key_format: json\n    columns: {a: {type: int, key: $.i}, b: int}\n"
+    )
+    assert "no table uses it" in "\n".join(map(str, found))

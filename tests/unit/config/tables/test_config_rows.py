@@ -1,0 +1,66 @@
+"""How many rows a message holds, in the map: what goes together, and the example."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.load import load_map, load_text
+from kafka2hive.config.values import MetadataColumn
+from tests.unit.config.tables.test_config_columns import TABLE, only_table
+from tests.unit.config.test_config_load import HEAD, problems_of
+
+COLUMNS = "    columns: {a: string}\n"
+
+
+def test_a_message_is_one_row_where_the_map_says_nothing() -> None:
+    table = only_table(COLUMNS)
+    assert (table.rows, table.may_hold_several) == ("one", False)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "rows: lines",
+        "rows: array",
+        "source: canal",
+        "rows: lines\n    format: csv",
+        "rows: array\n    format: json_schema",
+    ],
+)
+def test_some_messages_may_hold_several(lines: str) -> None:
+    assert only_table(f"    {lines}\n{COLUMNS}").may_hold_several
+
+
+def test_the_example_loads() -> None:
+    example = Path(__file__).parents[4] / "configs" / "rows.yaml"
+    lines, array, csv = load_map(str(example), {}).tables
+    assert (lines.rows, array.rows, csv.rows, csv.format) == ("lines", "array", "lines", "csv")
+    assert (MetadataColumn.ORDINAL, "kafka_ordinal") in lines.metadata
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("rows: many", "expected one, lines or array"),
+        ("rows: array\n    format: csv", "array is for format json and json_schema: the table's is csv"),
+        (
+            "rows: lines\n    format: json_schema",
+            "lines is for format json and csv: the table's is json_schema",
+        ),
+        ("rows: array\n    format: raw", "array is for format json and json_schema: the table's is raw"),
+        ("rows: array\n    source: debezium", "a change log has an envelope a message"),
+        ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row each"),
+        ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row each"),
+        ("rows: lines\n    source: canal", "a change log has an envelope a message"),
+    ],
+)
+def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+    (problem,) = problems_of(HEAD + TABLE + f"    {lines}\n" + COLUMNS)
+    assert told in problem
+
+
+def test_defaults_may_say_it_for_the_tables_in_json() -> None:
+    second = "  - {table: air.lines, topics: [lines], format: raw}\n"
+    json, raw = load_text(HEAD + "defaults: {rows: lines}\n" + TABLE + COLUMNS + second, "m", {}).tables
+    assert json.may_hold_several
+    assert raw.format == "raw"

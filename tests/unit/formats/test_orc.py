@@ -1,0 +1,235 @@
+"""ORC files: what pyarrow reads back, what stands in the tail, and what is refused before it is written."""
+
+import datetime
+import io
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc as orc
+import pytest
+
+from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.formats.orc.chunks import Codec, in_chunks, out_of_chunks
+from kafka2hive.formats.orc.tail import parse_tail, tail_length
+from kafka2hive.formats.orc.values import unwritable_rows
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.footer import Footer
+from kafka2hive.pipeline.values import TableManifest
+from kafka2hive.service.audit.rows.file_rows import read_rows as file_rows
+from kafka2hive.service.audit.rows.rows import Span
+from tests.harness.task_files import MemoryFiles, offsets, read_rows
+from tests.unit.formats.written_files import run_task, tail_of, written
+
+CodecName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
+CODECS: list[CodecName] = ["zstd", "snappy", "gzip", "lz4", "none"]
+KIND = pa.struct([("At", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.list_(pa.int8())))])
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("text", pa.string()),
+        ("at", pa.timestamp("us")),
+        ("day", pa.date32()),
+        ("price", pa.decimal128(38, 10)),
+        ("raw", pa.binary()),
+        ("flag", pa.bool_()),
+        ("ratio", pa.float32()),
+        ("deep", pa.list_(KIND)),
+        ("never", pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
+    ]
+)
+TIMES = [
+    datetime.datetime(2013, 1, 1, 5, 0, 0, 123456),
+    datetime.datetime(1900, 1, 1),
+    datetime.datetime(1970, 1, 1, 0, 0, 0, 1),
+    datetime.datetime(2262, 4, 11, 23, 47, 16, 854775),
+]
+
+
+def row(number: int) -> dict[str, Any]:
+    time = TIMES[number % len(TIMES)]
+    values = {
+        "n": number * 7_919,
+        "text": f"Grüße {number % 97}",
+        "at": time,
+        "day": time.date(),
+        "price": Decimal(f"{number}12345678901234.0123456789"),
+        "raw": bytes([number % 256]) * 3,
+        "flag": number % 2 == 0,
+        "ratio": 0.5,
+        "deep": [None, {"At": time, "by": [("k", [number % 100, None])]}],
+        "never": {"a": None, "b": [None]} if number % 2 else None,
+    }
+    return values if number % 11 else dict.fromkeys(values)
+
+
+def table(count: int) -> pa.Table:
+    return pa.Table.from_pylist([row(number) for number in range(count)], schema=SCHEMA)
+
+
+def file_of(groups: Sequence[pa.Table], codec: CodecName = "zstd", **metadata: str) -> bytes:
+    return written(groups, WriterOptions(format="orc", compression=codec), **metadata)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: CodecName) -> None:
+    rows = table(5_000)
+    groups = [rows.slice(0, 3_000), rows.slice(3_000, 1), rows.slice(3_001)]
+    data = file_of(groups, codec, kind="data", long="é" * 200_000)
+    theirs = orc.ORCFile(io.BytesIO(data))
+    assert [len(theirs.read_stripe(n)) for n in range(theirs.nstripes)] == [3_000, 1, 1_999]
+    assert theirs.read().cast(SCHEMA) == rows
+    assert theirs.metadata == {b"kind": b"data", b"long": ("é" * 200_000).encode()}
+    assert theirs.compression == {"none": "UNCOMPRESSED", "gzip": "ZLIB"}.get(codec, codec.upper())
+    ours = opened(data)
+    assert (ours.rows, ours.schema) == (5_000, SCHEMA)
+    batches = list(ours.batches(["deep", "n"], 1_000))
+    assert max(map(len, batches)) == 1_000
+    assert pa.Table.from_batches(batches).select(["deep", "n"]) == rows.select(["deep", "n"])
+
+
+def test_rows_that_are_slices_of_others_are_written_as_they_are() -> None:
+    generator, whole = random.Random(1), table(400)
+    for _ in range(60):
+        slices = [
+            whole.slice(generator.randrange(400), generator.randrange(1, 60))
+            for _ in range(generator.randrange(1, 5))
+        ]
+        rows = pa.concat_tables(slices)
+        assert orc.ORCFile(io.BytesIO(file_of([rows], "none"))).read().cast(SCHEMA) == rows
+
+
+def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
+    data = file_of([table(10), table(20)], long="x" * 100_000)
+    end = end_of("orc", len(data), tail_of(data))
+    assert end is not None and end.rows == 30
+    assert end.metadata == {b"long": b"x" * 100_000}
+    assert end_of("json", len(data), tail_of(data)) is None
+
+
+def test_no_chunk_of_a_tail_is_longer_than_the_blocks_that_readers_have_room_for() -> None:
+    stream = in_chunks(b"x" * 600_000, Codec.ZSTD, 262_144)
+    at, lengths = 0, []
+    while at < len(stream):
+        lengths.append(int.from_bytes(stream[at : at + 3], "little") >> 1)
+        at += 3 + lengths[-1]
+    assert lengths == [262_144, 262_144, 75_712]
+    assert out_of_chunks(stream, Codec.ZSTD) == b"x" * 600_000
+
+
+def test_rows_compare_with_those_of_a_parquet_file() -> None:
+    rows, columns = table(500), {name: name for name in SCHEMA.names}
+    sink = pa.BufferOutputStream()
+    parquet = encoding_of(WriterOptions()).open(sink, rows)
+    parquet.write(rows)
+    parquet.end({})
+    span = Span([offsets("t", 0, 0, 1)])
+    hashes = [
+        file_rows(opened(data), columns, None, span, 0, 0).whole().hashes.tolist()
+        for data in (file_of([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
+    ]
+    assert len(hashes[0]) == 500 and hashes[0] == hashes[1]
+
+
+def test_days_are_marked_as_those_of_the_calendar_that_python_and_hive_4_have() -> None:
+    data = file_of([table(3)], "none")
+    assert data.count(bytes([11 << 3, 2]), len(data) - tail_length(data)) == 1
+
+
+def test_statistics_of_several_stripes_count_all_values() -> None:
+    data = file_of([table(100), table(100)])
+    assert opened(data).filled_columns() == set(SCHEMA.names) - {"never"}
+    nothing = pa.table({"a": pa.nulls(5, pa.int64()), "b": pa.nulls(5, KIND), "c": [[]] * 5})
+    some = pa.table({"a": pa.array([1] * 5, pa.int64()), "b": nothing["b"], "c": nothing["c"]})
+    nothing = nothing.cast(pa.schema([("a", pa.int64()), ("b", KIND), ("c", pa.list_(pa.int32()))]))
+    assert opened(file_of([nothing, nothing])).filled_columns() == set()
+    assert opened(file_of([nothing, some.cast(nothing.schema)])).filled_columns() == {"a"}
+
+
+def test_a_file_without_rows_has_a_schema() -> None:
+    sink = pa.BufferOutputStream()
+    assert encoding_of(WriterOptions(format="orc")).open(sink, table(5)).end({"a": "b"}) == 0
+    data = bytes(sink.getvalue())
+    assert (opened(data).rows, opened(data).schema) == (0, SCHEMA)
+    assert end_of("orc", len(data), tail_of(data)) is not None
+
+
+def test_a_cut_or_changed_end_is_unreadable_or_says_something_and_raises_nothing_else() -> None:
+    data = file_of([table(50)], "none", kind="data")
+    start = len(data) - tail_length(data)
+    for cut in range(start, len(data), 7):
+        with pytest.raises(UNREADABLE):
+            end_of("orc", cut, tail_of(data[:cut]))
+    generator = np.random.default_rng(5)
+    for at in range(start, len(data)):
+        broken = bytearray(data)
+        broken[at] ^= int(generator.integers(1, 256))
+        try:
+            end_of("orc", len(data), tail_of(bytes(broken)))
+        except UNREADABLE:
+            continue
+
+
+def test_a_footer_is_joined_from_what_the_writer_counted_not_from_what_it_was_given() -> None:
+    data = file_of([table(7), table(9)])
+    tail = parse_tail(data[-tail_length(data) :])
+    assert [stripe.rows for stripe in tail.stripes] == [7, 9]
+    assert tail.rows == 16
+
+
+BEFORE = datetime.datetime(1969, 12, 31, 23, 59, 59, 5)
+WHOLE = datetime.datetime(1969, 12, 31, 23, 59, 59)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "bad"),
+    [
+        (pa.timestamp("us"), [BEFORE, WHOLE, None, TIMES[0]], [0]),
+        (pa.timestamp("us"), [WHOLE, None], []),
+        (pa.list_(pa.timestamp("us")), [[], None, [WHOLE, None], [WHOLE, BEFORE], [BEFORE]], [3, 4]),
+        (pa.map_(pa.string(), pa.timestamp("us")), [[("k", WHOLE)], None, [("k", BEFORE)]], [2]),
+        (pa.struct([("a", pa.int8()), ("b", pa.list_(KIND))]), [None, {"a": 1, "b": [{"At": BEFORE}]}], [1]),
+        (pa.list_(pa.string()), [["x"], None], []),
+    ],
+)
+def test_times_that_hive_cannot_read_from_orc_are_found_at_any_depth(
+    kind: pa.DataType, values: list[Any], bad: list[int]
+) -> None:
+    for column in (pa.array(values, kind), pa.array([values[0], *values], kind).slice(1)):
+        found = unwritable_rows(column)
+        assert bad == ([] if found is None else np.flatnonzero(found).tolist())
+
+
+def run(format: Literal["parquet", "orc"], values: list[bytes]) -> tuple[MemoryFiles, TableManifest]:
+    return run_task(WriterOptions(format=format), (("n", "int"), ("at", "timestamp")), values)
+
+
+def test_a_task_writes_orc_with_its_footer_and_dead_letters_as_parquet() -> None:
+    values = [b'{"n": %d, "at": "2013-01-01T00:00:00.5"}' % n for n in range(20)]
+    values[3] = b'{"n": "x"}'
+    values[5] = b'{"n": 5, "at": "1969-12-31T23:59:59.5"}'
+    values[7] = b'{"n": 7, "at": "1969-12-31T23:59:59"}'
+    files, manifest = run("orc", values)
+    rows, letters = (read_rows(files, manifest, kind) for kind in (FileKind.DATA, FileKind.DEAD_LETTER))
+    assert [r["n"] for r in rows] == [n for n in range(20) if n not in (3, 5)]
+    assert [(r["offset"], r["reason"]) for r in letters] == [(3, "json.type"), (5, "orc.timestamp")]
+    assert [r["detail"] for r in letters][1] == "column at is before 1970 with a fraction of a second"
+    extensions = {file.kind: file.staged.split(".")[-2] for file in manifest.files}
+    assert extensions == {FileKind.DATA: "orc", FileKind.DEAD_LETTER: "parquet"}
+    footers = []
+    for file in manifest.files:
+        data = files.read(file.staged)
+        end = end_of(extensions[file.kind], len(data), tail_of(data))
+        assert end is not None
+        footer = Footer.parse(end.metadata)
+        assert footer is not None and footer.rows == end.rows == file.rows
+        footers.append(replace(footer, kind=FileKind.DATA, rows=0, partition=file.hive_partition))
+    assert footers[0].accounts is not None and footers[0].accounts[0].written == 18
+    parquet, theirs = run("parquet", values)
+    assert len(read_rows(parquet, theirs)) == 19

@@ -1,0 +1,343 @@
+"""Files by a package's writer: rows are counted on both sides of it, its faults are its table's, and files are read back."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.values import Column, MetadataColumn, PluginOptions, WriterOptions
+from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.lines.reader import Plain
+from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.formats.plugin.made import storage_of
+from kafka2hive.hive.check import check_table
+from kafka2hive.hive.tables import compared_table, create_statement
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.plugins import HiveStorage
+from kafka2hive.pipeline.task.write.limits import TaskLimits
+from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.service.audit.files import whole_file
+from kafka2hive.storage.port import OutcomeUnknown
+from tests.harness.fake_consumer import FakeLog
+from tests.harness.task_files import MemoryFiles, offsets, table_settings
+from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.unit.hive.test_hive_text import FOUND, WISH
+from tests.unit.pipeline.decode.test_plugins import TABLE, write_distribution
+from tests.unit.pipeline.task.test_task_rows import run_task_of, total
+
+MODULE = '''
+import pyarrow as pa
+from kafka2hive.pipeline.plugins import HiveStorage
+
+READS = dict(serde="a.b.Serde", input_format="a.b.In", output_format="a.b.Out", serde_properties={"it's": "{}"})
+
+class Streams:
+    """Arrow's own streams, which Hive does not read: the tests look at the bytes only."""
+    def __init__(self, context):
+        self.wrong = wrong = context.options.get("wrong", "")
+        if wrong == "made":
+            raise OSError("no licence")
+        self.hive = HiveStorage(**READS | ({"serde": "a b"} if wrong == "class" else {}))
+        if wrong == "properties":
+            self.hive = HiveStorage(**READS | {"serde_properties": {"a": 1}})
+        if wrong == "no storage":
+            self.hive = "STORED AS ARROW"
+
+    def open(self, output, schema):
+        return Stream(output, schema, self.wrong)
+
+    def count(self, source):
+        if self.wrong == "count":
+            return "2"
+        return pa.ipc.open_stream(source).read_all().num_rows
+
+    def read(self, source, schema):
+        if self.wrong == "damaged":
+            bad = pa.StringArray.from_buffers(1, pa.py_buffer(bytes([0] * 4 + [1] + [0] * 3)), pa.py_buffer(b"\\xff"))
+            return [pa.record_batch({"n": bad})]
+        if self.wrong == "lists":
+            return [[1, 2]]
+        return pa.ipc.open_stream(source)
+
+class Stream:
+    def __init__(self, output, schema, wrong):
+        self.output, self.wrong = output, wrong
+        self.file = pa.ipc.new_stream(pa.PythonFile(output, "w"), schema)
+
+    def write(self, rows):
+        if self.wrong == "raises":
+            raise KeyError("n")
+        if self.wrong == "loses":
+            rows = rows.slice(1)
+        if self.wrong == "late":
+            return
+        self.file.write_batch(rows)
+
+    def close(self):
+        self.file.close()
+
+class Swallows:
+    def __init__(self, context):
+        self.output = None
+    def open(self, output, schema):
+        self.output, self.rows = output, 0
+        return self
+    def write(self, rows):
+        self.rows += len(rows)
+        try:
+            self.output.write(b"x" * len(rows))
+        except Exception:
+            pass
+    def close(self):
+        pass
+    def count(self, source):
+        return self.rows
+'''
+ENTRIES = "[kafka2hive.writers]\nstreams = some_files:Streams\nswallows = some_files:Swallows\n"
+SCHEMA = pa.schema([("n", pa.int64())])
+
+
+@pytest.fixture(autouse=True)
+def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_distribution(tmp_path, "some_files", ENTRIES)
+    (tmp_path / "some_files.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def options(wrong: str = "", name: str = "streams") -> WriterOptions:
+    return WriterOptions(format="plugin", plugin=PluginOptions(name=name, options=(("wrong", wrong),)))
+
+
+def table(wrong: str = "", name: str = "streams") -> TableSettings:
+    settings = table_settings(
+        "db.t", "json", (), ((MetadataColumn.OFFSET, "o"),), writer=options(wrong, name)
+    )
+    return replace(settings, columns=(Column("n", "bigint"),))
+
+
+def run_of(settings: TableSettings) -> tuple[TableManifest, MemoryFiles]:
+    values = {n: b'{"n": %d}' % n for n in range(5)} | {2: b"x"}
+    return run_task_of({("t", 0): FakeLog(values, 5)}, settings, [offsets("t", 0, 0, 5)])
+
+
+def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
+    manifest, files = run_of(table())
+    assert manifest.failure is None, manifest.failure
+    data, letters = sorted(manifest.files, key=lambda file: file.kind is FileKind.DEAD_LETTER)
+    assert [extension_of(file.staged) for file in (data, letters)] == ["streams", "parquet"]
+    content = files.content[data.staged]
+    reader = opened(content, "streams", Plain(SCHEMA, options()))
+    assert reader.rows == data.rows == 4 and reader.schema.names == ["n", "o"]
+    assert reader.filled_columns() == {"n", "o"}
+    rows = [row for batch in reader.batches(["o", "n"], 3) for row in batch.to_pylist()]
+    assert rows == [{"o": n, "n": n} for n in (0, 1, 3, 4)]
+    assert max(len(batch) for batch in reader.batches(["n"], 3)) == 3
+    assert total(manifest).written == 4
+    # what `verify` sees: the same bytes, other rows than committed, and a footer that says nothing of the ledger
+    assert whole_file(data, data.final, content) is None
+    found = whole_file(replace(data, rows=5), data.final, content)
+    assert found is not None and found.code == "verify.rows"
+    assert end_of("streams", len(content), lambda most: content[-most:]) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "told"),
+    [
+        ("made", "plugin.failed", "kafka2hive.writers streams: OSError: no licence"),
+        ("raises", "plugin.failed", "kafka2hive.writers streams: KeyError: 'n'"),
+        ("loses", "plugin.result", "it was given 4 rows and counts 3 in the file"),
+        ("late", "plugin.result", "it was given 4 rows and counts 0 in the file"),
+        ("count", "plugin.result", "it was given 4 rows and counts '2' in the file"),
+    ],
+)
+def test_a_writer_that_is_wrong_is_an_error_of_its_table(wrong: str, code: str, told: str) -> None:
+    manifest, files = run_of(table(wrong))
+    assert manifest.failure is not None and manifest.failure.code == code
+    assert told in manifest.failure.message
+    assert not manifest.files and not any(path.endswith("streams.pending") for path in files.content)
+
+
+class Broken:
+    """A stream whose write is not answered."""
+
+    def write(self, data: bytes) -> int:
+        raise OutcomeUnknown("write", "/t/file")
+
+
+@pytest.mark.parametrize("name", ["streams", "swallows"])
+def test_an_error_of_the_file_stays_what_it_is_whatever_the_writer_makes_of_it(name: str) -> None:
+    rows = pa.table({"n": [1, 2]}, SCHEMA)
+    with pytest.raises(
+        OutcomeUnknown
+    ):  # a writer that begins with bytes of its own meets it when it opens the file
+        encoder = encoding_of(options(name=name)).open(cast("pa.NativeFile", Broken()), rows)
+        with ExitStack() as stack:
+            stack.callback(encoder.abandon)
+            encoder.write(rows)
+
+
+def test_a_full_disk_below_the_copy_is_told_as_such() -> None:
+    rows = pa.table({"n": [1, 2]}, SCHEMA)
+    encoder = cast("Any", encoding_of(options()).open(pa.BufferOutputStream(), rows))
+
+    class Full:
+        def write(self, data: bytes) -> int:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+    encoder._output._copy.close()
+    encoder._output._copy = Full()
+    with pytest.raises(TableError, match="No space left on device") as failed:
+        encoder.write(rows)
+    assert failed.value.code == "plugin.disk"
+    encoder.abandon()
+
+
+def test_a_file_that_is_ended_takes_nothing_more_and_one_that_is_given_up_swallows_it() -> None:
+    rows = pa.table({"n": [1, 2]}, SCHEMA)
+    stream = pa.BufferOutputStream()
+    encoder = cast("Any", encoding_of(options(name="swallows")).open(stream, rows))
+    encoder.write(rows)
+    encoder._output.ended()
+    with ExitStack() as stack:
+        stack.callback(encoder.abandon)
+        with pytest.raises(ValueError, match="the file is ended"):
+            encoder._output.write(b"late")
+    assert encoder._output.write(b"late") == 4
+    assert stream.getvalue().to_pybytes() == b"xx"
+
+
+class Other:
+    """A writer of another table, which fails while this one makes room."""
+
+    buffered_bytes = 10
+
+    def __init__(self, limits: TaskLimits) -> None:
+        self.limits = limits
+        self.failure: Exception | None = None
+
+    def relieve(self) -> None:
+        raise TableError("plugin.failed", "wrong", "")
+
+    def end_file(self, bucket: int) -> None:
+        raise TableError("plugin.failed", "wrong", "")
+
+    def fail(self, error: Exception) -> None:
+        self.limits.buffered_bytes, self.failure = 0, error
+
+
+def test_another_tables_writer_that_fails_is_not_this_ones_error() -> None:
+    for act in ("settle", "opening"):
+        limits = TaskLimits(memory_bytes=5, open_files=1, file_bytes=100)
+        other = Other(limits)
+        limits.join(other)
+        limits.buffered_bytes = 10
+        if act == "settle":
+            limits.settle()
+        else:
+            limits.opening(other, 0)
+            limits.opening(Other(limits), 0)
+        assert isinstance(other.failure, TableError), act
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("class", "hive.serde is no full name of a Java class: 'a b'"),
+        ("properties", "hive.serde_properties are no texts by name: {'a': 1}"),
+        ("no storage", "hive is str instead of HiveStorage"),
+    ],
+)
+def test_how_hive_reads_the_files_is_looked_at_before_any_statement(wrong: str, told: str) -> None:
+    with pytest.raises(TableError) as refused:
+        storage_of(PluginOptions(name="streams", options=(("wrong", wrong),)))
+    assert (refused.value.code, told in refused.value.message) == ("plugin.result", True)
+
+
+def test_hives_table_is_declared_and_known_again_by_the_plug_ins_classes() -> None:
+    storage = storage_of(PluginOptions(name="streams"))
+    wish = replace(WISH, format="plugin", storage=storage)
+    clause = (
+        r"ROW FORMAT SERDE 'a.b.Serde' WITH SERDEPROPERTIES ('it\'s'='{}')"
+        " STORED AS INPUTFORMAT 'a.b.In' OUTPUTFORMAT 'a.b.Out' LOCATION"
+    )
+    assert clause in create_statement(wish, "led")
+    plain = HiveStorage(serde="a.b.Serde", input_format="a.b.In", output_format="a.b.Out")
+    assert "ROW FORMAT SERDE 'a.b.Serde' STORED AS" in create_statement(replace(wish, storage=plain), "led")
+    assert compared_table(wish).format != compared_table(replace(wish, storage=plain)).format
+    same = replace(FOUND, input_format="a.b.In", serde="a.b.Serde", serde_properties={"it's": "{}"})
+    check_table(wish, same)
+    for other, told in (
+        (replace(same, serde="a.b.Other"), "its rows are not read as Serde but by a.b.Other"),
+        (replace(same, input_format="a.b.Text"), "it does not hold Serde files"),
+        (replace(same, serde_properties={}), "its SerDe property it's is None"),
+        (replace(same, columns=same.columns[::-1]), "Hive reads Serde files by the order of their columns"),
+    ):
+        with pytest.raises(TableError) as refused:
+            check_table(wish, other)
+        assert told in refused.value.message
+
+
+def written(wrong: str = "") -> bytes:
+    rows = pa.table({"n": [1, 2]}, SCHEMA)
+    stream = pa.BufferOutputStream()
+    encoder = encoding_of(options(wrong)).open(stream, rows)
+    encoder.write(rows)
+    encoder.end({})
+    return bytes(stream.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize(
+    ("extension", "wrong", "told"),
+    [
+        ("stream", "", "no package offers stream in kafka2hive.writers"),
+        ("streams", "made", "OSError: no licence"),
+        ("streams", "damaged", "Invalid UTF8"),
+        ("streams", "lists", "read gave no record batches of one schema"),
+    ],
+)
+def test_what_a_package_cannot_read_back_is_unreadable(extension: str, wrong: str, told: str) -> None:
+    with pytest.raises(UNREADABLE, match=told):
+        _ = opened(written(), extension, Plain(SCHEMA, options(wrong))).schema
+
+
+def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
+    reader = opened(written(), "streams")
+    assert reader.rows == 2
+    with pytest.raises(UNREADABLE, match="its columns are known by the map's table only"):
+        _ = reader.schema
+    with pytest.raises(UNREADABLE):
+        _ = opened(b"no stream", "streams").rows
+    with pytest.raises(UNREADABLE, match="count gave str"):
+        _ = opened(written(), "streams", Plain(SCHEMA, options("count"))).rows
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("writer: {format: plugin}", "is missing: format plugin needs a writer's name"),
+        ("writer: {plugin: {name: streams}}", "is used with format plugin, the writer's is parquet"),
+        ("writer: {format: plugin, plugin: {name: stream}}", "installed here: streams, swallows"),
+        ("writer: {format: plugin, plugin: {name: orc}}", "and no format of ours"),
+        ("writer: {format: plugin, plugin: {name: a.gz}}", "1 to 16 letters a-z and digits"),
+        ("writer: {format: plugin, plugin: {name: streams}, level: 3}", "is not told to a plug-in"),
+        (
+            "schema_evolution: add\n    writer: {format: plugin, plugin: {name: streams}}",
+            "add is not for a plug-in's files",
+        ),
+        (
+            "writer: {format: plugin, plugin: {name: streams}, page_index: true}",
+            "is an option of Parquet files",
+        ),
+    ],
+)
+def test_validate_refuses_a_writer_that_is_not_installed_or_does_not_belong(lines: str, told: str) -> None:
+    found = problems_of(f"{HEAD}{TABLE}    {lines}\n")
+    assert any(told in problem for problem in found), found

@@ -1,0 +1,87 @@
+"""What is still to be registered in Hive stands in the next snapshot: no more than that, and no less."""
+
+from pathlib import Path
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.recover import recover
+from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.result import RecoverOrder
+from kafka2hive.service.shared.registrar import RegisteredInHive
+from tests.harness.cli_ledger import TABLE, Service, pending_service
+from tests.unit.service.owned_table import restate
+from tests.unit.service.run.test_once import (
+    HiveAnswers,
+    Kafka,
+    make_loop_and_tables,
+    make_wiring,
+    next_epoch,
+    only_tombstones,
+)
+
+FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
+SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")
+
+
+def test_what_hive_has_registered_is_not_in_the_next_snapshot(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka(), registrar=hive)
+    table = owned_tables.tables["air.early"]
+    restate(table, unregistered=(FIRST, SECOND))
+    epoch = next_epoch(loop)
+    hive.events.append(RegisteredInHive(frozenset({FIRST})))
+    loop.on_epoch(epoch.number, only_tombstones(epoch))
+    assert look(wiring.ports.files, table.paths).state.unregistered == (SECOND,)
+
+
+def test_a_table_with_nothing_to_read_says_what_hive_has_registered(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(wiring, Kafka(), registrar=hive)
+    table = owned_tables.tables["air.early"]
+    restate(table, unregistered=(FIRST, SECOND))
+    epoch = next_epoch(loop)
+    loop.on_epoch(epoch.number, only_tombstones(epoch))
+    assert set(look(wiring.ports.files, table.paths).state.unregistered) == {FIRST, SECOND}
+    hive.events.append(RegisteredInHive(frozenset({SECOND})))
+    loop.record_registrations()
+    assert look(wiring.ports.files, table.paths).state.unregistered == (FIRST,)
+
+
+def _unasked(owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
+    raise AssertionError("nobody asked for a refetch")
+
+
+def _no_kafka() -> object:
+    raise AssertionError("nobody asked for Kafka")
+
+
+def _accept_loss(service: Service, registered: bool) -> None:
+    service.staged(0).unlink()
+    repairs = Repairs(service.wiring, _no_kafka, _unasked)  # type: ignore[arg-type]  # never called
+    order = RecoverOrder(accept_loss=(service.files[0].final,))
+    (table,) = recover(
+        service.wiring,
+        order,
+        lambda unregistered: RegistrationOutcome(frozenset() if registered else unregistered),
+        repairs,
+    ).tables
+    assert table.error is None
+
+
+def test_a_repair_keeps_what_is_still_to_be_registered(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    _accept_loss(service, registered=False)
+    state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
+    assert [loss.path for loss in state.losses] == [service.files[0].final]
+    assert state.unregistered == (service.files[1].hive_partition,)
+
+
+def test_a_repair_that_reaches_hive_leaves_nothing_to_register(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    _accept_loss(service, registered=True)
+    state = look(service.wiring.ports.files, service.wiring.paths(TABLE)).state
+    assert ([loss.path for loss in state.losses], state.unregistered) == ([service.files[0].final], ())

@@ -1,0 +1,71 @@
+"""The consumer group follows what was published; a run that was fenced commits nothing more."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequired, TakeOverLost
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.run.watch.metrics import GroupFollower
+from kafka2hive.service.run.watch.report import EpochReport
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from tests.harness.cli_ledger import pending_service
+from tests.harness.fake_kafka import FakeKafka
+from tests.unit.service.later_epochs import FLIGHTS, epoch, take
+from tests.unit.service.owned_table import own
+
+PATIENCE = 60.0
+
+
+@dataclass
+class Kafka(FakeKafka):
+    """Takes offsets of the group; holds the first commit until `go`."""
+
+    began: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+    commits: list[int] = field(default_factory=list)
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        self.began.set()
+        assert self.go.wait(PATIENCE)
+        self.commits.append(offsets[FLIGHTS])
+        return True
+
+
+@dataclass
+class Report:
+    """Of an EpochReport what the follower looks at."""
+
+    tables: list[Table]
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "commits"),
+    [
+        (None, [15, 25]),
+        (ManualActionRequired("x.y", "why"), [15, 25]),
+        (Fenced("ledger.fenced", "why"), [15]),
+        (TakeOverLost("ledger.lost", "why"), [15]),
+    ],
+)
+def test_a_fenced_run_commits_no_group_offsets_any_more(
+    tmp_path: Path, ended_by: Kafka2HiveError | None, commits: list[int]
+) -> None:
+    wiring = pending_service(tmp_path).wiring
+    (table,) = routed_tables(wiring, {"flights"})
+    kafka = Kafka()
+    follower = GroupFollower(kafka, "g", wiring.background)
+    own(table, take(wiring))
+    follower(cast(EpochReport, Report([table])))
+    assert kafka.began.wait(PATIENCE)
+    own(table, epoch(wiring, table.owned.ledger, "2013-01-02"))
+    follower(cast(EpochReport, Report([table])))
+    follower.end(0.0, ended_by)  # while the first commit is under way
+    kafka.go.set()
+    follower.end(PATIENCE, ended_by)
+    assert kafka.commits == commits
