@@ -90,19 +90,27 @@ def _pattern(parts: tuple[Part, ...]) -> re.Pattern[str]:
 
 
 def _end(unit: str, numbers: Mapping[str, int]) -> datetime.datetime:
+    """Raises ValueError, OverflowError: there is no such time."""
     if unit == "week":
         return datetime.datetime.fromisocalendar(numbers["G"], numbers["V"], 1) + datetime.timedelta(weeks=1)
     year = numbers["Y"] if "Y" in numbers else _four_digits(numbers["y"])
     if unit == "year":
-        return datetime.datetime(year + 1, 1, 1)
+        return datetime.datetime(year, 1, 1).replace(year=year + 1)
     if unit == "month":
-        return datetime.datetime(year + numbers["m"] // 12, numbers["m"] % 12 + 1, 1)
-    if "j" in numbers:
-        day = datetime.datetime(year, 1, 1) + datetime.timedelta(days=numbers["j"] - 1)
-    else:
-        day = datetime.datetime(year, numbers["m"], numbers["d"])
-    begin = day + datetime.timedelta(hours=numbers.get("H", 0), minutes=numbers.get("M", 0))
+        month = datetime.datetime(year, numbers["m"], 1).month
+        return datetime.datetime(year + month // 12, month % 12 + 1, 1)
+    day = _day(year, numbers)
+    begin = day.replace(hour=numbers.get("H", 0), minute=numbers.get("M", 0))
     return begin + datetime.timedelta(**{f"{unit}s": 1})
+
+
+def _day(year: int, numbers: Mapping[str, int]) -> datetime.datetime:
+    if "j" not in numbers:
+        return datetime.datetime(year, numbers["m"], numbers["d"])
+    day = datetime.datetime(year, 1, 1) + datetime.timedelta(days=numbers["j"] - 1)
+    if day.year != year:
+        raise ValueError(f"the year {year} has no day {numbers['j']}")
+    return day
 
 
 def _four_digits(year: int) -> int:
