@@ -72,9 +72,16 @@ class foreign_code:  # noqa: N801  used as a statement
             return
         raise TableError(
             "plugin.failed",
-            f"{self._what}: {type(error).__name__}: {error}",
+            f"{self._what}: {type(error).__name__}: {_text(error)}",
             "correct the plug-in; nothing of the epoch was committed for the table",
         ) from error
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001  code of others, too
+        return f"(its text cannot be had: {type(second).__name__})"
 
 
 _CLASS = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+")

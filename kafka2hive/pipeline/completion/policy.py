@@ -88,11 +88,12 @@ class PluginPolicy:
 
     def complete(self, buckets: Sequence[OpenBucket], through: datetime.datetime) -> list[bool]:
         with foreign_code(PluginKind.COMPLETION_POLICY, self._name):
-            found = list(self._policy.complete(buckets, through))
-        if len(found) != len(buckets) or not all(isinstance(yes, bool) for yes in found):
+            found = list(self._policy.complete(tuple(buckets), through))
+            told = f"{found!r:.200}"
+        if len(found) != len(buckets) or not all(type(yes) is bool for yes in found):
             raise TableError(
                 "plugin.result",
-                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {found!r:.200} for {len(buckets)} partitions",
+                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {told} for {len(buckets)} partitions",
                 "correct the plug-in: it gives True or False for each; no partition was said to be complete",
             )
         return found
