@@ -297,7 +297,9 @@ MUTANTS = (
             "    return Published(finalise(ports, owned), moves)\n",
             "    certify(ports, owned)\n"
             "    final = finalise(ports, owned)\n"
-            "    return Published(final, promote(ports, owned, owned.state.files, given_up))\n",
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n"
+            "    certify(ports, owned)\n"
+            "    return Published(final, moves)\n",
         ),
     ),
     _mutant(

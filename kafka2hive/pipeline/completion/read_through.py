@@ -19,7 +19,7 @@ class ReadThrough:
     """All that Kafka held at `through_ms` is in the ledger's state. `target`: the ends to reach next.
 
     One target is kept until it is reached: newer ends move on with the producers, and a table that is always a little
-    behind would never reach them.
+    behind would never reach them. One that cannot be reached any more (a log was cut off, a topic is gone) is given up.
     """
 
     through_ms: int | None = None
@@ -27,7 +27,10 @@ class ReadThrough:
 
     def looked(self, ends: Ends) -> "ReadThrough":
         """Kafka's logs were looked at."""
-        return self if self.target is not None else replace(self, target=ends)
+        target = self.target
+        if target is None or any(ends.offsets.get(tp, -1) < end for tp, end in target.offsets.items()):
+            return replace(self, target=ends)
+        return self
 
     def reached(self, positions: Mapping[TopicPartition, int]) -> "ReadThrough":
         """The state's positions are these now (the offset to be read next)."""

@@ -60,29 +60,33 @@ class Completion:
         through = owned.read_through.reached(positions).looked(Ends(at_ms, ends)).reached(positions)
         table.ownership = replace(owned, read_through=through)
 
-    def is_due(self, table: Table, ending: bool) -> bool:
-        """A partition became complete, or the map does not ask any more: a snapshot is to say so.
+    def due(self, table: Table, ending: bool) -> Completeness | NotTracked | None:
+        """What a snapshot is to say, because a partition became complete, or the map does not ask any more.
 
         The policy is asked every ASK_SECONDS, and when the run ends.
         """
-        owned, now = table.owned, self._clock.monotonic()
-        if table.rule.completion is None:
-            return owned.state.tracking is not None
-        if not ending and now - owned.completion_asked < ASK_SECONDS:
-            return False
-        table.ownership = replace(owned, completion_asked=now)
-        asked = self.asked(table, None)
-        return isinstance(asked, Completeness) and bool(asked.complete)
+        said = self._said(table, None, ending)
+        return None if isinstance(said, Completeness) and not said.complete else said
 
-    def asked(self, table: Table, change: Change | None) -> Completeness | NotTracked | None:
-        """What the table's next snapshot says; `change` is what it commits besides."""
+    def said(self, table: Table, change: Change) -> Completeness | NotTracked | None:
+        """What the table's next snapshot says, which commits `change`. The policy is asked every ASK_SECONDS."""
+        return self._said(table, change) if change.completeness is None else change.completeness
+
+    def _said(
+        self, table: Table, change: Change | None, ending: bool = False
+    ) -> Completeness | NotTracked | None:
         options, owned = table.rule.completion, table.owned
         if options is None:
             return NotTracked() if owned.state.tracking is not None else None
         through_ms = self.after(table, change).through_ms
         if through_ms is None:
             return Completeness()
-        complete, policy = self._decided(table, owned, through_ms)
+        now = self._clock.monotonic()
+        if not ending and now - owned.completion_asked < ASK_SECONDS:
+            complete, policy = frozenset[HivePartition](), ""
+        else:
+            table.ownership = replace(owned, completion_asked=now)
+            complete, policy = self._decided(table, owned, through_ms)
         return Completeness(
             through=_text(through_ms),
             complete=complete,

@@ -198,11 +198,14 @@ class EpochLoop:
             self._once.note(tables, kafka_offsets)
         target = None if self._once is None else self._once.ends
         now = self._clock.now()
+        # else a topic that came since lacks in the tables, and what it holds would count as read
+        knows_all = self._owned_tables.routed_by(kafka_offsets.logs.cluster.topics)
 
         def read(table: Table) -> TableBacklog:
             logs, born_later = kafka_offsets.of(table.name), self._kafka.born_later
             ranges = ranges_to_read(table, logs, born_later, now, self._steps.publish)
-            self._owned_tables.completion.looked(table, logs, self._kafka.asked_at_ms)
+            if knows_all:
+                self._owned_tables.completion.looked(table, logs, self._kafka.asked_at_ms)
             return backlog(table, ranges, self._clock.monotonic(), target)
 
         count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)

@@ -74,6 +74,10 @@ class OwnedTables:
             else:
                 known.topics, known.missing = table.topics, table.missing
 
+    def routed_by(self, topics: Collection[str]) -> bool:
+        """The tables have what the map's routes give for just these topics."""
+        return self._topics == frozenset(topics)
+
     def check_all(self) -> None:
         """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""
 
@@ -140,9 +144,9 @@ class OwnedTables:
 
         Nothing is committed where Hive's table is another one than the map's.
         """
-        owned = table.owned
         self._refuse_what_hive_refuses(table, change)
-        completeness = self.completion.asked(table, change)
+        completeness = self.completion.said(table, change)
+        owned = table.owned
         read_through = self.completion.after(table, change)  # once it is committed
         change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
         try:

@@ -124,8 +124,9 @@ class TableSteps:
             registered = table.owned.registered
             owned_tables = self._owned_tables
             is_new = registered or owned_tables.newly_compared(table)
-            if is_new or owned_tables.completion.is_due(table, ending):
-                self.publish(table, RegistrationUpdate(registered=registered))
+            completeness = owned_tables.completion.due(table, ending)
+            if is_new or completeness is not None:
+                self.publish(table, RegistrationUpdate(registered=registered, completeness=completeness))
 
         self.each(tables, record)
 
