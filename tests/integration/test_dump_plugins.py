@@ -2,15 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import ZipFile
 
 import yaml
 
+from tests.harness.package import install
 from tests.harness.program import PROGRAM, Finished, command_as_process
 from tests.harness.service_map import location, write_map
 from tests.oracle.tree import HdfsTree
@@ -30,41 +28,19 @@ def example(language: str) -> str:
     return str(block)
 
 
-def wheel(folder: Path) -> Path:
-    """What a build of the example gives: its module, its entry points, its metadata."""
+def install_example(folder: Path, site: Path) -> None:
     settings = tomllib.loads(example("toml"))
-    project, modules = settings["project"], settings["tool"]["setuptools"]["py-modules"]
-    name, version = project["name"].replace("-", "_"), project["version"]
-    entries = "".join(
-        f"[{group}]\n" + "".join(f"{entry} = {value}\n" for entry, value in named.items())
-        for group, named in project["entry-points"].items()
-    )
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{modules[0]}.py": example("python"),
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": entries,
-    }
-    files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with ZipFile(path, "w") as packed:
-        for file, text in files.items():
-            packed.writestr(file, text)
-    return path
-
-
-def install(folder: Path, site: Path) -> None:
-    offline = ["--no-deps", "--no-index", "--disable-pip-version-check", "--quiet"]
-    command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(site), str(wheel(folder))]
-    subprocess.run(command, check=True)
+    project = settings["project"]
+    (module,) = settings["tool"]["setuptools"]["py-modules"]
+    modules = {f"{module}.py": example("python")}
+    install(folder, site, project["name"], project["version"], modules, project["entry-points"])
 
 
 def test_the_documented_example_is_installed_and_dumps(
     kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
 ) -> None:
     site = tmp_path / "site"
-    install(tmp_path, site)
+    install_example(tmp_path, site)
     (entry,) = yaml.safe_load(example("yaml"))
     name = f"{hive_database}.signals"
     entry |= {"table": name, "topics": [hive_database], "start": "earliest"}

@@ -1,0 +1,222 @@
+"""Complete partitions on real services: certificates beside what Hive counts, late records, a kill, policies."""
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.drills.driver_kills import PROGRAM as TRAPPED
+from tests.drills.driver_kills import environment
+from tests.drills.failpoint import BEFORE, Failpoint
+from tests.harness.package import install
+from tests.harness.program import Running, command
+from tests.harness.service_map import ledger_root, location, write_map
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.hive_server import HiveServer
+    from tests.services.kafka_broker import KafkaBroker
+
+POLICIES = '''"""Two policies: partitions that are full, and one that never answers."""
+
+
+class Full:
+    def __init__(self, context):
+        self.rows = int(context.options["rows"])
+
+    def complete(self, buckets, through):
+        return [bucket.rows >= self.rows for bucket in buckets]
+
+
+class Broken:
+    def __init__(self, context):
+        pass
+
+    def complete(self, buckets, through):
+        raise OSError("the calendar of holidays does not answer")
+'''
+ENTRIES = {"kafka2hive.completion_policies": {"full": "own_policies:Full", "broken": "own_policies:Broken"}}
+EACH_DAY = {"field": "at", "path": "dt=%Y-%m-%d"}
+CERTIFICATE = "_kafka2hive_complete-"
+PAST = [date(2026, 1, day) for day in (29, 30, 31)]
+LATE = PAST[1]
+"""The day that gets more records after it was certified."""
+
+
+def open_day() -> date:
+    """The running day, or the next one: it is not over for the next 12 hours."""
+    return (datetime.now(UTC) + timedelta(hours=12)).date()
+
+
+def records(day: date, kind: str, ids: Iterable[int]) -> list[bytes]:
+    return [json.dumps({"id": n, "kind": kind, "at": f"{day} {n % 24:02d}:30:00"}).encode() for n in ids]
+
+
+class Shown:
+    """What lies beside the data of one table, as `hdfs dfs -ls` and `-cat` show it."""
+
+    def __init__(self, tree: HdfsTree, place: str) -> None:
+        self._tree = tree
+        self._place = place
+
+    def certificates(self) -> dict[str, list[dict[str, Any]]]:
+        """By Hive partition, in the order in which they were written."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for path in sorted(self._tree.files(self._place)):
+            folder, _, name = path.removeprefix(self._place + "/").rpartition("/")
+            if name.startswith(CERTIFICATE):
+                found.setdefault(folder, []).append(json.loads(self._tree.read(path)))
+        return found
+
+    def texts(self) -> dict[str, bytes]:
+        paths = [path for path in self._tree.files(self._place) if CERTIFICATE in path]
+        return {path: self._tree.read(path) for path in paths}
+
+    def marked(self) -> set[str]:
+        """Hive partitions with an empty _SUCCESS."""
+        end = "/_SUCCESS"
+        sizes = {path: size for path, size in self._tree.files(self._place).items() if path.endswith(end)}
+        assert not any(sizes.values())
+        return {path.removeprefix(self._place + "/").removesuffix(end) for path in sizes}
+
+    def unfinished(self) -> list[str]:
+        return [path for path in self._tree.files(self._place) if "/_tmp/" in path]
+
+
+def counted(hive: "HiveServer", table: str, column: str) -> dict[str, int]:
+    """What a reader of Hive counts, by Hive partition."""
+    rows = hive.query(f"select {column}, count(*) from {table} group by {column}")
+    return {f"{column}={value}": count for value, count in rows}
+
+
+def rows_of(certificates: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[int]]:
+    return {partition: [one["rows"] for one in found] for partition, found in certificates.items()}
+
+
+@pytest.mark.timeout(900)
+def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_by_policies_of_packages(
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    hive: "HiveServer",
+    hive_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    days, full, broken = (f"{hive_database}.{name}" for name in ("days", "filled", "broken"))
+    of_days, of_full, of_broken = (Shown(tree, location(uri, table)) for table in (days, full, broken))
+    ledger = LedgerText(tree, ledger_root(uri), days)
+    not_over = open_day()
+    counts = Counter({f"dt={day}": 300 + 100 * place for place, day in enumerate([*PAST, not_over])})
+    history = [
+        record
+        for partition, count in counts.items()
+        for record in records(date.fromisoformat(partition[3:]), "many", range(count))
+    ]
+    kafka.create_topic(topic, 2)
+    stored = produce(kafka.bootstrap, topic, history, 2)
+
+    def table(name: str, bucket: Mapping[str, str], completion: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "table": name,
+            "topics": [topic],
+            "start": "earliest",
+            "columns": {"id": "bigint", "kind": "string", "at": "timestamp"},
+            "bucket": bucket,
+            "flush": {"interval": "1s"},
+            "completion": completion,
+        }
+
+    def service_map(*tables: dict[str, Any]) -> Path:
+        hive_section = {"url": f"hive://{hive.address}"}
+        return write_map(tmp_path, hive_database, kafka.bootstrap, uri, list(tables), hive=hive_section)
+
+    # killed while it writes the second of three certificates
+    by_day = table(days, EACH_DAY, {"delay": "1s"})
+    config = service_map(by_day)
+    mark = str(tmp_path / "mark")
+    point = Failpoint("before the second certificate", "rename", CERTIFICATE, BEFORE, mark=mark, count=2)
+    with Running(config, program=TRAPPED, env=environment(point)) as killed:
+        assert killed.wait() == -signal.SIGKILL, killed.tail()
+    assert point.was_hit()
+    assert ledger.pending_epoch() is not None and len(ledger.newest()["certificate"]) == 3
+    assert len(of_days.texts()) == 1 and len(of_days.marked()) <= 1
+    first = of_days.texts()
+    assert command("recover", config).code == 0
+    past = {f"dt={day}" for day in PAST}
+    assert rows_of(of_days.certificates()) == {partition: [counts[partition]] for partition in past}
+    assert of_days.marked() == past and not of_days.unfinished()
+    assert first.items() <= of_days.texts().items()
+    assert counted(hive, days, "dt") == counts
+    (still_open,) = ledger.newest()["open"]
+    assert (still_open["partition"], still_open["rows"]) == (f"dt={not_over}", counts[f"dt={not_over}"])
+    ends = {number: 1 + max(o for _, n, o in stored if n == number) for number in (0, 1)}
+    for partition, (one,) in of_days.certificates().items():
+        assert {p["number"]: p["end"] for p in one["positions"]} == ends
+        assert one["policy"] == "1s after its end" and one["partition"] == partition
+        assert one["complete_through"] > partition[3:]
+    assert command("verify", config, "--deep").code == 0
+
+    # late records of a day that is certified; beside it tables whose policies come from a package
+    site = tmp_path / "site"
+    install(tmp_path, site, "own-policies", "1.0", {"own_policies.py": POLICIES}, ENTRIES)
+    by_kind = table(full, {"path": "k={kind}"}, {"plugin": {"name": "full", "options": {"rows": "1000"}}})
+    failing = table(broken, EACH_DAY, {"delay": "1s", "plugin": {"name": "broken"}})
+    config = service_map(by_day, by_kind, failing)
+    refused = command("validate", config)
+    assert refused.code == 78 and "no package offers full in kafka2hive.completion_policies" in refused.log
+    monkeypatch.syspath_prepend(str(site))
+    assert command("validate", config).code == 0
+    before = of_days.texts()
+    late = records(LATE, "few", range(40))
+    produce(kafka.bootstrap, topic, late, 2)
+    counts[f"dt={LATE}"] += len(late)
+    found: dict[str, dict[str, Any]] = {}
+
+    def status() -> dict[str, dict[str, Any]]:
+        tables = command("status", config, "--json").document["tables"]
+        found.update({one["table"]: one for one in tables})
+        return found
+
+    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
+    with Running(config, env={"PYTHONPATH": path}) as run:
+        run.wait_until(lambda: len(of_days.certificates()[f"dt={LATE}"]) == 2, "certified again", pause=0.5)
+        run.wait_until(lambda: bool(of_full.certificates()), "certified by the package", pause=0.5)
+        run.wait_until(lambda: status()[broken]["warnings"] != [], "a warning", pause=0.5)
+        # data go on where the policy fails
+        more = records(not_over, "few", range(20))
+        produce(kafka.bootstrap, topic, more, 2)
+        counts[f"dt={not_over}"] += len(more)
+        run.wait_until(lambda: counted(hive, broken, "dt") == counts, "dumping", pause=1)
+        assert run.terminate() == 143, run.tail()
+    (warning,) = found[broken]["warnings"]
+    assert warning.startswith("no partition is said to be complete: ")
+    assert "the calendar of holidays does not answer" in warning
+    assert found[days]["warnings"] == found[full]["warnings"] == []
+
+    again = of_days.certificates()
+    assert before.items() <= of_days.texts().items()
+    assert rows_of(again)[f"dt={LATE}"] == [counts[f"dt={LATE}"] - len(late), len(late)]
+    earlier, later = again[f"dt={LATE}"]
+    assert earlier["epochs"][1] < later["epochs"][0]
+    assert counted(hive, days, "dt") == counts
+    assert {partition: sum(rows) for partition, rows in rows_of(again).items()} == {
+        partition: counts[partition] for partition in past
+    }
+    assert len(history) >= 1000 > len(late) + len(more)
+    assert rows_of(of_full.certificates()) == {"k=many": [len(history)]}
+    (full_one,) = of_full.certificates()["k=many"]
+    assert full_one["policy"] == "plugin full"
+    assert counted(hive, full, "k") == {"k=many": len(history), "k=few": len(late) + len(more)}
+    assert not of_broken.texts() and not of_broken.marked()
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
