@@ -71,4 +71,5 @@ SEEDS = {
     "a rebuilt ledger tells Hive nothing": 21,
     "a lost take-over is R0": 1,
     "an unclear take-over is lost": 8,
+    "the time of what was read is that of the plan, not of the look": 327,
 }
