@@ -8,9 +8,9 @@ READ_THROUGH = "kafka2hive.pipeline.completion.read_through"
 COMPLETION = "kafka2hive.service.run.completion"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
 EPOCHS = "kafka2hive.service.run.epochs"
-PERIOD_TESTS = "tests/unit/test_bucket_period.py"
-POLICY_TESTS = "tests/unit/test_completion_policy.py"
-TESTS = "tests/unit/test_completion.py"
+PERIOD_TESTS = "tests/unit/config/test_bucket_period.py"
+POLICY_TESTS = "tests/unit/pipeline/test_completion_policy.py"
+TESTS = "tests/unit/service/run/test_completion.py"
 
 MUTANTS = (
     *(
@@ -154,7 +154,12 @@ MUTANTS = (
             (
                 "a partition is complete before Hive knows it",
                 COMPLETION,
-                ("if each.partition not in waiting]", "]"),
+                ("if each.partition not in unknown]", "]"),
+            ),
+            (
+                "a partition whose registration was given up is complete",
+                COMPLETION,
+                (" | {each.partition for each in owned.state.forgotten}", ""),
             ),
             (
                 "a policy is asked at each commit",

@@ -891,6 +891,6 @@ MUTANTS = (
     _of_service(
         "partitions that Hive does not have are complete",
         COMPLETION,
-        ("owned.open_registrations if self._waits_for_hive else frozenset()", "frozenset()"),
+        ("_unknown_to_hive(owned) if self._waits_for_hive else frozenset()", "frozenset()"),
     ),
 )

@@ -29,7 +29,8 @@ class Completion:
     """Every method is for one table, and only the thread that works on it calls them.
 
     A policy that fails is a warning of its table: data go on, and no partition is said to be complete.
-    `waits_for_hive`: a partition that Hive was not told about yet is not complete. `decider_of` a rule and a table's name.
+    `waits_for_hive`: a partition that Hive was not told about, yet or ever, is not complete.
+    `decider_of` a rule and a table's name.
     """
 
     _clock: Clock
@@ -100,8 +101,8 @@ class Completion:
         return owned.read_through.reached({**_positions(owned), **_moved(change)})
 
     def _decided(self, table: Table, owned: Owned, through_ms: int) -> tuple[frozenset[HivePartition], str]:
-        waiting = owned.open_registrations if self._waits_for_hive else frozenset()
-        candidates = [each for each in owned.state.open if each.partition not in waiting]
+        unknown = _unknown_to_hive(owned) if self._waits_for_hive else frozenset()
+        candidates = [each for each in owned.state.open if each.partition not in unknown]
         try:
             decider = self._deciders.get(table.name)
             if decider is None:
@@ -119,6 +120,10 @@ class Completion:
         if told and table.warnings.get(about) != told:
             log.warning("%s: %s", table.name, told[0])
         table.warnings[about] = told
+
+
+def _unknown_to_hive(owned: Owned) -> frozenset[HivePartition]:
+    return owned.open_registrations | {each.partition for each in owned.state.forgotten}
 
 
 def _is_topic_of(rule: TableRule, topic: str) -> bool:

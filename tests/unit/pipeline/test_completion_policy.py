@@ -14,7 +14,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.pipeline.completion.policy import AfterDelay, Decider
 from kafka2hive.pipeline.plugins import OpenBucket
 from tests.simulation.service.maps import rule_of
-from tests.unit.test_plugins import write_distribution
+from tests.unit.pipeline.decode.test_plugins import write_distribution
 
 MODULE = '''
 import sys

@@ -19,6 +19,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.snapshot import ForgottenRegistration
 from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.completion import ASK_SECONDS, Completion
@@ -27,8 +28,8 @@ from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.values import snapshot
 from tests.simulation.service.maps import rule_of
-from tests.unit import test_once
-from tests.unit.owned_table import own, restate
+from tests.unit.service.owned_table import own, restate
+from tests.unit.service.run import test_once
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 T1, T2, T3 = 1_000_000, 2_000_000, 3_000_000
@@ -256,6 +257,16 @@ def test_a_partition_that_hive_was_not_told_of_waits() -> None:
         first, second = (opened(path).partition for path in DAYS)
         restate(story.table, unregistered=(first, second))
         story.table.ownership = replace(story.table.owned, registered=frozenset({second}))
+        assert story.due() == ({DAYS[1]} if waits else set(DAYS))
+
+
+def test_a_partition_whose_registration_was_given_up_is_never_complete() -> None:
+    given_up = ForgottenRegistration(
+        partition=opened(DAYS[0]).partition, reason="?", accepted_by="me", accepted_at="now", epoch=1
+    )
+    for waits in (True, False):
+        story = read(Story(waits_for_hive=waits))
+        restate(story.table, forgotten=(given_up,))
         assert story.due() == ({DAYS[1]} if waits else set(DAYS))
 
 
