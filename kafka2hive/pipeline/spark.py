@@ -100,11 +100,18 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def _end_accumulators(context: SparkContext) -> None:
-    """Beside: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up: a second at most."""
+    """Beside: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up: a second at most.
+    The JVM may be gone before that, which the server would print.
+    """
     server = context._accumulatorServer
     context._accumulatorServer = None
     if server is not None:
+        server.handle_error = _say_nothing
         threading.Thread(target=server.shutdown, name="end-accumulators", daemon=True).start()
+
+
+def _say_nothing(*_: object) -> None:
+    pass
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:

@@ -18,6 +18,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task import run_task
+from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.values import (
     ColumnsSeen,
     TableManifest,
@@ -395,6 +396,30 @@ def test_ranges_that_kafka_cannot_give_fail_their_table_and_no_other(kafka: Kafk
     assert failure_code(manifests["db.number"]) == "kafka.unknown_topic_partition"
     assert failure_code(manifests["db.topic"]) == "kafka.unknown_topic_partition"
     assert len(read_rows(files, good(manifests["db.fine"]))) == 140
+
+
+def test_a_topic_partition_that_came_after_the_topic_was_read_is_read_by_the_same_client(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    kafka.create_topic(unique)
+    produce(kafka.bootstrap, unique, [b"first"], 1)
+    settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE), stall_seconds=8)
+    consumer, files = TaskConsumer(settings.kafka), MemoryFiles()
+
+    def rows(number: int) -> list[tuple[int, bytes]]:
+        task = table_task("db.t", offsets(unique, number, 0, 1))
+        manifest = good(run_here(settings, files, task, consumer=consumer)["db.t"])
+        return [(row["k_partition"], row["value"]) for row in read_rows(files, manifest)]
+
+    try:
+        assert rows(0) == [(0, b"first")]
+        kafka.add_partitions(unique, 3)
+        producer = Producer({"bootstrap.servers": kafka.bootstrap})
+        producer.produce(unique, b"later", partition=2)
+        assert producer.flush(60) == 0
+        assert rows(2) == [(2, b"later")]
+    finally:
+        consumer.close()
 
 
 def test_one_table_that_may_not_write_leaves_the_other_table_of_the_same_topic_alone(

@@ -208,16 +208,21 @@ def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[Delivered, ...]:
 
 
 def run_here(
-    settings: TaskSettings, files: FileSystem, *tables: TableTask, clock: Clock | None = None
+    settings: TaskSettings,
+    files: FileSystem,
+    *tables: TableTask,
+    clock: Clock | None = None,
+    consumer: TaskConsumer | None = None,
 ) -> dict[str, TableManifest]:
-    """The manifests of one task with a consumer of its own, by table. `clock`: see Task."""
-    consumer = TaskConsumer(settings.kafka)
+    """The manifests of one task, by table. With a consumer of its own, or one of an earlier task. `clock`: see Task."""
+    own = TaskConsumer(settings.kafka) if consumer is None else consumer
     try:
         with Watchdog(settings.stall_seconds) as watchdog:
-            task = Task(TaskPlan(0, tables), settings, files, consumer, watchdog, clock=clock)
+            task = Task(TaskPlan(0, tables), settings, files, own, watchdog, clock=clock)
             manifests = list(task.run())
     finally:
-        consumer.close()
+        if consumer is None:
+            own.close()
     assert len({m.table for m in manifests}) == len(manifests) == len(tables)
     return {manifest.table: manifest for manifest in manifests}
 

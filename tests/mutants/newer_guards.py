@@ -11,6 +11,12 @@ COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
     TextMutant(
+        "a JVM that is gone first is printed",
+        "kafka2hive.pipeline.spark",
+        (("        server.handle_error = _say_nothing\n", ""),),
+        "tests/unit/pipeline/test_spark_end.py",
+    ),
+    TextMutant(
         "verify is silent about files of others among the ledger's",
         "kafka2hive.service.audit.files",
         (("    if not found:\n        return []\n    more", "    if found:\n        return []\n    more"),),

@@ -94,7 +94,7 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
         self._properties = tuple(properties)
-        self._known: dict[str, float] = {}
+        self._known: dict[tuple[str, int], float] = {}
         self._heard = Heard(log)
         told = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
         try:
@@ -121,22 +121,29 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
 
     def _ask_for_leaders(self, assignments: Sequence[Assignment]) -> None:
         """librdkafka asks at once for the leaders of what it is assigned before it is connected; for topics that come later only
-        the next time it looks for such topics. A question for offsets, whose answer is of no use, makes it ask now.
+        the next time it looks for such topics. A question for offsets makes it ask now. What the answer says is not there is
+        kept: about a topic partition that a known topic does not have, the assignment says nothing.
         """
         now = time.monotonic()
-        new = {a.topic: Assignment(a.topic, a.partition, OFFSET_END) for a in assignments}
-        for topic in [
-            topic for topic in new if now - self._known.get(topic, -_KNOWN_SECONDS) < _KNOWN_SECONDS
-        ]:
-            del new[topic]
+        new = [
+            a
+            for a in assignments
+            if now - self._known.get((a.topic, a.partition), -_KNOWN_SECONDS) >= _KNOWN_SECONDS
+        ]
         if not new:
             return
         try:
-            self.offsets_for_times(list(new.values()), timeout=_LEADERS_SECONDS)
+            answers = self.offsets_for_times(
+                [Assignment(a.topic, a.partition, OFFSET_END) for a in new], timeout=_LEADERS_SECONDS
+            )
         except KafkaException as error:
             log.debug("leaders are not known yet: %s", error)
-        else:
-            self._known |= dict.fromkeys(new, now)
+            return
+        for answer in answers:
+            if answer.error is None:
+                self._known[answer.topic, answer.partition] = now
+            elif answer.error.code() in ABOUT_ONE:
+                self.complaints[f"{answer.topic} [{answer.partition}]"] = answer.error
 
 
 _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}

@@ -54,7 +54,8 @@ def test_a_java_that_ends_while_it_starts_is_told(installation: Path, code: int)
 def test_a_java_that_does_not_speak_to_us_is_told(installation: Path) -> None:
     make_spark(
         installation / "spark",
-        'printf "\\0\\0\\0\\1\\0\\0\\0\\1x" > "$_PYSPARK_DRIVER_CONN_INFO_PATH"; exec sleep 1000',
+        'at="$_PYSPARK_DRIVER_CONN_INFO_PATH"\n'
+        'printf "\\0\\0\\0\\1\\0\\0\\0\\1x" > "$at.new"; mv "$at.new" "$at"\nexec sleep 1000',
     )
     with launched(SparkOptions(), "flights") as jvm:
         assert isinstance(jvm, StartingJvm)
