@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
+from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.schema import Record
@@ -43,6 +45,25 @@ class Recognised:
 
 def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
     """`writers`: a registry's schemas, None where none is known. Raises the registry's errors."""
+    found = _recognised(values, writers)
+    return found if found.source == "events" else _beside_change_columns(found)
+
+
+def _beside_change_columns(found: Recognised) -> Recognised:
+    """A member of the row may have the name of a column that every table of changes has."""
+    taken = {column.name.lower() for column in found.columns} | {*CHANGE_COLUMNS, BEFORE}
+    columns, notes = [], list(found.notes)
+    for column in found.columns:
+        if column.name.lower() in (*CHANGE_COLUMNS, BEFORE):
+            name = next(name for n in count(2) if (name := f"{column.name}_{n}").lower() not in taken)
+            notes.append(f"{column.name} is a column of every change: {name} takes the row's own")
+            taken.add(name.lower())
+            column = replace(column, name=name)
+        columns.append(column)
+    return replace(found, columns=tuple(columns), notes=tuple(notes))
+
+
+def _recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
     documents = documents_of(values)
     if (several := several_in(values, documents)) is not None:
         rows, within = several

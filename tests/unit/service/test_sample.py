@@ -251,6 +251,14 @@ def test_columns_have_the_types_of_the_schema_that_stands_beside_debeziums_envel
     assert _columns(service)["total"][0] == "decimal(10,2)"
 
 
+def test_a_row_with_the_name_of_a_change_column_keeps_its_value_under_another() -> None:
+    row = {"id": 1, "__op": "own", "__OP_2": 5, "__before": True, "__deleted": "false"}
+    text, service = _drafted(*[debezium("c", None, row, {})] * 3)
+    assert "3 decode" in text and "__op is a column of every change: __op_3 takes the row's own" in text
+    found = {name: path for name, (_, path, _) in _columns(service).items() if path}
+    assert (found["__op_3"], found["__before_2"]) == (("__op",), ("__before",)), text
+
+
 def test_rows_beside_their_schema_are_taken_out_of_their_payload() -> None:
     text, service = _drafted(*[{"schema": _connect(*_TYPED), "payload": _TYPED_ROW}] * 3)
     assert service.tables[0].source == "events" and "3 decode" in text
