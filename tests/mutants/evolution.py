@@ -274,19 +274,19 @@ EVOLUTION = (
         "a draft gives a row's member the name of a change's column",
         "kafka2hive.service.sample.recognised",
         (("if column.name.lower() in (*CHANGE_COLUMNS, BEFORE):", "if column.name == BEFORE:"),),
-        "tests/unit/test_sample.py",
+        "tests/unit/service/test_sample.py",
     ),
     TextMutant(
         "a draft nests deeper than Hive's types",
         "kafka2hive.service.sample.columns",
         (("_nests(kind) > MAX_NESTING", "_nests(kind) > 99"),),
-        "tests/unit/test_sample.py",
+        "tests/unit/service/test_sample.py",
     ),
     TextMutant(
         "a draft takes bytes for decimals where no envelope is unpacked",
         "kafka2hive.service.sample.connect_columns",
         (("has_decimals=not (are_bytes and prefix)", "has_decimals=True"),),
-        "tests/unit/test_sample.py",
+        "tests/unit/service/test_sample.py",
     ),
     TextMutant(
         "records with any number of fields are CSV",
