@@ -9,6 +9,12 @@ WRITER_TESTS = "tests/unit/storage/test_hdfs_writer.py"
 
 MUTANTS = (
     TextMutant(
+        "rows that wait count their values alone",
+        "kafka2hive.pipeline.task.write.write",
+        (("batch.nbytes + _ARRAY_BYTES * batch.num_columns", "batch.nbytes"),),
+        "tests/unit/pipeline/task/write/test_write.py",
+    ),
+    TextMutant(
         "a name is used again after an unclear create or write",
         UPLOAD,
         (

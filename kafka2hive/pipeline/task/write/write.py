@@ -28,6 +28,7 @@ from kafka2hive.pipeline.task.write.upload import UploadPlace
 from kafka2hive.storage.port import FileSystem
 
 _POOL_BYTES = 16 * 1024 * 1024  # while it is split, its rows are held twice
+_ARRAY_BYTES = 640  # what Arrow's library and pyarrow hold of each array besides its values
 
 
 @dataclass(slots=True)
@@ -202,7 +203,7 @@ class TableWriter:
         held = self._buckets.get(number)
         if held is None:
             held = self._buckets[number] = _Bucket(self._paths[number])
-        size = sum(batch.nbytes for batch in piece.batches)
+        size = sum(batch.nbytes + _ARRAY_BYTES * batch.num_columns for batch in piece.batches)
         held.batches.setdefault(piece.source, []).extend(piece.batches)
         held.rows += sum(map(len, piece.batches))
         held.bytes += size

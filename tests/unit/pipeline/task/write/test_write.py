@@ -1,5 +1,6 @@
 """Writing rows into files by bucket: contents, row groups, bounds, and what an error leaves."""
 
+import ctypes
 import io
 import random
 
@@ -175,6 +176,40 @@ def test_memory_and_open_files_stay_within_their_bounds_with_a_thousand_open_buc
     shared.closer.stop()
     # ten that are written, one that waits to carry the accounts, two closings for each thread
     assert files.most_open <= 10 + 1 + 2 * WIDTH
+
+
+def test_arrays_of_a_few_rows_are_counted_with_what_they_need_besides_their_values() -> None:
+    schema = pa.schema([(f"c{n}", pa.int64()) for n in range(20)])
+    shared = limits(memory=64 * 1024 * 1024)
+    table = TableWriter(destination(), MemoryFiles(), schema, WriterOptions(), shared)
+    paths = [f"b={n}" for n in range(1_000)]
+    rows = pa.record_batch([pa.array(range(2_000), pa.int64())] * 20, schema=schema)
+    buckets, sources = np.arange(2_000, dtype=np.int32) % 1_000, np.zeros(2_000, np.int32)
+    before = in_use()
+    while table.buffered_bytes < 40 * 1024 * 1024:  # nothing is written yet
+        table.add(rows, buckets, paths, sources)
+    grown = in_use() - before
+    table.abandon()
+    shared.closer.stop()
+    assert table.rows * 20 * 8 < grown / 1.5, "their values are most of it: the test shows nothing"
+    assert grown < 1.2 * 40 * 1024 * 1024
+
+
+class _Used(ctypes.Structure):
+    """What glibc's mallinfo2 returns."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "free", "fast", "mappings", "mapped", "most", "freed", "used", "left", "top")
+    ]
+
+
+def in_use() -> int:
+    """Bytes that this process has allocated: Arrow's pool, and what all other code took."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = _Used
+    told = mallinfo()
+    return int(pa.total_allocated_bytes() + told.used + told.mapped)
 
 
 def test_a_bucket_that_was_written_keeps_nothing_alive_of_the_pool_it_came_from() -> None:
