@@ -126,9 +126,7 @@ class EpochLoop:
             log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
             self._isolation = self._isolation.failed(in_flight.tables)
             if self._isolation.everyone_failed():
-                log.error(
-                    "every table's tasks fail: something they share is broken (Kafka, HDFS, the workers)"
-                )
+                log.error("every table's tasks fail: something they share is broken (Kafka, HDFS, workers)")
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
@@ -161,9 +159,8 @@ class EpochLoop:
         while True:
             round_began = self._clock.monotonic()
             self._steps.hear_registrar()
-            self._owned_tables.refresh(
-                self._kafka.cluster(fresh=self._once is not None and bool(self._once.missing)).topics
-            )
+            fresh = self._once is not None and bool(self._once.missing)
+            self._owned_tables.refresh(self._kafka.cluster(fresh=fresh).topics)
             self._steps.start_due()
             backlogs = self._backlogs()
             if (epoch := self._plan_due(backlogs)) is not None:

@@ -221,14 +221,10 @@ class OwnedTables:
         if started.owned.state.added != table.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
+        held, pending = started.owned, started.rolled_forward is not None
+        done = f"rolled {counted(started.moves.created, 'file')} forward" if pending else "nothing pending"
         log.info(
-            "%s: generation %d, epoch %d, %s",
-            table.name,
-            started.owned.generation.number,
-            started.owned.state.epoch,
-            f"rolled {counted(started.moves.created, 'file')} forward"
-            if started.rolled_forward is not None
-            else "nothing pending",
+            "%s: generation %d, epoch %d, %s", table.name, held.generation.number, held.state.epoch, done
         )
         return TableStarted(table.name, settings, started.moves, table.open_registrations)
 
