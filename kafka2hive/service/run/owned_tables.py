@@ -68,8 +68,7 @@ class OwnedTables:
             return
         self._topics = frozenset(topics)
         for table in routed_tables(self._wiring, topics):
-            known = self.tables.get(table.name)
-            if known is None:
+            if (known := self.tables.get(table.name)) is None:
                 self.tables[table.name] = table
             else:
                 known.topics, known.missing = table.topics, table.missing
