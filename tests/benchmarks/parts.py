@@ -10,7 +10,7 @@ from typing import Any
 from tests.benchmarks.contestants import CONTESTANTS, OURS
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet
 from tests.benchmarks.data.topics import COMPRESSIONS
-from tests.benchmarks.modes import epochs, latency, memory, plan, recover, scale, start, tables, verify
+from tests.benchmarks.modes import epochs, kill, latency, memory, plan, recover, scale, start, tables, verify
 from tests.benchmarks.room import Room
 from tests.benchmarks.throughput import compared
 
@@ -71,6 +71,7 @@ PARTS = {
         comparison("flights", _SIZES, tuple(CONTESTANTS)),
         _mode("verify", "rows per CPU-second of verify --deep", verify.measure),
         _mode("start", "start-up of status, recover, verify and a short run", start.measure),
+        _mode("after-kill", "first rows after a kill -9 of the service", kill.measure),
         _mode("recover", "recover with 1,000 and 10,000 pending files", recover.measure),
         _mode("epochs", "seconds and calls of the NameNode of an epoch of 100 records", epochs.measure),
         _mode("many-tables", "CPU of an epoch of 200 tables", epochs.measure_tables),
