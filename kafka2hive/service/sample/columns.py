@@ -1,7 +1,7 @@
 """From the shape of a topic's documents to the columns of a table: names, types, paths, and what a reader should know. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import accumulate
 
 from kafka2hive.config.grammars.json_path import MOST_STEPS, path_text
@@ -29,17 +29,23 @@ class Names:
     def name(self, keys: tuple[str, ...]) -> str:
         """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
         own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
-        name, number = own, 1
-        while name.lower() in self._taken:
-            number += 1
-            name = f"{own}_{number}"
-        if number > 1:
+        name = free_name(own, self._taken)
+        if name != own:
             former = self._taken[own.lower()]
             self._notes.append(
                 f"{path_text(keys)} and {former} are one name to Hive: {name} takes the former"
             )
         self._taken[name.lower()] = path_text(keys)
         return name
+
+
+def free_name(own: str, taken: Container[str]) -> str:
+    """Itself, or with the first number that makes it another name to Hive; `taken` in small letters."""
+    name, number = own, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{own}_{number}"
+    return name
 
 
 class Columns:

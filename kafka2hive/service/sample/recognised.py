@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, Wri
 from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
 from kafka2hive.pipeline.decode.written_fields.fields import avro_fields, protobuf_fields
 from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
-from kafka2hive.service.sample.columns import Columns
+from kafka2hive.service.sample.columns import Columns, free_name
 from kafka2hive.service.sample.connect_columns import PAYLOAD, ConnectColumns, fields_beside, image_fields
 from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
 from kafka2hive.service.sample.documents import Documents, documents_of, several_in, why_none
@@ -55,7 +54,7 @@ def _beside_change_columns(found: Recognised) -> Recognised:
     columns, notes = [], list(found.notes)
     for column in found.columns:
         if column.name.lower() in (*CHANGE_COLUMNS, BEFORE):
-            name = next(name for n in count(2) if (name := f"{column.name}_{n}").lower() not in taken)
+            name = free_name(column.name, taken)
             notes.append(f"{column.name} is a column of every change: {name} takes the row's own")
             taken.add(name.lower())
             column = replace(column, name=name)
