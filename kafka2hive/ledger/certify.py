@@ -12,20 +12,19 @@ from kafka2hive.ledger.snapshot.completeness import certificate_text
 from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
-from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import certificate_path, staging_directory
-from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
+from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, in_its_directory, write_file
 
 
-def certify(ports: Ports, owned: OwnedLedger) -> int:
-    """Write the certificate of each partition that the pending snapshot says is complete. Returns how many it says.
+def certify(ports: Ports, owned: OwnedLedger) -> None:
+    """Write the certificate of each partition that the pending snapshot says is complete.
 
     A crash in the middle leaves some, and drafts in the staging directory that R9 deletes; a second call writes the same
     text again where it is missing. Never overwrites. Raises ManualActionRequired (another text is there), Fenced,
     AmbiguousOutcome, TableError.
     """
     ports.concurrency.map(partial(_certify, ports, owned), owned.state.certificates)
-    return len(owned.state.certificates)
 
 
 def _certify(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> None:
@@ -38,8 +37,8 @@ def _certify(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> None
             if _is_there(ports, owned, path, text):
                 return Answer.DONE
             draft = _draft(ports, owned, certificate)
-            _write(ports, draft, text)
-            _rename(ports, draft, path)
+            in_its_directory(ports.files, draft, partial(write_file, ports.files, draft, text))
+            in_its_directory(ports.files, path, partial(ports.files.rename, draft, path))
         except StorageError as error:
             log.warning("certify %s epoch %d: %s", path, state.epoch, error)
             return answer_to(error)
@@ -90,19 +89,3 @@ def _draft(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> str:
         extension="certificate",
     )
     return join(staging_directory(state.location), name.in_state("in-progress"))
-
-
-def _write(ports: Ports, draft: str, text: bytes) -> None:
-    try:
-        write_file(ports.files, draft, text)
-    except ParentMissing:
-        ports.files.mkdirs(parent(draft))
-        write_file(ports.files, draft, text)
-
-
-def _rename(ports: Ports, draft: str, path: str) -> None:
-    try:
-        ports.files.rename(draft, path)
-    except ParentMissing:
-        ports.files.mkdirs(parent(path))
-        ports.files.rename(draft, path)

@@ -14,7 +14,7 @@ from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile, FileMoves
 from kafka2hive.model.paths.path import parent
-from kafka2hive.storage.port import FileSystem, ParentMissing, StorageError, children, length_at
+from kafka2hive.storage.port import FileSystem, StorageError, children, in_its_directory, length_at
 
 
 class Move(Enum):
@@ -91,11 +91,9 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
     def attempt() -> Answer:
         nonlocal came
         try:
-            try:
-                ports.files.rename(file.staged, file.final)
-            except ParentMissing:
-                ports.files.mkdirs(parent(file.final))
-                ports.files.rename(file.staged, file.final)
+            in_its_directory(
+                ports.files, file.final, functools.partial(ports.files.rename, file.staged, file.final)
+            )
         except StorageError as error:
             log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
             if _is_moved(ports.files, owned, file):

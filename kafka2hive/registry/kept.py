@@ -3,19 +3,19 @@
 import hashlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.paths.ledger import schema_beside, schema_path
-from kafka2hive.model.paths.path import parent
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
 from kafka2hive.storage.port import (
     AlreadyExists,
     FileSystem,
     NotFound,
-    ParentMissing,
     StorageError,
+    in_its_directory,
     write_file,
 )
 
@@ -69,20 +69,13 @@ class KeptSchemas:
         draft = schema_beside(path, self._new_uuid(), "in-progress")
         data = write_kept(KeptSchema(self._registry, schema_id, schema))
         try:
-            self._write(draft, data)
+            in_its_directory(self._files, draft, partial(write_file, self._files, draft, data))
             try:
                 self._files.rename(draft, path)
             except AlreadyExists:
                 self._replace_damaged(draft, path, schema_id)
         except StorageError as error:
             log.warning("schema %d is not kept: %s", schema_id, error)
-
-    def _write(self, draft: str, data: bytes) -> None:
-        try:
-            write_file(self._files, draft, data)
-        except ParentMissing:
-            self._files.mkdirs(parent(draft))
-            write_file(self._files, draft, data)
 
     def _replace_damaged(self, draft: str, path: str, schema_id: int) -> None:
         if self.read(schema_id) is None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, TypeVar
 
+from kafka2hive.model.paths.path import parent
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -201,3 +203,12 @@ def write_file(files: FileSystem, path: str, data: bytes) -> None:
     except StorageError:
         writer.abandon()
         raise
+
+
+def in_its_directory(files: FileSystem, path: str, put: Callable[[], None]) -> None:
+    """`put`, which makes `path`; where the directory of it is missing, that is made first, and `put` done again."""
+    try:
+        put()
+    except ParentMissing:
+        files.mkdirs(parent(path))
+        put()

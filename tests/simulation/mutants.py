@@ -340,9 +340,9 @@ MUTANTS = (
         "the final place is cleared before the move",
         PROMOTE,
         (
-            "            try:\n                ports.files.rename(file.staged, file.final)\n",
-            "            try:\n                ports.files.delete(file.final)\n"
-            "                ports.files.rename(file.staged, file.final)\n",
+            "            in_its_directory(\n                ports.files, file.final,",
+            "            ports.files.delete(file.final)\n"
+            "            in_its_directory(\n                ports.files, file.final,",
         ),
     ),
     _mutant(
@@ -834,9 +834,9 @@ MUTANTS = (
         CERTIFY,
         (
             "            draft = _draft(ports, owned, certificate)\n"
-            "            _write(ports, draft, text)\n"
-            "            _rename(ports, draft, path)\n",
-            "            _write(ports, path, text)\n",
+            "            in_its_directory(ports.files, draft, partial(write_file, ports.files, draft, text))\n"
+            "            in_its_directory(ports.files, path, partial(ports.files.rename, draft, path))\n",
+            "            in_its_directory(ports.files, path, partial(write_file, ports.files, path, text))\n",
         ),
     ),
     _mutant(
