@@ -114,7 +114,8 @@ class HiveServer(Service):
     def _write_configuration(self) -> None:
         conf, data = self.folder / "conf", self.folder / "data"
         file_system = self._site_properties["fs.defaultFS"]
-        write_site(conf / "core-site.xml", {**self._site_properties, "hadoop.tmp.dir": f"{data}/hadoop"})
+        own = {"hadoop.tmp.dir": f"{data}/hadoop", "fs.file.impl": "LocalFiles"}
+        write_site(conf / "core-site.xml", {**self._site_properties, **own})
         write_site(conf / "hdfs-site.xml", self._site_properties)
         write_site(
             conf / "mapred-site.xml",

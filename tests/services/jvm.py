@@ -9,6 +9,7 @@ import hashlib
 from pathlib import Path
 
 from tests.services.jars import CACHE, jars, java
+from tests.services.own_jar import own_jars
 
 # The serial collector and only the quick compiler: services start often, live for minutes and share few cores.
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -31,13 +32,13 @@ def java_command(name: str, heap_mb: int, *options: str) -> list[str]:
         *([f"-XX:SharedArchiveFile={shared}", *QUIET] if shared.exists() else []),
         *options,
         "-cp",
-        f"{jars(name)}:conf",
+        ":".join((jars(name), *map(str, own_jars(name)), "conf")),
     ]
 
 
 def archive(name: str) -> Path:
     """Where the archive of these jars is, or would be; its name changes with them and with Java."""
-    files = [*sorted(Path(jars(name)).parent.glob("*.jar")), Path(java()).resolve()]
+    files = [*sorted(Path(jars(name)).parent.glob("*.jar")), *own_jars(name), Path(java()).resolve()]
     states = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}\n" for file in files]
     fingerprint = hashlib.sha256("".join(states).encode()).hexdigest()[:16]
     return CACHE / "class-data" / f"{name}-{fingerprint}.jsa"

@@ -1,15 +1,10 @@
 """A real HiveServer2 with Kerberos at each protection, and with passwords of an LDAP directory over TLS."""
 
-import os
-import shutil
-import subprocess
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.services.certificates import authority, pkcs12
 from tests.services.hive_server import HiveServer
-from tests.services.jars import CACHE, jars, java
 from tests.services.jvm import java_command
 from tests.services.ports import accepts
 from tests.services.secure.kdc import Kdc
@@ -19,7 +14,6 @@ from tests.services.service_process import ServiceProcess
 LDAP = "LDAP"
 LDAP_USER, LDAP_PASSWORD = "etl", "etl-secret-4711"
 _KEYSTORE_PASSWORD = "changeit"
-_PROGRAM = Path(__file__).with_name("HiveServers.java")
 _BASE = "dc=k2h,dc=test"
 _USERS = f"""dn: {_BASE}
 objectClass: top
@@ -82,24 +76,11 @@ class SecureHive(HiveServer):
         return dict(zip(self._beside, self._ports[1:], strict=True))[kind]
 
     def _main(self) -> list[str]:
-        shutil.copy(_compiled(), self.folder / "conf")
         beside = (
             {"hive.server2.thrift.port": str(self.port_of(kind)), **properties}
             for kind, properties in self._beside.items()
         )
-        return [_PROGRAM.stem, *("\n".join(f"{k}={v}" for k, v in own.items()) for own in beside)]
-
-
-def _compiled() -> Path:
-    """The program's class; compiled once for each text of the program, by the compiler that every Java brings as a module."""
-    folder = CACHE / f"hive-servers-{zlib.crc32(_PROGRAM.read_bytes()):08x}"
-    if not folder.exists():
-        partial = folder.with_suffix(f".{os.getpid()}")
-        compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
-        path = ":".join(map(str, Path(jars("hive")).parent.glob("*.jar")))
-        subprocess.run([*compiler, "-cp", path, "-d", str(partial), str(_PROGRAM)], check=True)
-        partial.rename(folder)
-    return folder / f"{_PROGRAM.stem}.class"
+        return ["HiveServers", *("\n".join(f"{k}={v}" for k, v in own.items()) for own in beside)]
 
 
 class Ldap(Service):

@@ -1,0 +1,35 @@
+"""The few lines of Java that a service needs besides its jars: `tests/services/java/SERVICE/*.java`."""
+
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+
+from tests.services.jars import CACHE, jars, java
+
+_SOURCES = Path(__file__).with_name("java")
+
+
+def own_jars(name: str) -> list[Path]:
+    """The jar of our own classes for `name`, when there are any.
+
+    Made once for each text of them, by the compiler that every Java brings as a module.
+    """
+    sources = sorted((_SOURCES / name).glob("*.java"))
+    if not sources:
+        return []
+    text = zlib.crc32(b"".join(source.read_bytes() for source in sources))
+    jar = CACHE / "own-jars" / f"{name}-{text:08x}.jar"
+    if not jar.exists():
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        path = ":".join(map(str, Path(jars(name)).parent.glob("*.jar")))
+        compiler = [java(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", path]
+        with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
+            subprocess.run([*compiler, "-d", folder, *map(str, sources)], check=True)
+            partial = Path(folder, "own.jar")
+            with zipfile.ZipFile(partial, "w") as written:
+                for file in sorted(Path(folder).glob("*.class")):
+                    written.write(file, file.name)
+            partial.replace(jar)
+    return [jar]
