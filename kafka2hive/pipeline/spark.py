@@ -54,6 +54,7 @@ def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
     _without_numpy()
     for name in _DOUBLED:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_of_py4j)
     on_interrupt = signal.getsignal(signal.SIGINT)
     SparkContext(conf=conf, gateway=gateway)
     if threading.current_thread() is threading.main_thread():
@@ -65,6 +66,13 @@ def _without_numpy() -> None:
     pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
     """
     INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """py4j tells each call that finds the JVM gone, with a stack, and by the root logger: our errors say it, and at the end
+    it is none.
+    """
+    return record.module != JavaGateway.__module__.rpartition(".")[2]
 
 
 def warm_workers(spark: SparkSession) -> None:
