@@ -72,7 +72,7 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
     """py4j tells each call that finds the JVM gone, with a stack, and by the root logger: our errors say it, and at the end
     it is none.
     """
-    return record.module != JavaGateway.__module__.rpartition(".")[2]
+    return record.module != "java_gateway"
 
 
 def warm_workers(spark: SparkSession) -> None:
