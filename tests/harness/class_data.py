@@ -1,7 +1,7 @@
-"""Makes the archives of class data that are missing: `python -m tests.harness.class_data`, the last step of `scripts/setup test`.
+"""Makes the archives of class data that are missing: `python -m tests.harness.class_data`, a step of `scripts/setup test`.
 
 Each service is started once, asked what tests ask, and writes at its end what it had loaded. (`kafka2hive warm` does it for
-Spark.)
+Spark; the schema registry starts too seldom for an archive to pay.)
 """
 
 import os
@@ -21,7 +21,6 @@ from tests.services.hive_server import HiveServer
 from tests.services.jars import java
 from tests.services.jvm import QUIET, archive
 from tests.services.kafka_broker import KafkaBroker
-from tests.services.schema_registry import SchemaRegistry
 from tests.services.service_process import ServiceFailed, ServiceProcess
 
 _WRITING_SECONDS = 600.0
@@ -37,20 +36,17 @@ _STATEMENTS = (
 
 def main() -> None:
     """Make what is missing."""
-    if all(archive(name).exists() for name in ("hdfs", "hive", "kafka", "registry")):
+    if all(archive(name).exists() for name in ("hdfs", "hive", "kafka")):
         return
     if subprocess.run([java(), "-Xshare:on", "-version"], capture_output=True, check=False).returncode:
         _say("this Java has no class data of its own: services will start slowly")
         return
     began = time.monotonic()
-    _say(
-        "writing class data of Kafka, HDFS, Hive and the schema registry (with it they start in half the time)"
-    )
+    _say("writing class data of Kafka, HDFS and Hive (with it they start in half the time)")
     archive("kafka").parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="class-data-") as folder, ThreadPoolExecutor(1) as pool:
         hadoop = pool.submit(_record_hadoop, Path(folder))
         _record_kafka(Path(folder))
-        _record_registry(Path(folder))
         hadoop.result()
     _say(f"class data written in {time.monotonic() - began:.0f} s")
 
@@ -77,13 +73,6 @@ def _record_kafka(folder: Path) -> None:
         broker.start()
         broker.create_topic("t")
         broker.wait_for_group_coordinator()
-
-
-def _record_registry(folder: Path) -> None:
-    registry = SchemaRegistry(folder / "registry")
-    with _recorded(registry.service, "registry"):
-        registry.start()
-        registry.register("t-value", {"type": "record", "name": "T", "fields": []})
 
 
 @contextmanager

@@ -89,6 +89,7 @@ class HiveServer(Service):
             *java_command(
                 "hive",
                 1024,
+                "-Xmn128m",  # halves what collecting garbage takes
                 *opened,
                 *self._options,
                 f"-Dhadoop.home.dir={self.folder}",
