@@ -13,6 +13,7 @@ from typer.testing import Result
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.pipeline.task.fetch import fetch
 from tests.harness.cli_ledger import READ, invoke, local, pending_service, tree, write_map
 
 RECORD = b'{"carrier": "AA", "flight": %d, "time_hour": "2013-01-01T10:00:00Z"}'
@@ -192,7 +193,10 @@ def test_a_file_lost_at_the_old_location_is_not_fetched_into_the_new_one(
     assert "--accept-loss" in result.stdout and "elsewhere" in result.stdout
 
 
-def test_records_that_kafka_has_no_more_stop_a_refetch(tmp_path: Path, broker: Broker) -> None:
+def test_records_that_kafka_has_no_more_stop_a_refetch(
+    tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_TRANSIENT_SECONDS", 1.0)
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
     _plain_map(service.map)
     broker.produce("flights", 8)
