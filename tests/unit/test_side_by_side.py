@@ -22,7 +22,8 @@ def test_the_tests_of_a_file_stay_together_and_those_that_only_compute_or_wait_d
         "tests/integration/test_hive_compared.py::test_b[x]"
     )
     assert group("tests/simulation/test_x.py::test_a[1]") != group("tests/simulation/test_x.py::test_a[2]")
-    assert group("tests/unit/cli/test_cli.py::test_a") != group("tests/unit/cli/test_cli.py::test_b")
+    waits = "tests/unit/storage/test_hdfs_doubts.py"
+    assert group(f"{waits}::test_a") != group(f"{waits}::test_b")
 
 
 def test_the_longest_begin_first_and_unit_tests_last() -> None:
