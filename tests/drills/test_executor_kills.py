@@ -46,6 +46,8 @@ EPOCH_RECORDS = 5_000
 SPECULATED_EPOCH_RECORDS = 8_000
 # an epoch of them is worth two tasks from the second on: more bytes, not more rows, which the oracle compares one by one
 SPECULATED_RECORD_BYTES = 4_000
+# so many for each blow that was felt say that none ever is; on a busy machine two of three miss
+_MISSES = 12
 
 
 class Target:
@@ -162,7 +164,7 @@ def strike_until(
         while not strike(run, prey, blow):
             felt["missed"] += 1
             missed()
-            assert felt["missed"] <= 5 + len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
+            assert felt["missed"] <= _MISSES * len(wanted), f"nothing is felt: {felt}\n{run.tail()}"
         felt[name] += 1
     return felt
 
@@ -215,7 +217,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
             overtaken = tries = 0
             while overtaken < pauses:
                 tries += 1
-                assert tries <= 3 * pauses + 2, f"no task was overtaken\n{run.tail()}"
+                assert tries <= _MISSES * pauses, f"no task was overtaken\n{run.tail()}"
                 if hang(run, prey):
                     overtaken += 1
                 else:
