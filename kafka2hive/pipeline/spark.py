@@ -56,7 +56,7 @@ def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_not_of_py4j)
     on_interrupt = signal.getsignal(signal.SIGINT)
-    SparkContext(conf=conf, gateway=gateway)
+    silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
 
@@ -73,6 +73,15 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
     it is none.
     """
     return record.module != "java_gateway"
+
+
+def silence_accumulators(context: SparkContext) -> None:
+    """pyspark's server of accumulators prints that the JVM is gone, with a stack: our errors say it, at the end it is none."""
+    context._accumulatorServer.handle_error = _say_nothing
+
+
+def _say_nothing(*_: object) -> None:
+    pass
 
 
 def warm_workers(spark: SparkSession) -> None:
@@ -108,18 +117,11 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def _end_accumulators(context: SparkContext) -> None:
-    """Beside: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up: a second at most.
-    The JVM may be gone before that, which the server would print.
-    """
+    """Beside: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up: a second at most."""
     server = context._accumulatorServer
     context._accumulatorServer = None
     if server is not None:
-        server.handle_error = _say_nothing
         threading.Thread(target=server.shutdown, name="end-accumulators", daemon=True).start()
-
-
-def _say_nothing(*_: object) -> None:
-    pass
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:

@@ -11,7 +11,12 @@ _ERROR_CHARACTERS = 4000
 
 
 def spark_gone(sign: str) -> ServiceUnavailable:
-    return ServiceUnavailable("spark.gone", f"Spark's JVM is gone: {sign}")
+    return ServiceUnavailable(
+        "spark.gone",
+        f"Spark's JVM is gone: {sign}",
+        "start the run again: it resumes right after what is committed; where that happens often, was the JVM killed for memory"
+        " (the kernel's log tells)?",
+    )
 
 
 def error_text(error: Exception) -> str:

@@ -13,7 +13,7 @@ MUTANTS = (
     TextMutant(
         "a JVM that is gone first is printed",
         "kafka2hive.pipeline.spark",
-        (("        server.handle_error = _say_nothing\n", ""),),
+        (("    context._accumulatorServer.handle_error = _say_nothing\n", ""),),
         "tests/unit/pipeline/test_spark_end.py",
     ),
     TextMutant(

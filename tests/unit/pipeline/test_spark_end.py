@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.accumulators import _start_update_server
 
-from kafka2hive.pipeline.spark import stop_session
+from kafka2hive.pipeline.spark import silence_accumulators, stop_session
 
 SECRET = "0123456789"
 
@@ -38,7 +38,9 @@ def test_a_jvm_that_is_gone_first_prints_nothing(capfd: pytest.CaptureFixture[st
     jvm = socket.create_connection(server.server_address)
     jvm.sendall(SECRET.encode() + bytes(4))
     assert jvm.recv(1) == b"\1", "it has taken the updates, none, and waits for more"
-    stop_session(Session(jvm, server))
+    session = Session(jvm, server)
+    silence_accumulators(session)
+    stop_session(session)
     until = time.monotonic() + 60
     while server.socket.fileno() != -1 and time.monotonic() < until:
         time.sleep(0.01)
