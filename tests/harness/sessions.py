@@ -29,12 +29,17 @@ def send_all(processes: Sequence[psutil.Process], number: signal.Signals) -> Non
 def asleep(session: int) -> Iterator[None]:
     """Stop every process with SIGSTOP, as when the machine is suspended, and let them go on at the end.
 
-    When the body begins, none of them runs any more: on a busy machine a signal takes a moment to arrive.
+    When the body begins, none of them runs any more: on a busy machine a signal takes a moment to arrive. A parent that
+    waits for what it started to begin its program (vfork) stops only then: the child gets a moment more.
     """
     stopped: list[psutil.Process] = []
 
     def nobody_runs() -> bool:
-        if any(_runs(process) for process in stopped):
+        running = {process.pid for process in stopped if _runs(process)}
+        if running:
+            children = [p for p in stopped if p.pid not in running and _parent(p) in running]
+            send_all(children, signal.SIGCONT)
+            stopped[:] = [p for p in stopped if p not in children]
             return False
         born = [process for process in processes_of_session(session) if process not in stopped]
         send_all(born, signal.SIGSTOP)
@@ -46,6 +51,13 @@ def asleep(session: int) -> Iterator[None]:
         yield
     finally:
         send_all(stopped[::-1], signal.SIGCONT)
+
+
+def _parent(process: psutil.Process) -> int | None:
+    try:
+        return int(process.ppid())
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _runs(process: psutil.Process) -> bool:
