@@ -1,25 +1,34 @@
 """Whole sessions of processes, stopped and woken."""
 
+import os
 import subprocess
 import sys
-import time
+import threading
+from pathlib import Path
 
-from tests.harness.sessions import asleep
+from tests.harness.sessions import asleep, processes_of_session
+from tests.harness.waiting import wait_until
 from tests.services.service_process import has_stopped
 
-STARTS_PROCESSES = """import os
-while True:
-    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+STARTS_A_PROCESS = """import os, sys
+os.waitpid(os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)]), 0)
 """
 
 
-def test_who_starts_processes_all_the_time_is_stopped_too() -> None:
-    starting = subprocess.Popen([sys.executable, "-c", STARTS_PROCESSES], start_new_session=True)
+def test_who_waits_for_a_child_to_begin_its_program_is_stopped_too(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"  # the child opens it before its program begins, and waits for who writes
+    os.mkfifo(pipe)
+    parent = subprocess.Popen([sys.executable, "-c", STARTS_A_PROCESS, str(pipe)], start_new_session=True)
+    writer: list[int] = []
+    opens = threading.Timer(0.5, lambda: writer.append(os.open(pipe, os.O_RDWR)))
     try:
-        for number in range(20):  # one stop in five or so finds it in the middle of a vfork
-            time.sleep(0.01 * (number % 5))
-            with asleep(starting.pid):
-                assert has_stopped(starting.pid)
+        wait_until(lambda: len(processes_of_session(parent.pid)) == 2, "the child")
+        opens.start()
+        with asleep(parent.pid):
+            assert has_stopped(parent.pid)
+        assert parent.wait(60) == 0
     finally:
-        starting.kill()
-        starting.wait()
+        opens.join()
+        list(map(os.close, writer))
+        parent.kill()
+        parent.wait()
