@@ -28,7 +28,7 @@ def test_who_waits_for_a_child_to_begin_its_program_is_stopped_too(tmp_path: Pat
             assert has_stopped(parent.pid)
         assert parent.wait(60) == 0
     finally:
-        opens.join()
-        list(map(os.close, writer))
         parent.kill()
         parent.wait()
+        opens.join()
+        list(map(os.close, writer))
