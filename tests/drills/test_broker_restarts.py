@@ -40,7 +40,7 @@ def test_one_run_lives_through_every_restart_of_its_broker(
             Stream(broker.bootstrap, topics, some_flights(seed), PER_SECOND) as stream,
             Running(scenario.config) as run,
         ):
-            run.wait_for_epoch()
+            scenario.wait_for_positions(run)
             generations = [ledger.generation() for ledger in ledgers]
             progress, pids, killed = Progress(run, ledgers), {broker.service.pid}, 0
             away = 0.0

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.drills.form import Form
-from tests.drills.progress import PATIENCE_SECONDS, Progress
+from tests.drills.progress import Progress
 from tests.drills.stream import Stream
 from tests.harness.program import Running, command, run_once
 from tests.harness.scenario import Scenario, on_disk, payloads_in
@@ -39,20 +39,18 @@ def test_one_broken_table_does_not_hold_up_the_others(
         kafka.create_topic(topic)
     entries = [payloads_in(table, table, bucket={"path": ""}) for table in tables]
     scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_disk(tmp_path), entries)
-    healthy = scenario.ledgers_of(*others)
     times: dict[str, tuple[float, float]] = {}
     with Stream(
         kafka.bootstrap, dict.fromkeys(tables, 1), lambda: b"%d" % time.time_ns(), PER_SECOND * len(tables)
     ) as stream:
         with Running(scenario.config) as run:
-            run.wait_for_epoch()
-            times["well"] = let_run(run, scenario.ledgers_of(), seconds)
+            times["well"] = let_run(run, scenario, seconds)
             assert run.terminate() == 143, run.tail()
         stood_at = scenario.ledgers[broken].newest()["position"]
         damaged = damage(scenario.tree, scenario.ledgers[broken])
         with Running(scenario.config) as run:
             run.wait_for_epoch()
-            times["one broken"] = let_run(run, healthy, seconds)
+            times["one broken"] = let_run(run, scenario, seconds, *others)
             stored = stream.end()
             ends = ends_of(stored)
             scenario.wait_until_at(run, {(table, 0): ends[table, 0] for table in others})
@@ -93,14 +91,10 @@ def test_one_broken_table_does_not_hold_up_the_others(
     scenario.verify()
 
 
-def let_run(run: Running, ledgers: Sequence[LedgerText], seconds: float) -> tuple[float, float]:
-    """From when all of them have their first rows of this run: begin and end, Unix seconds."""
-    run.wait_until(
-        lambda: all(ledger.exists() and ledger.ends() for ledger in ledgers),
-        "with positions",
-        PATIENCE_SECONDS,
-    )
-    progress = Progress(run, ledgers)
+def let_run(run: Running, scenario: Scenario, seconds: float, *tables: str) -> tuple[float, float]:
+    """From when each of these tables (or of all) has its first rows of this run: begin and end, Unix seconds."""
+    scenario.wait_for_positions(run, *tables)
+    progress = Progress(run, scenario.ledgers_of(*tables))
     progress.wait()
     begin = time.time()
     time.sleep(seconds)

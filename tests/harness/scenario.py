@@ -148,11 +148,16 @@ class Scenario:
         }
         ledgers = [(self.ledgers[name], own) for name, own in wanted.items() if own]
         run.wait_until(
-            lambda: all(ledger.exists() and ledger.ends() == own for ledger, own in ledgers),
+            lambda: all(ledger.ends() == own for ledger, own in ledgers),
             f"at {dict(ends)}",
             seconds,
             0.2,
         )
+
+    def wait_for_positions(self, run: Run, *tables: str, seconds: float = 900) -> None:
+        """Until each of these tables (or of all) is owned and has read: an epoch may be another's alone."""
+        ledgers = self.ledgers_of(*tables)
+        run.wait_until(lambda: all(ledger.ends() for ledger in ledgers), "with positions", seconds, 0.2)
 
     def end(self, run: Run, load: Load) -> Acknowledged:
         """No more load; wait until all of it is read, then SIGTERM. Gives what the brokers acknowledged."""

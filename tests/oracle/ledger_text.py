@@ -83,7 +83,9 @@ class LedgerText:
         raise AssertionError(f"{self._place} changes too fast to be read")
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """The next offset of every topic partition, by the newest snapshot."""
+        """The next offset of every topic partition, by the newest snapshot; none before the first start."""
+        if not self.exists():
+            return {}
         return {(p["topic"], p["number"]): p["end"] for p in self.newest()["position"]}
 
     def history(self) -> list[Snapshot]:
