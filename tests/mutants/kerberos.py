@@ -87,6 +87,12 @@ KERBEROS = (
         MACHINE_TESTS,
     ),
     TextMutant(
+        "authorities of Hive that are not there stay unseen at the start",
+        "kafka2hive.config.machine.this_machine",
+        (("        _check_authorities(hive.ca_file)\n", "        pass\n"),),
+        MACHINE_TESTS,
+    ),
+    TextMutant(
         "Hadoop's files win over the map",
         "kafka2hive.config.machine.this_machine",
         (("    if said is not None:\n        return said\n    folder", "    folder"),),

@@ -1,4 +1,7 @@
-"""What the map asks of this machine for Kerberos: keytab, ticket cache, libraries, Hadoop's own files. No service is asked."""
+"""What the map asks of this machine for Kerberos and TLS: keytab, ticket cache, libraries, authorities, Hadoop's own files.
+
+No service is asked.
+"""
 
 import ctypes
 from collections.abc import Mapping
@@ -29,6 +32,8 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str]) -> N
         _check_tokens(storage, environ)
     if is_kerberised or (hive and hive.kerberos):
         _check_library()
+    if hive and hive.ca_file is not None:
+        _check_authorities(hive.ca_file)
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
         raise no_gssapi()
 
@@ -152,6 +157,12 @@ def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
             f" {', '.join(sorted(services)) or 'nobody'}",
             "write storage.uri with the very text of the token's service (an address is another text than its name)",
         )
+
+
+def _check_authorities(ca_file: str) -> None:
+    from kafka2hive.config.machine.authorities import hive_tls  # ssl is loaded only where it is used
+
+    hive_tls(ca_file)
 
 
 def _check_library() -> None:

@@ -5,6 +5,7 @@ from base64 import b64encode
 from functools import partial
 from typing import Any
 
+from kafka2hive.config.machine.authorities import hive_tls
 from kafka2hive.config.values import HiveOptions
 from kafka2hive.kerberos.meaning import meaning
 from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
@@ -62,7 +63,7 @@ class Connection:
         if options.ssl:
             from kafka2hive.hive.server.tls import TlsSocket
 
-            context = _trusting(options.ca_file)
+            context = hive_tls(options.ca_file)
             socket = TlsSocket(options.host, options.port, ssl_context=context, socket_keepalive=True)
         else:
             socket = TSocket(options.host, options.port, socket_keepalive=True)
@@ -77,7 +78,7 @@ class Connection:
         options = self._options
         at, seconds = (options.host, options.port), options.timeout_seconds
         connection = (
-            HTTPSConnection(*at, timeout=seconds, context=_trusting(options.ca_file))
+            HTTPSConnection(*at, timeout=seconds, context=hive_tls(options.ca_file))
             if options.ssl
             else HTTPConnection(*at, timeout=seconds)
         )
@@ -122,18 +123,6 @@ class Connection:
         if known is None:
             return HiveLoginRefused(text)
         return (MetastoreUnavailable if known.is_outage else HiveLoginRefused)(f"{text}: {known.remedy}")
-
-
-def _trusting(ca_file: str | None) -> ssl.SSLContext:
-    """TLS 1.2 and later, the certificate and its host name checked. Raises ConfigError."""
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            "hive.ca_file",
-            f"the authorities of hive.ca_file {ca_file} cannot be read: {error}",
-            "name a PEM file that the service's user can read",
-        ) from None
 
 
 def _ssl_error(error: BaseException) -> ssl.SSLError | None:

@@ -111,6 +111,20 @@ def test_hadoops_files_alone_say_kerberos_and_the_maps_keys_win(tmp_path: Path) 
     check(own)
 
 
+def test_authorities_of_hive_that_are_missing_or_no_certificates_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    text = MAP + f"hive: {{url: 'hive://h:1/default?ssl=true', ca_file: {file}}}\n"
+
+    def told() -> str:
+        with pytest.raises(ConfigError) as caught:
+            check_this_machine(load_text(text, "m", {}), {})
+        return str(caught.value)
+
+    assert f"[hive.ca_file] the authorities of hive.ca_file {file} cannot be read: [Errno 2]" in told()
+    file.write_text("no certificate")
+    assert f"[hive.ca_file] the authorities of hive.ca_file {file} cannot be read: " in told()
+
+
 # as DelegationTokenFetcher of Hadoop 3.4.3 wrote it
 TOKENS = (
     b"HDTS\x00\x01\x0f127.0.0.1:13376$\x00\x0cetl@K2H.TEST\x04hdfs\x00\x8a\x01\xa2\x06n\xc5\xae\x8a\x01\xa2*{I\xae\x01\x02\x14L|"
