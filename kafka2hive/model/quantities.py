@@ -1,4 +1,6 @@
-"""Numbers as people read them: counts with their noun, bytes with a unit, durations."""
+"""Numbers as people read them: counts with their noun, bytes with a unit, durations, times."""
+
+import time
 
 
 def counted(number: int, noun: str) -> str:
@@ -23,3 +25,8 @@ def duration(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} d"
+
+
+def utc_text(seconds: float) -> str:
+    """The whole second of a Unix time in UTC, as the ledger writes times: `2026-11-21T07:48:44Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

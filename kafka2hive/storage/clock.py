@@ -2,10 +2,12 @@
 
 import time
 
+from kafka2hive.model.quantities import utc_text
+
 
 class SystemClock:
     def now(self) -> str:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return utc_text(time.time())
 
     def epoch_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -1,6 +1,5 @@
 """Which Hive partitions of a run's tables are complete: what was read up to when, and what each table's policy says of it."""
 
-import datetime
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, N
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.quantities import utc_text
 from kafka2hive.pipeline.completion.policy import Decider, Decides
 from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
 from kafka2hive.service.shared.table_state import Owned, Table
@@ -89,7 +89,7 @@ class Completion:
             table.ownership = replace(owned, completion_asked=now)
             complete, policy = self._decided(table, owned, through_ms)
         return Completeness(
-            through=_text(through_ms),
+            through=utc_text(through_ms // 1000),
             complete=complete,
             policy=policy,
             success_file=options.success_file or "",
@@ -142,8 +142,3 @@ def _moved(change: Change | None) -> Mapping[TopicPartition, int]:
     for each in (account.range for account in change.accounts):
         ends[each.topic_partition] = max(each.end, ends.get(each.topic_partition, 0))
     return ends
-
-
-def _text(ms: int) -> str:
-    """The second before it, as the ledger writes times."""
-    return datetime.datetime.fromtimestamp(ms // 1000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.model.quantities import counted, duration, size
+from kafka2hive.model.quantities import counted, duration, size, utc_text
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ def test_bytes_have_a_unit(count: float, text: str) -> None:
 )
 def test_durations_have_a_unit(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (1_763_711_324.999, "2025-11-21T07:48:44Z"),
+        (-0.5, "1969-12-31T23:59:59Z"),
+    ],
+)
+def test_a_time_is_the_second_that_it_lies_in(seconds: float, text: str) -> None:
+    assert utc_text(seconds) == text

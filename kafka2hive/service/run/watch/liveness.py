@@ -5,11 +5,11 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 
 from kafka2hive.ledger.reading.board import Board, delete_dead_boards
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
+from kafka2hive.model.quantities import utc_text
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.service.conditions.condition import (
     Retrying,
@@ -142,8 +142,7 @@ class ConditionTeller:
         known = self._tries.get(name)
         if known is not None and known[0] == (aside.times, aside.until):
             return known[1]
-        wait = timedelta(seconds=max(aside.until - self._clock.monotonic(), 0.0))
-        moment = datetime.fromtimestamp(self._clock.epoch_ms() / 1000, UTC) + wait
-        text = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        wait = max(aside.until - self._clock.monotonic(), 0.0)
+        text = utc_text(self._clock.epoch_ms() / 1000 + wait)
         self._tries[name] = ((aside.times, aside.until), text)
         return text
