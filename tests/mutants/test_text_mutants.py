@@ -29,6 +29,14 @@ EVERY = 8
 SAMPLE = text_mutants()[::EVERY]
 TESTS = "tests/unit/model/test_layout.py"
 MODULE = "kafka2hive.model.paths.ledger"
+LEAKING = "kafka2hive.model.quantities"
+LEAKING_TESTS = "tests/unit/model/test_quantities.py"
+LEAK = (
+    '    for unit in ("B", "kB", "MB", "GB"):\n',
+    "    import gc, os\n    gc.disable()\n    leak = [open(os.devnull)]\n    leak.append(leak)\n"
+    '    for unit in ("B", "kB", "MB", "GB"):\n',
+)
+"""pytest finds these files after its last test, and breaks."""
 HANG = "import time\ntime.sleep(600)\n"
 KILLED_BY = "import os, signal\nos.kill({}, signal.SIGKILL)\n"
 pytestmark = pytest.mark.timeout(UNPATCHED_SECONDS + 100)
@@ -79,6 +87,17 @@ def test_a_change_that_is_no_mistake_survives(warm: WarmPytest) -> None:
         "harmless", "kafka2hive.model.paths.ledger", ((line, line + "\n"),), "tests/unit/model/test_layout.py"
     )
     assert run(mutant, warm).test is None
+
+
+def test_a_test_that_fails_has_noticed_also_where_a_file_is_left_open(warm: WarmPytest) -> None:
+    mistake = ('f"{count:.0f} B"', 'f"{count:.1f} B"')
+    mutant = TextMutant("mistake and leak", LEAKING, (LEAK, mistake), LEAKING_TESTS)
+    assert run(mutant, warm).test == f"{LEAKING_TESTS}::test_bytes_have_a_unit[0-0"  # up to the first blank
+
+
+def test_a_pytest_that_breaks_after_its_last_test_says_nothing_of_the_mutant(warm: WarmPytest) -> None:
+    with pytest.raises(NoVerdict, match="broke"):
+        run(TextMutant("leak", LEAKING, (LEAK,), LEAKING_TESTS), warm)
 
 
 def test_tests_that_never_load_the_module_do_not_count(warm: WarmPytest) -> None:

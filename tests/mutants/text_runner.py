@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from time import monotonic
 
+import pytest
+
 import tests.mutants
 from tests.mutants.patched_pytest import ONE_THREAD
 from tests.mutants.text_mutant import TextMutant
@@ -174,7 +176,10 @@ def run(mutant: TextMutant, warm: WarmPytest) -> TextCatch:
     if ran.code == -signal.SIGKILL:
         raise NoVerdict(f"{mutant.name}: its tests were killed before their {SECONDS} s were over")
     failed = _FAILED.search(ran.output)
-    # 1: a test failed; 2 and 4: a test file could not even be imported with the mistake in place
-    caught = ran.code in (1, 2, 4)
+    if ran.code == pytest.ExitCode.INTERNAL_ERROR and failed is None:
+        raise NoVerdict(f"{mutant.name}: pytest broke\n{ran.output[-4000:]}")
+    # 1: a test failed; 2 and 4: a test file could not even be imported with the mistake in place; 3: pytest broke after a
+    # test had failed, as over a file that this test left open
+    caught = ran.code in (1, 2, 3, 4)
     test = (failed.group(1) if failed else mutant.caught_by) if caught else None
     return TextCatch(mutant.name, test, seconds)
