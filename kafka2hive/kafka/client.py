@@ -111,7 +111,12 @@ class KafkaAdmin:
 
         The group needs no member. Kafka refuses while a consumer of that group is subscribed.
         """
-        return groups.commit_group_offsets(self._options, group, offsets, self._timeout)
+        with self.group_commits(group) as commits:
+            return commits.commit(offsets)
+
+    def group_commits(self, group: str) -> groups.GroupCommits:
+        """For who sets them after each epoch; to be closed."""
+        return groups.GroupCommits(self._options, group, self._timeout)
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.

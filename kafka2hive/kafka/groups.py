@@ -1,13 +1,13 @@
 """A consumer group's committed offsets, read and set without joining the group.
 
-Done with a short-lived consumer and not with the admin client: librdkafka's coordinator requests of the admin client
+Done with a consumer and not with the admin client: librdkafka's coordinator requests of the admin client
 abort the whole process when their broker goes away at the wrong moment (confluentinc/librdkafka issues 3663, 4605).
 """
 
 import logging
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Self
 
 from kafka2hive.config.values import KafkaOptions
 from kafka2hive.kafka.access.heard import Heard
@@ -44,46 +44,86 @@ def group_offsets(
     }
 
 
-def commit_group_offsets(
-    options: KafkaOptions, group: str, offsets: Mapping[TopicPartition, int], timeout_seconds: float
-) -> bool:
-    """Set the group's offsets: True when all were taken, otherwise a warning in the log."""
-    from confluent_kafka import KafkaException
+class GroupCommits:
+    """Sets a group's offsets, one time after the other, through one consumer: each new one logs in at the brokers, and with
+    Kerberos at the KDC.
 
-    if not offsets:
-        return True
-    answers: list[tuple[Any, Any]] = []
-    taken = {"group.id": group, "on_commit": lambda error, found: answers.append((error, found))}
-    heard, began = Heard(log), time.monotonic()
-    consumer = reader(options, timeout_seconds, heard, taken)
-    try:
-        consumer.commit(
-            offsets=[kafka_partition(tp, offset) for tp, offset in offsets.items()], asynchronous=True
-        )
-        deadline = time.monotonic() + timeout_seconds
-        while not answers and (left := deadline - time.monotonic()) > 0:
-            consumer.poll(min(left, 0.1))
-        return _taken(answers, group, heard.trouble(began))
-    except KafkaException as error:
-        log.warning(
-            "offsets of group %s not set, lag tools are behind: %s", group, reason(options.properties, error)
-        )
-        return False
-    finally:
-        consumer.close()
+    A consumer that failed is closed; where it had succeeded before, another tries the same once more.
+    """
+
+    def __init__(self, options: KafkaOptions, group: str, timeout_seconds: float) -> None:
+        self._options = options
+        self._group = group
+        self._timeout = timeout_seconds
+        self._heard = Heard(log)
+        self._consumer: Any = None
+        self._answers: list[tuple[Any, Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """True when all were taken, otherwise a warning in the log."""
+        if not offsets:
+            return True
+        deadline = time.monotonic() + self._timeout
+        was_kept = self._consumer is not None
+        problems = self._try(offsets, deadline)
+        if problems and was_kept and time.monotonic() < deadline:
+            problems = self._try(offsets, deadline)
+        for problem in problems:
+            log.warning("%s", problem)
+        return not problems
+
+    def _try(self, offsets: Mapping[TopicPartition, int], deadline: float) -> list[str]:
+        """Why not all were taken."""
+        from confluent_kafka import KafkaException
+
+        self._answers.clear()
+        began = time.monotonic()
+        try:
+            consumer = self._consumer = self._consumer or self._new_consumer()
+            consumer.commit(
+                offsets=[kafka_partition(tp, offset) for tp, offset in offsets.items()], asynchronous=True
+            )
+            while not self._answers and (left := deadline - time.monotonic()) > 0:
+                consumer.poll(min(left, 0.1))
+            problems = _problems(self._answers, self._group, self._heard.trouble(began))
+        except KafkaException as error:
+            problems = [_not_set(self._group, reason(self._options.properties, error))]
+        if problems:
+            self._close()
+        return problems
+
+    def _new_consumer(self) -> Any:
+        taken = {
+            "group.id": self._group,
+            "on_commit": lambda error, found: self._answers.append((error, found)),
+        }
+        return reader(self._options, self._timeout, self._heard, taken)
+
+    def _close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
 
 
-def _taken(answers: list[tuple[Any, Any]], group: str, trouble: str) -> bool:
+def _problems(answers: list[tuple[Any, Any]], group: str, trouble: str) -> list[str]:
     if not answers:
-        why = trouble or "no answer in time"
-        log.warning("offsets of group %s not set, lag tools are behind: %s", group, why)
-        return False
+        return [_not_set(group, trouble or "no answer in time")]
     error, found = answers[0]
-    refused = [one for one in found or () if one.error is not None]
-    for one in refused:
-        log.warning(
-            "offset of group %s for %s-%d not set: %s", group, one.topic, one.partition, one.error.str()
-        )
+    refused = [
+        f"offset of group {group} for {one.topic}-{one.partition} not set: {one.error.str()}"
+        for one in found or ()
+        if one.error is not None
+    ]
     if error is not None and not refused:
-        log.warning("offsets of group %s not set, lag tools are behind: %s", group, error.str())
-    return error is None and not refused
+        return [_not_set(group, error.str())]
+    return refused
+
+
+def _not_set(group: str, why: str) -> str:
+    return f"offsets of group {group} not set, lag tools are behind: {why}"

@@ -1,6 +1,7 @@
 """Kafka's topics, offsets and records as values, and as a port: `KafkaAdmin` answers, or a simulated cluster in tests."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -58,6 +59,12 @@ def everything(_topic: str) -> bool:
     return True
 
 
+class GroupCommits(Protocol):
+    """A consumer group whose offsets are set again and again."""
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> bool: ...
+
+
 class Kafka(Protocol):
     """See KafkaAdmin for what is left out of an answer. Errors: ServiceUnavailable."""
 
@@ -82,5 +89,7 @@ class Kafka(Protocol):
     ) -> Mapping[TopicPartition, int]: ...
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool: ...
+
+    def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]: ...
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]: ...

@@ -19,6 +19,7 @@ from tests.integration.secure_map import grant, login
 from tests.services.kafka_secure import SecureKafka
 
 if TYPE_CHECKING:
+    from tests.drills.conftest import Figures
     from tests.services.secure.kdc import Kdc
 
 UNAVAILABLE = 69
@@ -38,11 +39,12 @@ def scenario_of(kdc: "Kdc", broker: SecureKafka, who: str, name: str, folder: Pa
 
 
 def test_a_service_outlives_its_tickets_and_is_exact(
-    kdc: "Kdc", strict_kafka: SecureKafka, unique: str, tmp_path: Path, form: Form
+    kdc: "Kdc", strict_kafka: SecureKafka, unique: str, tmp_path: Path, form: Form, figures: "Figures"
 ) -> None:
-    """Tickets of a minute; brokers ask for them again every 15 s."""
+    """Tickets of a minute; brokers ask for them again every 15 s. Its clients are kept: not every epoch asks the KDC."""
     scenario = scenario_of(kdc, strict_kafka, "short", unique, tmp_path)
     env = environment(kdc, tmp_path)
+    logins = kdc.logins("short")
     with (
         Stream(strict_kafka.bootstrap, {unique: 2}, some_flights(form.seed()), 100) as load,
         Running(scenario.config, env=env) as run,
@@ -54,6 +56,10 @@ def test_a_service_outlives_its_tickets_and_is_exact(
         )
         assert run.epochs() > began
         stored = scenario.end(run, load)
+        epochs = run.epochs()
+    logins = kdc.logins("short") - logins
+    figures(logins=logins, epochs=epochs)
+    assert 0 < logins < epochs / 2
     scenario.assert_exactly_once(stored)
 
 

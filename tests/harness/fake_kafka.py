@@ -1,8 +1,16 @@
 """A Kafka that answers nothing: fakes override what their tests ask."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, Watermark, everything
+from kafka2hive.kafka.port import (
+    ClusterView,
+    GroupCommits,
+    RecordAddress,
+    TopicSettings,
+    Watermark,
+    everything,
+)
 from kafka2hive.model.offsets import TopicPartition
 
 
@@ -32,6 +40,9 @@ class FakeKafka:
         raise NotImplementedError
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        raise NotImplementedError
+
+    def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]:
         raise NotImplementedError
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]:

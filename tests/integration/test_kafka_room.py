@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -135,6 +136,34 @@ def test_group_offsets_that_cannot_be_set_are_only_a_warning(
 ) -> None:
     assert not _admin(kafka).commit_group_offsets(unique, {TopicPartition("no_such_topic", 0): 1})
     assert "no_such_topic-0" in caplog.text
+
+
+def test_one_client_sets_a_groups_offsets_again_and_again_also_after_its_broker_was_away(
+    kafka_to_kill: KafkaBroker, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, tp = kafka_to_kill, TopicPartition(unique, 0)
+    broker.create_topic(unique)
+    port = int(broker.bootstrap.rpartition(":")[2])
+
+    def connections() -> set[int]:
+        """Our ends of this process's connections to the broker."""
+        found = psutil.Process().net_connections("tcp")
+        return {at.laddr.port for at in found if at.raddr and at.raddr.port == port}
+
+    admin = _admin(broker)
+    assert _eventually(lambda: admin.latest([tp])[tp]).offset == 0
+    others = connections()
+    with admin.group_commits(unique) as commits:
+        assert commits.commit({tp: 1})
+        kept = connections() - others
+        assert kept, "nothing is kept"
+        assert commits.commit({tp: 2}) and kept <= connections()
+        broker.kill()
+        broker.start()
+        assert commits.commit({tp: 3})
+        assert "not set" not in caplog.text
+    assert admin.group_offsets(unique, [tp]) == {tp: 3}
+    assert not connections() & kept
 
 
 def test_leader_epochs_of_records_are_read_only_where_the_records_are(

@@ -6,8 +6,33 @@ REFUSALS = "tests/unit/kafka/test_kafka_refusals.py"
 CERTIFICATE = "tests/unit/kafka/test_server_certificate.py"
 READS = "tests/unit/pipeline/task/test_task_refused.py"
 HOSTILE = "tests/unit/cli/test_hostile_texts.py"
+GROUPS = "tests/unit/kafka/test_group_commits.py"
 
 MUTANTS = (
+    TextMutant(
+        "each commit of group offsets is by a client of its own",
+        "kafka2hive.kafka.groups",
+        (("        if problems:\n            self._close()\n", "        self._close()\n"),),
+        GROUPS,
+    ),
+    TextMutant(
+        "a client that failed to set group offsets is kept",
+        "kafka2hive.kafka.groups",
+        (("        if problems:\n            self._close()\n", ""),),
+        GROUPS,
+    ),
+    TextMutant(
+        "what a kept client fails to set is not tried by another",
+        "kafka2hive.kafka.groups",
+        (("        was_kept = self._consumer is not None\n", "        was_kept = False\n"),),
+        GROUPS,
+    ),
+    TextMutant(
+        "what a new client fails to set is tried again at once",
+        "kafka2hive.kafka.groups",
+        (("        was_kept = self._consumer is not None\n", "        was_kept = True\n"),),
+        GROUPS,
+    ),
     TextMutant(
         "a broker that ends its connections refuses the client for certain",
         "kafka2hive.kafka.access.refusal",

@@ -97,6 +97,14 @@ class Kdc(Service):
         keytab = ("-k", "-t", str(self.keytab(name)))
         self._tool("kinit", "-c", str(cache), *keytab, *options, self.principal(name))
 
+    def logins(self, name: str) -> int:
+        """How many tickets it has given to this principal for its password or keytab, by its log."""
+        told = (self.folder / "data/kdc.log").read_text().splitlines()
+        return sum(
+            "AS_REQ" in line and "ISSUE: " in line and f" {self.principal(name)} for " in line
+            for line in told
+        )
+
     def _configure(self) -> None:
         data = self.folder / "data"
         shutil.rmtree(data, ignore_errors=True)

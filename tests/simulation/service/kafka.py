@@ -1,8 +1,16 @@
 """Kafka as the simulation sees it: logs that only grow until they are told to rest, and questions that are not answered."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
+from kafka2hive.kafka.port import (
+    ClusterView,
+    GroupCommits,
+    RecordAddress,
+    TopicSettings,
+    TopicView,
+    Watermark,
+)
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from tests.simulation.service.maps import TOPIC_PARTITIONS, TOPICS
@@ -82,6 +90,9 @@ class SimulatedKafka:
         return {}
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        raise AssertionError("the simulation's maps commit no group")
+
+    def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]:
         raise AssertionError("the simulation's maps commit no group")
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> dict[str, TopicSettings]:

@@ -139,13 +139,16 @@ class GroupFollower:
             self._thread.join(seconds)
 
     def _work(self) -> None:
-        while True:
-            with self._condition:
-                self._condition.wait_for(lambda: self._offsets is not None or self._ending)
-                offsets, self._offsets = self._offsets, None
-                if offsets is None:
-                    return
-            try:
-                self._kafka.commit_group_offsets(self._group, offsets)
-            except Kafka2HiveError as error:
-                log.warning("the consumer group's offsets are not committed: %s", error.message)
+        with self._kafka.group_commits(self._group) as commits:
+            while (offsets := self._next()) is not None:
+                try:
+                    commits.commit(offsets)
+                except Kafka2HiveError as error:
+                    log.warning("the consumer group's offsets are not committed: %s", error.message)
+
+    def _next(self) -> dict[TopicPartition, int] | None:
+        """Wait for newer offsets; None: the run ends, and there are none."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._offsets is not None or self._ending)
+            offsets, self._offsets = self._offsets, None
+            return offsets

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from kafka2hive.kafka.port import GroupCommits
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequired, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.watch.metrics import GroupFollower
@@ -30,7 +32,10 @@ class Kafka(FakeKafka):
     go: threading.Event = field(default_factory=threading.Event)
     commits: list[int] = field(default_factory=list)
 
-    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+    def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]:
+        return nullcontext(self)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         self.began.set()
         assert self.go.wait(PATIENCE)
         self.commits.append(offsets[FLIGHTS])
