@@ -1,7 +1,7 @@
 """A consumer group's committed offsets, read and set without joining the group.
 
-Done with a consumer and not with the admin client: librdkafka's coordinator requests of the admin client
-abort the whole process when their broker goes away at the wrong moment (confluentinc/librdkafka issues 3663, 4605).
+Done with a consumer and not with the admin client: librdkafka's coordinator requests of the admin client abort the whole
+process when their broker goes away at the wrong moment (confluentinc/librdkafka issues 3663, 4605).
 """
 
 import logging
