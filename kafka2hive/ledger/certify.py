@@ -39,6 +39,8 @@ def _certify(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> None
             draft = _draft(ports, owned, certificate)
             in_its_directory(ports.files, draft, partial(write_file, ports.files, draft, text))
             in_its_directory(ports.files, path, partial(ports.files.rename, draft, path))
+        except AlreadyExists as error:  # who has taken the table over since may have been faster
+            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)
         except StorageError as error:
             log.warning("certify %s epoch %d: %s", path, state.epoch, error)
             return answer_to(error)

@@ -11,6 +11,17 @@ COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
     TextMutant(
+        "any certificate that is there already is taken for ours",
+        "kafka2hive.ledger.certify",
+        (
+            (
+                "            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)\n",
+                "            return Answer.DONE\n",
+            ),
+        ),
+        "tests/unit/ledger/test_certify_race.py",
+    ),
+    TextMutant(
         "a JVM that is gone first is printed",
         "kafka2hive.pipeline.spark",
         (("    context._accumulatorServer.handle_error = _say_nothing\n", ""),),

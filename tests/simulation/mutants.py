@@ -848,6 +848,14 @@ MUTANTS = (
             "            return Answer.DONE\n",
         ),
     ),
+    _of_service(
+        "a certificate that another process has written meanwhile is taken for a fault",
+        CERTIFY,
+        (
+            "            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)\n",
+            "            return answer_to(error)\n",
+        ),
+    ),
     _mutant(
         "a success file's error taken for success",
         CERTIFY,

@@ -72,4 +72,5 @@ SEEDS = {
     "a lost take-over is R0": 1,
     "an unclear take-over is lost": 8,
     "the time of what was read is that of the plan, not of the look": 327,
+    "a certificate that another process has written meanwhile is taken for a fault": 820001374,
 }
