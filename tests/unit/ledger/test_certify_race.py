@@ -8,8 +8,6 @@ import pytest
 
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import HivePartition
@@ -17,7 +15,7 @@ from kafka2hive.model.paths.table_directory import certificate_path
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import AlreadyExists
 from tests.harness.cli_ledger import TABLE, Service, local, pending_service
-from tests.harness.owner import new_owner
+from tests.unit.service.later_epochs import take
 
 
 class Raced(LocalFileSystem):
@@ -42,8 +40,7 @@ def service(tmp_path: Path) -> Service:
 @pytest.fixture
 def owned(service: Service) -> OwnedLedger:
     """With one partition that is complete."""
-    paths = service.wiring.paths(TABLE)
-    held = start(service.wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner))).owned
+    held = take(service.wiring)
     partition = HivePartition(TABLE, "dt=2013-01-01", f"{held.state.location}/dt=2013-01-01")
     complete = Certificate(
         partition=partition,

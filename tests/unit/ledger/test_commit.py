@@ -12,14 +12,12 @@ from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.draft import draft
-from kafka2hive.ledger.start import StartOrder, start
-from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Fenced, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import OutcomeUnknown, Unavailable
-from tests.harness.cli_ledger import TABLE, Service, local, pending_service, tree
-from tests.harness.owner import new_owner
+from tests.harness.cli_ledger import Service, local, pending_service, tree
+from tests.unit.service.later_epochs import take
 
 
 @pytest.fixture
@@ -29,8 +27,7 @@ def service(tmp_path: Path) -> Service:
 
 @pytest.fixture
 def owned(service: Service) -> OwnedLedger:
-    paths = service.wiring.paths(TABLE)
-    return start(service.wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner))).owned
+    return take(service.wiring)
 
 
 def snapshot_of(owned: OwnedLedger, written_at: str = "2013-01-01T00:00:00Z") -> Snapshot:
