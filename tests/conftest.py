@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import Phase, settings
 
+from tests.harness.compiled_library import DESCRIPTION, Uncovered, leave_out
 from tests.harness.consumers import close_kept_consumers
 from tests.services.for_all import ServicesForAll, ask
 from tests.side_by_side import Groups, place
@@ -51,6 +52,10 @@ _CPU = "CPU seconds"
 """The name of the property that carries them from a worker."""
 _CPU_BEFORE = pytest.StashKey[float]()
 _said: list[str] = []
+_not_covered: set[str] = set()
+_NOT_COVERED = "not covered"
+"""Under this name a worker, each of which has collected all tests, tells what it left out."""
+_UNCOVERED = pytest.StashKey[Uncovered]()
 _FOR_ALL = pytest.StashKey[ServicesForAll]()
 _ADDRESS = "services for all"
 """Under this name a worker is told where to ask for them."""
@@ -138,10 +143,10 @@ def hdfs_ha(tmp_path_factory: pytest.TempPathFactory) -> Iterator["HdfsHa"]:
 
 @pytest.fixture(scope="module")
 def spark_standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkStandalone"]:
-    """A real Spark Master with two Workers, for one module."""
+    """A real Spark Master with two Workers of two cores each, for one module: Spark says 2 while no executor is there."""
     from tests.services.spark_standalone import SparkStandalone
 
-    with SparkStandalone(tmp_path_factory.mktemp("spark-standalone")) as cluster:
+    with SparkStandalone(tmp_path_factory.mktemp("spark-standalone"), cores=2) as cluster:
         yield cluster
 
 
@@ -203,6 +208,12 @@ def pytest_configure_node(node: "WorkerController") -> None:
     node.workerinput[_ADDRESS] = stash[_FOR_ALL].address
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: "WorkerController", error: object) -> None:
+    """A worker has ended."""
+    _not_covered.add(getattr(node, "workeroutput", {}).get(_NOT_COVERED, ""))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """All workers have ended."""
     if (services := config.stash.get(_FOR_ALL, None)) is not None:
@@ -210,7 +221,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Under `pytest -n` the longest begin first."""
+    """What needs a library that is not here is left out; under `pytest -n` the longest begin first."""
+    config.stash[_UNCOVERED] = leave_out(config, items)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: place(item.nodeid))  # keeps the order of equals
 
@@ -238,6 +250,7 @@ class FailuresAtOnce:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The process that prints says failures at once."""
+    config.addinivalue_line("markers", DESCRIPTION)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
@@ -246,6 +259,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker is silent from now on: what threads of client libraries still log must not follow the run's last line."""
     if hasattr(session.config, "workerinput"):
+        told = str(session.config.stash.get(_UNCOVERED, ""))
+        getattr(session.config, "workeroutput")[_NOT_COVERED] = told  # noqa: B009  xdist sets it
         # else it would give standard error back as it was
         session.config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -280,12 +295,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _said.extend(str(value) for name, value in report.user_properties if name == SAID)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print what tests said, and what each folder took: the sum of its tests, whichever worker ran them.
 
     A JVM's CPU seconds count where it ends; those of shared services and of killed groups nowhere.
     """
     for text in _said:
+        terminalreporter.write_line(text)
+    for text in sorted({str(config.stash.get(_UNCOVERED, "")), *_not_covered} - {""}):
         terminalreporter.write_line(text)
     for folder, seconds in _seconds.items():
         terminalreporter.write_line(f"{folder}: {seconds:.1f} s, {_cpu[folder]:.1f} CPU-seconds")

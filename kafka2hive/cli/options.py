@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.observe.log import LogFormat
+from kafka2hive.observe.log import LogFormat, LogLevel
 
 Map = Annotated[
     str,
@@ -25,7 +25,34 @@ Log = Annotated[
         "--log-format", help="Standard error: text on a terminal and JSON otherwise, or always one."
     ),
 ]
+Level = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        envvar="KAFKA2HIVE_LOG_LEVEL",
+        help="Least level that is logged; debug: every change of a file, too.",
+    ),
+]
+AuditLog = Annotated[
+    str | None,
+    typer.Option(
+        "--audit-log",
+        metavar="FILE",
+        envvar="KAFKA2HIVE_AUDIT_LOG",
+        help="Append every change of a file, as JSON lines.",
+    ),
+]
 Tables = Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")]
+KafkaTimeout = Annotated[
+    float,
+    typer.Option(
+        "--kafka-timeout",
+        metavar="SECONDS",
+        min=1,
+        help="How long Kafka may take to answer what is asked of it, all in all.",
+    ),
+]
+KAFKA_SECONDS = 5.0
 Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")]
 

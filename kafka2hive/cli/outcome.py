@@ -9,16 +9,29 @@ from kafka2hive.cli.render.document import Document, dumped
 from kafka2hive.cli.screen import Screen, standard_output
 from kafka2hive.config.load import load_map
 from kafka2hive.config.values import ServiceMap
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError
 from kafka2hive.model.printable import printable, printable_coloured
 from kafka2hive.observe.log import LogFormat, configure
 
 
-def with_map(config: str, log_format: LogFormat, level: int, command: Callable[[ServiceMap], int]) -> int:
+def with_map(
+    config: str,
+    log_format: LogFormat,
+    level: int,
+    command: Callable[[ServiceMap], int],
+    *,
+    every_change: bool = False,
+    audit_log: str | None = None,
+) -> int:
     """Run `command` with the map; every named error ends as its text on standard error and its exit code."""
     try:
         service_map = load_map(config, os.environ)
-        configure(log_format, level, secrets(service_map))
+        try:
+            configure(log_format, level, secrets(service_map), every_change=every_change, audit_log=audit_log)
+        except OSError as error:
+            raise ConfigError(
+                "usage.audit_log", f"--audit-log cannot be opened: {error}", "name a file that can be written"
+            ) from error
         return command(service_map)
     except Kafka2HiveError as error:
         tell_error(error)
@@ -46,7 +59,7 @@ def tell_error(error: BaseException) -> None:
 def audit_level(log_format: LogFormat) -> int:
     """Level of commands that change things and then show what they did.
 
-    Every change is logged (an audit trail), except on a terminal, where the result follows.
+    On a terminal, where the result follows, only warnings are logged.
     """
     watched = log_format is LogFormat.AUTO and sys.stderr.isatty()
     return logging.WARNING if watched else logging.INFO

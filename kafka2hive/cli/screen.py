@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-PIPE_WIDTH = 80
+TERMINAL_WIDTH = 80
+"""Of a terminal that does not say."""
+UNLIMITED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where text goes: `width` in characters, `color` whether it may be coloured."""
+    """Where text goes: `width` in characters, `color` whether it may be coloured. A pipe is as wide as its text."""
 
-    width: int = PIPE_WIDTH
+    width: int = UNLIMITED
     color: bool = False
 
 
@@ -28,7 +30,7 @@ def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen
     if not stream.isatty():
         return Screen()
     wanted = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
-    return Screen(max(40, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns), wanted)
+    return Screen(max(40, shutil.get_terminal_size((TERMINAL_WIDTH, 24)).columns), wanted)
 
 
 def standard_output(color: bool) -> Screen:
@@ -36,8 +38,10 @@ def standard_output(color: bool) -> Screen:
 
 
 def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
-    """The parts below each other, without spaces at the ends of lines."""
+    """The parts below each other, without spaces at the ends of lines. No word, so no name and no path, is broken."""
     from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table
     from rich.text import Text
 
     out = StringIO()
@@ -54,12 +58,25 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
     )
     for part in parts:
         # a path can be copied when it is not broken
-        console.print(part, soft_wrap=isinstance(part, str | Text))
+        if isinstance(part, str | Text):
+            console.print(part, soft_wrap=True)
+        else:
+            if isinstance(part, Table):
+                _keep_words_whole(part)
+            least = Measurement.get(console, console.options.update(max_width=UNLIMITED), part).minimum
+            console.width = max(screen.width, least)
+            console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
+def _keep_words_whole(table: "Table") -> None:
+    """Columns of single words (names, paths, numbers) keep their width; the others have what is left."""
+    for column in table.columns:
+        column.no_wrap = not any(" " in str(cell) for cell in column.cells)
+
+
 def grid(*headers: str, right: Iterable[str] = ()) -> "Table":
-    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is truncated: it folds."""
+    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is truncated: it wraps."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

@@ -198,7 +198,10 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
 
 
 def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
-    return tuple(Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part) for c in declared)
+    return tuple(
+        Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part, c.whole_leeway)
+        for c in declared
+    )
 
 
 def _same(keys: type, written: object) -> dict[str, Any]:

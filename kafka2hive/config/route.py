@@ -2,20 +2,25 @@
 
 A pattern must match a topic's whole name. What its groups put into a table's name is made legal by one rule: letters
 become lower case, and every character but a-z, 0-9 and _ becomes _. Two different names that become one are a conflict,
-never a silent merge. Kafka's own topics (their names begin with `__`) flow only where they are listed by name.
+never a silent merge, and what a ledger reads already stays. Kafka's own topics (their names begin with `__`) flow only
+where they are listed by name.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
 from kafka2hive.config.checks.services.service import fault_of_table
 from kafka2hive.config.checks.table_options import GROUP
 from kafka2hive.config.values import TableRule
+from kafka2hive.model.errors import TableError
 
 INTERNAL_PREFIX = "__"
 _ILLEGAL = re.compile(r"[^a-z0-9_]")
+
+ReadTopics = Mapping[str, frozenset[str] | None]
+"""By table: the topics that its ledger has positions of; None: the ledger cannot be read. Other tables have no ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,69 +43,201 @@ class RouteConflict:
     table: str
     line: int
     message: str
+    remedy: str
+
+    @property
+    def error(self) -> TableError:
+        """The topic is not read; other topics and tables go on."""
+        return TableError(
+            "route.conflict",
+            f"topic {self.topic} is not read (map line {self.line}): {self.message}",
+            self.remedy,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """`tables` by name, in the order of the map; a topic with a conflict is in no table of that rule."""
+    """`tables` by name, in the order of the map; a topic with a conflict is in no table of that rule.
+
+    A table whose name several sources claim, none of which comes first, is not among the tables.
+    """
 
     tables: dict[str, RoutedTable] = field(default_factory=dict)
     conflicts: tuple[RouteConflict, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One source of a table: a rule, and the name that the topics' groups make before it is made legal.
+
+    `read`: its topics that the table's ledger has positions of, whether they exist or not.
+    """
+
+    rule: TableRule
+    table: str
+    source: str
+    topics: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    read: frozenset[str] = frozenset()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return self.topics + self.missing
+
+    def without(self, topics: frozenset[str]) -> "_Claim":
+        kept = tuple(topic for topic in self.topics if topic not in topics)
+        return replace(self, topics=kept, read=self.read - topics)
+
+    def conflict(self, topic: str, message: str) -> RouteConflict:
+        listed = self.rule.pattern is None
+        remedy = "give this entry of the map another table" if listed else _leave_out(topic)
+        return RouteConflict(topic, self.table, self.rule.line, message, remedy)
+
+
 def route(
-    rules: Iterable[TableRule], topics: Iterable[str], reserved: frozenset[str] = frozenset()
+    rules: Iterable[TableRule],
+    topics: Iterable[str],
+    reserved: frozenset[str] = frozenset(),
+    read: ReadTopics | None = None,
 ) -> Routing:
     """Which tables there are and which topics flow into each.
 
     A rule with topics always gives its table, also when no topic exists yet; a pattern gives a table for each name its
-    topics make (none, no table). Where two rules make the same name the first in the map keeps it. `reserved`: names
-    no rule may make (the dead-letter table). One topic may flow into several tables.
+    topics make (none, no table). `reserved`: names no rule may make (the dead-letter table). One topic may flow into
+    several tables.
+
+    What the ledger of a table reads already (`read`) keeps the table; of several rules whose topics were never read, the
+    first in the map. Where that decides nothing, no topic flows into the table: two topics of one pattern that are new
+    at the same time, or a ledger that has read both.
     """
-    known = sorted(set(topics))
-    tables: dict[str, RoutedTable] = {}
+    known, ledgers = sorted(set(topics)), read or {}
+    claims: dict[str, list[_Claim]] = {}
     conflicts: list[RouteConflict] = []
     for rule in rules:
-        made = _listed(rule, known) if rule.pattern is None else _matched(rule, known, conflicts)
-        for name, table in made.items():
-            if name in reserved or name in tables:
-                other = "the dead-letter table" if name in reserved else f"line {tables[name].rule.line}"
-                message = f"the name {name} belongs to {other} already"
-                conflicts += [
-                    RouteConflict(t, name, rule.line, message) for t in table.topics + table.missing
-                ]
-            else:
-                tables[name] = table
+        of_rule = (
+            [_listed(rule, known, ledgers)]
+            if rule.pattern is None
+            else _matched(rule, known, ledgers, conflicts)
+        )
+        for claim in of_rule:
+            claims.setdefault(claim.table, []).append(claim)
+    tables: dict[str, RoutedTable] = {}
+    for name, rivals in claims.items():
+        if name in reserved:
+            conflicts += _reserved(rivals)
+            continue
+        sources = _apart(rivals)
+        keeper = _keeper(sources, ledgers.get(name, frozenset()))
+        if keeper is not None:
+            tables[name] = RoutedTable(_concrete(keeper.rule, name), keeper.topics, keeper.missing)
+        conflicts += _conflicts(sources, keeper)
     return Routing(tables, tuple(conflicts))
 
 
-def _listed(rule: TableRule, known: list[str]) -> dict[str, RoutedTable]:
+def _listed(rule: TableRule, known: list[str], ledgers: ReadTopics) -> _Claim:
     there = tuple(topic for topic in known if topic in rule.topics)
     missing = tuple(sorted(set(rule.topics) - set(there)))
-    return {rule.table: RoutedTable(_concrete(rule, rule.table), there, missing)}
+    read = (ledgers.get(rule.table) or frozenset()) & set(rule.topics)
+    return _Claim(rule, rule.table, rule.table, there, missing, read)
 
 
-def _matched(rule: TableRule, known: list[str], conflicts: list[RouteConflict]) -> dict[str, RoutedTable]:
+def _matched(
+    rule: TableRule, known: list[str], ledgers: ReadTopics, conflicts: list[RouteConflict]
+) -> list[_Claim]:
+    """The claims of a pattern's topics; those of topics that are only in a ledger where another topic claims its table."""
     pattern = re.compile(rule.pattern or "")
-    sources: dict[str, str] = {}
-    flows: dict[str, list[str]] = {}
+    claims: dict[tuple[str, str], _Claim] = {}
     for topic in known:
-        found = None if topic.startswith(INTERNAL_PREFIX) else pattern.fullmatch(topic)
-        if found is None:
+        names = _names(rule.table, pattern, topic)
+        if names is None:
             continue
-        written, name = _names(rule.table, found)
-        fault = fault_of_table(name)
-        if not fault and sources.setdefault(name, written) != written:
-            fault = f"{sources[name]} and {written} would both become {name}"
-        if fault:
-            conflicts.append(RouteConflict(topic, name, rule.line, fault))
-        else:
-            flows.setdefault(name, []).append(topic)
-    return {name: RoutedTable(_concrete(rule, name), tuple(flow)) for name, flow in flows.items()}
+        source, name = names
+        if fault := fault_of_table(name):
+            conflicts.append(RouteConflict(topic, name, rule.line, fault, _leave_out(topic)))
+            continue
+        claim = claims.get((name, source), _Claim(rule, name, source))
+        claims[name, source] = replace(claim, topics=(*claim.topics, topic))
+    for table, topics in ledgers.items():
+        for topic in topics or ():
+            names = _names(rule.table, pattern, topic)
+            if names is not None and names[1] == table:
+                claim = claims.get((table, names[0]), _Claim(rule, table, names[0]))
+                claims[table, names[0]] = replace(claim, read=claim.read | {topic})
+    return list(claims.values())
 
 
-def _names(template: str, found: re.Match[str]) -> tuple[str, str]:
-    """The table's name as its groups are, and as Hive can have it. A group that took no part is empty."""
+def _apart(rivals: list[_Claim]) -> list[_Claim]:
+    """In the order of the map; a topic that an earlier rule brings into the table already is no pattern's any more."""
+    claims: list[_Claim] = []
+    for claim in rivals:
+        earlier = frozenset(
+            topic
+            for other in claims
+            if other.rule is not claim.rule
+            for topic in (*other.refused, *other.read)
+        )
+        own = claim if claim.rule.pattern is None else claim.without(earlier)
+        if own.rule.pattern is None or own.topics or own.read:
+            claims.append(own)
+    return claims
+
+
+def _keeper(claims: list[_Claim], ledger: frozenset[str] | None) -> _Claim | None:
+    """The one source whose topics flow into the table; None: that must be decided first."""
+    if not any(claim.refused for claim in claims):
+        return None  # its topics are all gone
+    if ledger is None and len(claims) > 1:
+        return None
+    readers = [claim for claim in claims if claim.read]
+    if readers:
+        return readers[0] if len(readers) == 1 else None
+    return claims[0] if all(claim.rule is not claims[0].rule for claim in claims[1:]) else None
+
+
+def _conflicts(claims: list[_Claim], keeper: _Claim | None) -> list[RouteConflict]:
+    """Of every topic that flows into none; each names the other source."""
+    conflicts: list[RouteConflict] = []
+    for claim in claims:
+        if claim is keeper or not claim.refused:
+            continue
+        other = keeper or next(one for one in claims if one is not claim)
+        for topic in claim.refused:
+            conflicts.append(claim.conflict(topic, _why(claim, other, keeper)))
+    return conflicts
+
+
+def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
+    name = claim.table
+    if claim.rule is other.rule:
+        why = f"{other.source} and {claim.source} would both become {name}"
+    else:
+        why = f"the name {name} belongs to line {other.rule.line} already"
+    if keeper is not None and keeper.read:
+        return f"{why}, and the table reads {', '.join(sorted(keeper.read))}"
+    return why if keeper is not None else f"{why}, and nothing says which of them is the table's"
+
+
+def _reserved(rivals: list[_Claim]) -> list[RouteConflict]:
+    message = f"the name {rivals[0].table} belongs to the dead-letter table already"
+    return [claim.conflict(topic, message) for claim in rivals for topic in claim.refused]
+
+
+def _leave_out(topic: str) -> str:
+    """Python's syntax, as the map's patterns are."""
+    return (
+        f"give it a table of another name: let the pattern leave it out, beginning with (?!{re.escape(topic)}$),"
+        " and name it in an entry of its own; then start the run again"
+    )
+
+
+def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[str, str] | None:
+    """The table's name as the topic's groups are, and as Hive can have it; None: the pattern does not match.
+
+    A group that took no part is empty.
+    """
+    found = None if topic.startswith(INTERNAL_PREFIX) else pattern.fullmatch(topic)
+    if found is None:
+        return None
 
     def group(reference: re.Match[str]) -> str:
         key = reference[1]

@@ -5,14 +5,22 @@ import pyarrow as pa
 
 def in_microseconds(kind: pa.DataType) -> pa.DataType:
     """The type with every timestamp in it, at any depth, in microseconds; equal to `kind` where they all are."""
+    return _in_unit(kind, "us")
+
+
+def in_nanoseconds(kind: pa.DataType) -> pa.DataType:
+    return _in_unit(kind, "ns")
+
+
+def _in_unit(kind: pa.DataType, unit: str) -> pa.DataType:
     if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
+        return pa.timestamp(unit, kind.tz)
     if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, in_microseconds(kind.item_type))
+        return pa.map_(kind.key_type, _in_unit(kind.item_type, unit))
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(in_microseconds(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_in_unit(kind.value_type, unit)))
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, in_microseconds(field.type)) for field in kind])
+        return pa.struct([(field.name, _in_unit(field.type, unit)) for field in kind])
     return kind
 
 

@@ -3,15 +3,10 @@
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.values import Column
-from kafka2hive.config.values.writer import LINE_FORMATS
-from kafka2hive.config.wider_types import is_wider
 from kafka2hive.hive import text
-from kafka2hive.hive.check import check_table, same_type
+from kafka2hive.hive.check import can_widen, check_table, same_type
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import TableSpec, declared
-
-_NOT_WIDENED = LINE_FORMATS | {"avro"}
-"""What Hive makes of an old text by a new type was not tried; Avro has no rule for most wider types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +26,7 @@ def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
         for column in spec.columns
         if (other := there.get(column.name.lower())) is not None
         and not same_type(column.type, other.type)
-        and spec.format not in _NOT_WIDENED
-        and is_wider(column.type, other.type)
+        and can_widen(spec, column.type, other.type)
     )
     new = {column.name.lower(): column for column in widened}
     kept = tuple(new.get(column.name.lower(), column) for column in found.columns)

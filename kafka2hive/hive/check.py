@@ -5,12 +5,18 @@ import re
 from collections.abc import Mapping
 
 from kafka2hive.config.avro_columns import type_words
+from kafka2hive.config.values.writer import LINE_FORMATS
+from kafka2hive.config.wider_types import is_wider
+from kafka2hive.hive import text
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
-from kafka2hive.hive.tables import TableSpec
+from kafka2hive.hive.tables import TableSpec, declared
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive.type_words import ALIASES
 from kafka2hive.model.paths.addresses import same_location
+
+_NOT_WIDENED = LINE_FORMATS | {"avro"}
+"""What Hive makes of an old text by a new type was not tried; Avro has no rule for most wider types."""
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
 
@@ -26,8 +32,9 @@ def check_table(spec: TableSpec, found: TableDescription) -> None:
         differences += [*_partition_columns(spec, found), *_columns(spec, found)]
     if differences:
         code = differences[0][0]
-        text = "; ".join(message for _, message in differences)
-        raise TableError(code, f"{spec.table}: {text}", _REMEDIES[code])
+        message = "; ".join(each for _, each in differences)
+        remedy = _change_of_columns(spec, found) if code == "hive.columns" else ""
+        raise TableError(code, f"{spec.table}: {message}", remedy or _REMEDIES[code])
 
 
 _REMEDIES = {
@@ -40,11 +47,11 @@ _REMEDIES = {
     " or give the map another table name",
     "hive.partition_columns": "make the map's bucket path name the table's partition columns in their order,"
     " or recreate the table with partition columns of type string",
-    "hive.columns": "ALTER TABLE .. ADD COLUMNS or CHANGE COLUMN in Hive, or correct the map's columns; with"
-    " schema_evolution: add a run adds columns and widens them itself",
+    "hive.columns": "correct the map's columns, or give the map another table name",
 }
 
 Difference = tuple[str, str]
+"""A code and a message."""
 
 
 def _kind(found: TableDescription) -> list[Difference]:
@@ -90,8 +97,8 @@ def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Differe
     there = [column.name.lower() for column in found.partition_columns]
     if wanted == there:
         return _partition_types(spec, found)
-    text = f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})"
-    return [("hive.partition_columns", text)]
+    message = f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})"
+    return [("hive.partition_columns", message)]
 
 
 def _partition_types(spec: TableSpec, found: TableDescription) -> list[Difference]:
@@ -136,13 +143,39 @@ def _order(spec: TableSpec, found: TableDescription) -> list[str]:
     ]
 
 
+def _change_of_columns(spec: TableSpec, found: TableDescription) -> str:
+    """The statement by which Hive's columns become the map's; "" if Hive has none, as for boolean to tinyint."""
+    there = {column.name.lower(): column for column in found.columns}
+    changes = []
+    for column in spec.columns:
+        other = there.get(column.name.lower())
+        if other is None:
+            changes.append(f"ADD COLUMNS ({declared([column])})")
+        elif not same_type(column.type, other.type):
+            if not can_widen(spec, column.type, other.type):
+                return ""
+            changes.append(f"CHANGE COLUMN {text.identifier(column.name)} {declared([column])}")
+    if not changes:
+        return ""
+    cascade = " CASCADE" if spec.partition_columns else ""
+    statements = "; ".join(
+        f"ALTER TABLE {text.table_name(spec.table)} {change}{cascade}" for change in changes
+    )
+    return f"{statements} in Hive, or correct the map's columns; with schema_evolution: add a run does this itself"
+
+
+def can_widen(spec: TableSpec, new: str, old: str) -> bool:
+    """Whether Hive reads files with a column of type `old` rightly after the column became `new`, another type."""
+    return spec.format not in _NOT_WIDENED and is_wider(new, old)
+
+
 def same_type(a: str, b: str) -> bool:
     """Whether two Hive type texts mean one type: blanks, case and Hive's aliases do not matter."""
     return _normalised(a) == _normalised(b)
 
 
-def _normalised(text: str) -> str:
-    words = re.split(r"([<>(),:])", text.replace("`", "").lower())
+def _normalised(hive_type: str) -> str:
+    words = re.split(r"([<>(),:])", hive_type.replace("`", "").lower())
     type_text = "".join(ALIASES.get(word.strip(), word.strip()) for word in words)
     type_text = re.sub(r"decimal\((\d+)\)", r"decimal(\1,0)", type_text)
     return re.sub(r"decimal(?!\()", "decimal(10,0)", type_text)

@@ -1,6 +1,7 @@
 """Questions to Kafka that need no consumer: topics, watermarks, group offsets. Every call ends within its time limit."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -26,6 +27,8 @@ _FIRST_TRY_SHARE = 1 / 3
 _TRIES_OF_SOME = 2
 # A refusal of the client that was heard is believed after this many tries: another broker may let it in.
 _TRIES_OF_REFUSED = 2
+# When the time for all questions is over, the next one still gets an answer from a Kafka that answers at once.
+_LEAST_SECONDS = 0.2
 # Settings of topics are good to know; nobody waits for them as long as for offsets.
 _SETTINGS_SECONDS = 5.0
 # librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics
@@ -36,14 +39,19 @@ _MOCK_CLUSTER = "mockCluster"
 class KafkaAdmin:
     """One cluster. Nothing is connected before the first question; any thread may ask.
 
-    `timeout_seconds` bounds each question. Errors: ServiceUnavailable (`kafka.unavailable`) when no broker answers,
+    `timeout_seconds` bounds each question, or with `altogether` all of them, from the first on.
+    Errors: ServiceUnavailable (`kafka.unavailable`) when no broker answers,
     AccessRefused when they refuse the client (access/refusal.py), ConfigError (`kafka.properties`, `kafka.gssapi`) when
     librdkafka refuses the map's properties.
     """
 
-    def __init__(self, options: KafkaOptions, timeout_seconds: float = 30.0) -> None:
+    def __init__(
+        self, options: KafkaOptions, timeout_seconds: float = 30.0, *, altogether: bool = False
+    ) -> None:
         self._options = options
-        self._timeout = timeout_seconds
+        self._limit = timeout_seconds
+        self._until = math.inf
+        self._altogether = altogether
         self._client: Any = None
         self._heard = Heard(log)
         self._leaderless: set[TopicPartition] = set()
@@ -89,6 +97,15 @@ class KafkaAdmin:
 
         return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.latest()))
 
+    def high_watermarks(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Watermark]:
+        """The last acknowledged offset + 1, also of records behind an open transaction. Left out: as `earliest`."""
+        from confluent_kafka.admin import OffsetSpec
+
+        asked = dict.fromkeys(topic_partitions, OffsetSpec.latest())
+        return self._list_offsets(asked, read_committed=False)
+
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, Watermark]:
@@ -127,6 +144,14 @@ class KafkaAdmin:
         """
         return records.record_epochs(self._options, asked, self._timeout)
 
+    @property
+    def _timeout(self) -> float:
+        """Seconds that are left for a question."""
+        now = time.monotonic()
+        if self._altogether and self._until == math.inf:
+            self._until = now + self._limit
+        return max(min(self._limit, self._until - now), _LEAST_SECONDS)
+
     def _admin(self) -> Any:
         if self._client is None:
             self._client = admin_client(self._options, self._heard)
@@ -135,7 +160,8 @@ class KafkaAdmin:
 
     def _tries(self) -> Iterator[float]:
         """Time limits of one question's tries, each twice the one before; their sum is the question's limit."""
-        left, seconds = self._timeout, min(_FIRST_TRY_SECONDS, self._timeout * _FIRST_TRY_SHARE)
+        left = self._timeout
+        seconds = min(_FIRST_TRY_SECONDS, left * _FIRST_TRY_SHARE)
         while left > 0:
             limit = left if left < 2 * seconds else seconds
             yield limit
@@ -186,7 +212,9 @@ class KafkaAdmin:
                 return None
         return ids
 
-    def _list_offsets(self, asked: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Watermark]:
+    def _list_offsets(
+        self, asked: Mapping[TopicPartition, Any], read_committed: bool = True
+    ) -> dict[TopicPartition, Watermark]:
         """Offsets that were answered. The others are requested again from their new leaders: twice, or until one is."""
         found: dict[TopicPartition, Watermark] = {}
         why: dict[TopicPartition, Exception] = {}
@@ -201,7 +229,9 @@ class KafkaAdmin:
                 break
             if number:
                 self._metadata()
-            answers = offsets_of(self._admin(), {tp: asked[tp] for tp in waiting}, seconds)
+            answers = offsets_of(
+                self._admin(), {tp: asked[tp] for tp in waiting}, seconds, read_committed=read_committed
+            )
             found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
             if number:  # the first time librdkafka may give what a broker said before the topic was made
@@ -219,7 +249,7 @@ class KafkaAdmin:
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
         self._client.poll(0)
-        since = time.monotonic() - self._timeout
+        since = time.monotonic() - self._limit
         return unavailable(self._options, what, self._reason(error), self._heard, since)
 
     def _reason(self, error: Exception) -> str:

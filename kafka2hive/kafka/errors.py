@@ -23,6 +23,21 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
     )
 
 
+def open_transaction(
+    table: str, topic_partition: TopicPartition, offsets: tuple[int, int], seconds: float
+) -> TableError:
+    """A transaction was still open when a `--once` run had waited long enough; `offsets`: the stable one, the target."""
+    stable, end = offsets
+    topic, number = topic_partition.topic, topic_partition.number
+    return TableError(
+        "kafka.open_transaction",
+        f"{table}: {topic_partition} ended at {end} when the run began, and readers get no further than {stable}: a transaction"
+        f" there has been open for {seconds:.0f} s. All that can be read is dumped",
+        f"wait until its producer commits or aborts it, or abort it: kafka-transactions.sh --bootstrap-server ... abort"
+        f" --topic {topic} --partition {number} --start-offset {stable}; the next run dumps the rest",
+    )
+
+
 def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
     """The map lists topics of a table that Kafka does not have."""
     some = len(topics) > 1

@@ -20,12 +20,20 @@ _NOT_ANSWERED = -1001
 Answers = dict[TopicPartition, Watermark | Exception]
 
 
-def offsets_of(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float) -> Answers:
-    """For each topic partition and its OffsetSpec an offset, or why there is none; `seconds` bounds each request."""
+def offsets_of(
+    admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, read_committed: bool = True
+) -> Answers:
+    """For each topic partition and its OffsetSpec an offset, or why there is none; `seconds` bounds each request.
+
+    With `read_committed` a log ends at its last stable offset, otherwise at its high watermark.
+    """
+    from confluent_kafka import IsolationLevel
+
+    level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     answers: Answers = {}
     pairs = list(asked.items())
     for start in range(0, len(pairs), _BATCH):
-        answers |= _one_call(admin, dict(pairs[start : start + _BATCH]), seconds)
+        answers |= _one_call(admin, dict(pairs[start : start + _BATCH]), seconds, level)
     return answers
 
 
@@ -36,14 +44,14 @@ def is_gone(error: Exception) -> bool:
     return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
 
 
-def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float) -> Answers:
-    from confluent_kafka import IsolationLevel, KafkaException
+def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, level: Any) -> Answers:
+    from confluent_kafka import KafkaException
 
     deadline = time.monotonic() + seconds + GRACE_SECONDS
     answers: Answers = {}
     futures = admin.list_offsets(
         {kafka_partition(tp): spec for tp, spec in asked.items()},
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        isolation_level=level,
         request_timeout=seconds,
     )
     for answered, future in futures.items():

@@ -80,6 +80,10 @@ class Kafka(Protocol):
 
     def latest(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Watermark]: ...
 
+    def high_watermarks(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Watermark]: ...
+
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
     ) -> Mapping[TopicPartition, Watermark]: ...

@@ -19,6 +19,8 @@ from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 class Logs:
     """What Kafka holds now; `earliest` must have been asked before `latest`, so that no log seems to end before it begins.
 
+    `latest` are last stable offsets: readers with read_committed get no further. `high` are high watermarks, asked after
+    those: what Kafka has acknowledged to any producer, also behind a transaction that is open.
     `at_start` answers `offsets_for_times` (offset -1: nothing that new), needed for StartKind.TIMESTAMP only.
     `last_read` is the leader epoch that the record at position.end - 1 has now, where it was asked for and is there.
     """
@@ -26,6 +28,7 @@ class Logs:
     cluster: ClusterView
     earliest: Mapping[TopicPartition, Watermark]
     latest: Mapping[TopicPartition, Watermark]
+    high: Mapping[TopicPartition, Watermark] = field(default_factory=dict)
     at_start: Mapping[TopicPartition, Watermark] = field(default_factory=dict)
     last_read: Mapping[TopicPartition, int] = field(default_factory=dict)
 

@@ -6,7 +6,8 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.quantities import counted
 
-ACCEPT_GAP = "kafka2hive recover --accept-gap"
+RECOVER = "kafka2hive recover"
+ACCEPT_GAP = f"{RECOVER} --accept-gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,13 @@ class Problem:
 
 
 def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
-    """All problems of a table as the one error that sets it aside: its code is the first one's."""
+    """All problems of a table as the one error that sets it aside: its code is the first one's.
+
+    The commands are about this table alone: others may be owned by a live run.
+    """
     text = "; ".join(problem.message for problem in problems)
-    remedies = dict.fromkeys(problem.remedy for problem in problems)
+    command = f"{RECOVER} --table {table}"
+    remedies = dict.fromkeys(problem.remedy.replace(RECOVER, command) for problem in problems)
     return ManualActionRequired(problems[0].code, f"{table}: {text}", "; or ".join(remedies))
 
 

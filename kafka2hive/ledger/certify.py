@@ -1,93 +1,124 @@
 """Certifying: rule R10 of docs/protocol.md. A complete Hive partition gets its certificate, and a success file if asked.
 
-After all files of the snapshot are where readers see them (R6), before it is final (R7).
+After the snapshot is final: a certificate only informs readers, so nothing that goes wrong with it stops data.
 """
 
+from dataclasses import replace
 from functools import partial
 
-from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
+import orjson
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.completeness import certificate_text
 from kafka2hive.model.completeness import Certificate
-from kafka2hive.model.errors import ManualActionRequired, StateUnknown
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
-from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import certificate_path, staging_directory
-from kafka2hive.storage.port import AlreadyExists, NotFound, StorageError, in_its_directory, write_file
+from kafka2hive.model.paths.data_file import ledger_tag
+from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import (
+    CertificateName,
+    certificate_draft_name,
+    certificate_of_draft,
+    certificate_path,
+)
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
+
+_LONGEST = 300  # characters of a refusal in the log
+_TRIES = 2
+"""Of one that fails: a response may be lost."""
 
 
-def certify(ports: Ports, owned: OwnedLedger) -> None:
-    """Write the certificate of each partition that the pending snapshot says is complete.
+def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> OwnedLedger:
+    """Write the certificates of the newest, final snapshot; the owned ledger knows then which of them are in place.
 
-    A crash in the middle leaves some, and drafts in the staging directory that R9 deletes; a second call writes the same
-    text again where it is missing. Never overwrites. Raises ManualActionRequired (another text is there), Fenced,
-    AmbiguousOutcome, TableError.
+    The next snapshot opens the partitions of the others again. A crash in the middle leaves some, and drafts, which have
+    no effect; the next start writes the rest. Never overwrites, never makes a directory. `given_up`: final addresses
+    that were left out of the promote; no certificate counts them. Raises nothing of its own.
     """
-    ports.concurrency.map(partial(_certify, ports, owned), owned.state.certificates)
+    certificates = owned.state.certificates
+    if not certificates:
+        return owned
+    reasons = ports.concurrency.map(partial(_certify, ports, owned.state, given_up), certificates)
+    in_place = [each.partition for each, why in zip(certificates, reasons, strict=True) if not why]
+    return replace(owned, certified=frozenset(in_place))
 
 
-def _certify(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> None:
-    state, directory = owned.state, certificate.partition.location
-    path = certificate_path(directory, state.ledger_id, state.generation, state.epoch)
-    text = certificate_text(state, certificate)
-
-    def write() -> Answer:
+def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate) -> str:
+    """Why it is not in place; empty: it is."""
+    path = certificate_path(certificate.partition.location, state.ledger_id, state.generation, state.epoch)
+    why = ""
+    for _ in range(_TRIES):
         try:
-            if _is_there(ports, owned, path, text):
-                return Answer.DONE
-            draft = _draft(ports, owned, certificate)
-            in_its_directory(ports.files, draft, partial(write_file, ports.files, draft, text))
-            in_its_directory(ports.files, path, partial(ports.files.rename, draft, path))
-        except AlreadyExists as error:  # who has taken the table over since may have been faster
-            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)
+            why = _write(ports, state, given_up, certificate, path)
         except StorageError as error:
-            log.warning("certify %s epoch %d: %s", path, state.epoch, error)
-            return answer_to(error)
-        log.info("certify %s epoch %d: renamed", path, state.epoch)
-        return Answer.DONE
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
+            continue
+        break
+    if why:
+        log.warning("certify %s: not written, the partition is open again: %s", path, why)
+    return why
 
-    def mark() -> Answer:
+
+def _write(
+    ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate, path: str
+) -> str:
+    """Raises StorageError."""
+    files, directory = ports.files, certificate.partition.location
+    if (same := _in_place(files, path, state, certificate)) is None:
         try:
-            write_file(ports.files, join(directory, certificate.success_file), b"")
-        except AlreadyExists:
-            return Answer.DONE
-        except StorageError as error:
-            log.warning("mark %s: %s", directory, error)
-            return answer_to(error)
-        return Answer.DONE
-
-    retry(ports, "certify", path, write)
+            names = {child.name for child in files.list(directory)}
+        except NotFound:
+            return "its directory is not there"
+        if missing := _not_there(state, certificate, names, given_up):
+            return f"{missing} is not there"
+        _delete_drafts(files, state, directory, names)
+        draft = join(directory, certificate_draft_name(base_name(path), ports.new_uuid()))
+        write_file(files, draft, certificate_text(state, certificate))
+        try:
+            files.rename(draft, path)
+        except AlreadyExists:  # who has taken the table over since may have been faster
+            same = _in_place(files, path, state, certificate)
+        else:
+            log.debug("certify %s: renamed", path)
+            same = True
+    if not same:
+        return "another file is in its place"
     if certificate.success_file:
-        retry(ports, "mark", join(directory, certificate.success_file), mark)
+        try:
+            write_file(files, join(directory, certificate.success_file), b"")
+        except AlreadyExists:
+            return ""
+    return ""
 
 
-def _is_there(ports: Ports, owned: OwnedLedger, path: str, text: bytes) -> bool:
+def _not_there(
+    state: Snapshot, certificate: Certificate, names: set[str], given_up: frozenset[str]
+) -> str | None:
+    """A data file of this epoch that it counts and readers do not see: a start may have left it out as lost."""
+    mine = [f.final for f in state.files if f.hive_partition == certificate.partition]
+    return next((path for path in mine if path in given_up or base_name(path) not in names), None)
+
+
+def _in_place(files: FileSystem, path: str, state: Snapshot, certificate: Certificate) -> bool | None:
+    """Whether what lies there is this certificate; None: nothing does. A newer version may write the text differently."""
     try:
-        found = ports.files.read(path)
+        text = orjson.loads(files.read(path))
     except NotFound:
+        return None
+    except ValueError:
         return False
-    except StorageError as error:
-        raise StateUnknown("ledger.no_answer", f"reading {path}: {error}") from error
-    if found != text:
-        list_own_directory(ports.files, owned)
-        raise ManualActionRequired(
-            "ledger.conflict",
-            f"{path} is there with another text than epoch {owned.state.epoch} of {owned.state.table} says",
-            "find out who wrote it, and move it away",
-        )
-    return True
+    wanted = (state.ledger_id, state.generation, certificate.partition.path)
+    if not isinstance(text, dict):
+        return False
+    told = (text.get("ledger"), text.get("generation"), text.get("partition"))
+    epochs = text.get("epochs")
+    return told == wanted and isinstance(epochs, list) and epochs[-1:] == [state.epoch]
 
 
-def _draft(ports: Ports, owned: OwnedLedger, certificate: Certificate) -> str:
-    state = owned.state
-    name = DataFileName(
-        slug=bucket_slug(certificate.partition.path),
-        task=0,
-        ledger=ledger_tag(state.ledger_id),
-        generation=state.generation,
-        epoch=state.epoch,
-        uuid=ports.new_uuid(),
-        extension="certificate",
-    )
-    return join(staging_directory(state.location), name.in_state("in-progress"))
+def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: set[str]) -> None:
+    """Drafts that crashes left of this ledger's certificates, up to this one; who still writes one draws another name."""
+    mine = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
+    for name in sorted(names):
+        of = certificate_of_draft(name)
+        if of and of.ledger == mine.ledger and (of.generation, of.epoch) <= (mine.generation, mine.epoch):
+            files.delete(join(directory, name))

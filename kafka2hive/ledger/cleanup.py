@@ -111,7 +111,7 @@ def _delete(ports: Ports, paths: list[str]) -> int:
         except StorageError as error:
             log.warning("delete %s: %s", path, error)
             return False
-        log.info("delete %s: %s", path, "done" if done else "was not there")
+        log.debug("delete %s: %s", path, "done" if done else "was not there")
         return done
 
     return sum(ports.concurrency.map(delete, paths))

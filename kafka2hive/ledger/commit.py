@@ -69,7 +69,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
         return Answer.DONE
 
     retry(ports, "commit", pending, attempt)
-    log.info("commit %s epoch %d: done", owned.paths.table, epoch)
+    log.debug("commit %s epoch %d: done", owned.paths.table, epoch)
 
 
 def _must_be_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:

@@ -32,9 +32,9 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 
 
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Published:
-    """R6, R10 and R7 when the state is pending, nothing when it is final. Also R4 of a start."""
+    """R6 and R7 when the state is pending, then R10. Also R4 of a start."""
     if not owned.pending:
-        return Published(owned, FileMoves())
+        return Published(certify(ports, owned, given_up), FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
-    certify(ports, owned)
-    return Published(finalise(ports, owned), moves)
+    final = finalise(ports, owned)
+    return Published(certify(ports, final, given_up), moves)

@@ -34,5 +34,5 @@ def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
         return Answer.DONE
 
     retry(ports, "finalise", final, attempt)
-    log.info("finalise %s epoch %d: done", owned.paths.table, owned.state.epoch)
+    log.debug("finalise %s epoch %d: done", owned.paths.table, owned.state.epoch)
     return owned.finalised()

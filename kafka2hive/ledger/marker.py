@@ -3,6 +3,8 @@
 Made by the first start that writes to the table, never deleted by the program.
 """
 
+from dataclasses import dataclass
+
 import orjson
 
 from kafka2hive.ledger.ports import Ports, log
@@ -13,18 +15,31 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
 
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The ledger that owns a table, and the service that made the marker."""
+
+    ledger: str
+    service: str
+
+
 def read_marker(files: FileSystem, location: str) -> str | None:
-    """The ledger id that owns the table at `location`, None when none does. Raises ManualActionRequired (unreadable),
-    StorageError.
-    """
+    """The ledger id that owns the table at `location`, None when none does. Raises as whole_marker."""
+    marker = whole_marker(files, location)
+    return None if marker is None else marker.ledger
+
+
+def whole_marker(files: FileSystem, location: str) -> Marker | None:
+    """None: no ledger owns the table at `location`. Raises ManualActionRequired (unreadable), StorageError."""
     path = owner_marker(location)
     try:
         data = files.read(path)
     except NotFound:
         return None
     try:
-        return str(orjson.loads(data)["ledger"])
-    except (ValueError, KeyError, TypeError) as error:
+        document = orjson.loads(data)
+        return Marker(str(document["ledger"]), str(document.get("service", "unknown")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ManualActionRequired(
             "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"
         ) from error
@@ -43,7 +58,7 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
                 ports.files.mkdirs(location)
                 write_file(ports.files, beside, text)
                 ports.files.rename(beside, path)
-                log.info("mark %s: done", path)
+                log.debug("mark %s: done", path)
                 return Answer.DONE
         except AlreadyExists:
             return Answer.AGAIN
@@ -69,14 +84,16 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
     found none, and a ledger directory that was ever there stays (simulation, seed 0 of the first run: a false alarm).
     """
     try:
-        owner = read_marker(files, location)
+        owner = whole_marker(files, location)
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
     if owner is not None and not is_there(files, table_directory):
         raise ManualActionRequired(
             "ledger.vanished",
-            f"{table_directory} is not there, but {owner_marker(location)} names ledger {owner}",
-            "restore the ledger directory; it was moved or deleted by someone else",
+            f"the table at {location} belongs to ledger {owner.ledger} of service {owner.service}, and"
+            f" {table_directory} is not there: another service or ledger root feeds this table, or its ledger is gone",
+            "if another one feeds it, use that one's map, or give this table another location; if the ledger is gone,"
+            " restore its directory or rebuild it with `kafka2hive recover --rebuild-ledger`",
         )
 
 

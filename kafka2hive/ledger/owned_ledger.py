@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, StateUnknown
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, SnapshotState, snapshot_name
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import Snapshot
@@ -28,6 +29,8 @@ class Ticket:
 class OwnedLedger:
     """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says.
 
+    `certified`: those of its certificates that are in place.
+
     An owned ledger is good for one commit, whatever became of it. After an unclear one a draft of this process may still
     become `e<N>.pending` at any moment, so only a new take-over, whose paths are new, may try epoch N again.
     """
@@ -36,6 +39,7 @@ class OwnedLedger:
     generation: Generation
     state: Snapshot
     pending: bool = False
+    certified: frozenset[HivePartition] = frozenset()
     ticket: Ticket = field(default_factory=Ticket, init=False, repr=False, compare=False)
 
     def spend(self) -> None:

@@ -101,7 +101,7 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
                 return Answer.DONE
             retries[0] += 1
             return answer_to(error)
-        log.info("promote %s epoch %d: renamed", file.final, owned.state.epoch)
+        log.debug("promote %s epoch %d: renamed", file.final, owned.state.epoch)
         return Answer.DONE
 
     retry(ports, "promote", file.final, attempt)

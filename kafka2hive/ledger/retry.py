@@ -22,10 +22,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one try of a step came to; `said`: how the file system refused it, when blocked."""
+    """What one try of a step came to; when blocked, `said` is how the file system refused it, and `remedy` its own advice."""
 
     kind: Kind
     said: str = ""
+    remedy: str = ""
     DONE: ClassVar["Answer"]
     AGAIN: ClassVar["Answer"]
 
@@ -36,7 +37,9 @@ Answer.AGAIN = Answer(Kind.AGAIN)
 
 def answer_to(error: StorageError) -> Answer:
     """Blocked for what an operator must lift (permission, quota, disk), AGAIN for the rest."""
-    return Answer(Kind.BLOCKED, _first_line(error)) if isinstance(error, Denied | NoRoom) else Answer.AGAIN
+    if isinstance(error, Denied | NoRoom):
+        return Answer(Kind.BLOCKED, _first_line(error), error.remedy)
+    return Answer.AGAIN
 
 
 def _first_line(error: StorageError) -> str:
@@ -75,7 +78,8 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                     raise TableError(
                         "storage.blocked",
                         f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.said}",
-                        "free room or grant the permission; a run then goes on by itself, a command must be given again",
+                        f"{answer.remedy or 'free room or grant the permission'}; a run then continues by itself,"
+                        " a command must be typed again",
                     )
                 wait = ports.retry_policy.blocked
             case _:

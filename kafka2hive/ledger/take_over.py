@@ -148,7 +148,7 @@ def take_over(
         files.rename(paths.generation(old), directory)
     except StorageError as error:
         refused = error
-    log.info("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, refused or "done")
+    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, refused or "done")
     try:
         children = files.list(directory)
     except NotFound:
@@ -179,9 +179,8 @@ def _why_not_mine(
     if present != old:
         return _another(paths, present, own)
     if isinstance(refused, Denied):
-        return TableError(
-            "storage.denied", f"take over {paths.table}: {refused}", "grant write permission on it"
-        )
+        remedy = refused.remedy or "grant write permission on it"
+        return TableError("storage.denied", f"take over {paths.table}: {refused}", remedy)
     return AmbiguousOutcome(
         "ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}"
     )
@@ -201,7 +200,7 @@ def _another(paths: LedgerPaths, present: Generation, own: Container[str]) -> Ka
 
 def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
     if isinstance(error, Denied):
-        return TableError("storage.denied", f"{what}: {error}", "grant the permission")
+        return TableError("storage.denied", f"{what}: {error}", error.remedy or "grant the permission")
     return AmbiguousOutcome("ledger.no_answer", f"{what}: {error}")
 
 

@@ -13,6 +13,9 @@ NO_SNAPSHOT = "-"
 REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
 
+ACCEPT_LOSS, REFETCH = "accept-loss", "refetch"
+"""What became of the records of a lost file: they are given up, or were dumped again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
@@ -26,7 +29,7 @@ class AcceptedGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedLoss:
-    """A committed file that was given up (`remedy` = `accept-loss`) or refetched (`refetch`)."""
+    """A committed file that was given up (`remedy` = ACCEPT_LOSS) or refetched (REFETCH)."""
 
     path: str
     remedy: str
@@ -83,7 +86,8 @@ class Snapshot:
       `registered`: those of the snapshot before that Hive has confirmed since.
     - `compared`: Hive tables (the table's own, that of dead letters) that were found to be the map's, as it had them then.
     - `tracking`: whether complete partitions are told from others; `open` are those that are not complete, and
-      `certificates` those that became complete in this epoch.
+      `certificates` those that became complete in this epoch. `reopened`: those of the snapshot before that are open again,
+      because their certificates were not written.
     - `location`: the table's directory, so that recovery needs no map. `start`: the map's start policy that chose the
       first positions, as text.
     - `newest_ms`: the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
@@ -116,6 +120,7 @@ class Snapshot:
     tracking: Tracking | None = None
     open: tuple[OpenPartition, ...] = ()
     certificates: tuple[Certificate, ...] = ()
+    reopened: tuple[HivePartition, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(
@@ -131,6 +136,11 @@ class Snapshot:
             object.__setattr__(same, name, getattr(self, name))
         object.__setattr__(same, "checksum", checksum)
         return same
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Those that the table has positions of, also vanished ones."""
+        return frozenset(p.topic_partition.topic for p in self.positions)
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """The position of one topic partition, None when the table never read it."""

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
 """Kinds of schemas, in the registry's words."""
 
+SchemaId = int | str
+"""The number by which a registry has a schema, or its GUID as a text."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
@@ -19,7 +22,7 @@ class SchemaReference:
 class WriterId:
     """What a message names its schema by. `message`: of Protobuf, the full name of its type."""
 
-    number: int
+    number: SchemaId
     message: str | None = None
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection
 from datetime import UTC, datetime
 from enum import Enum
+from logging.handlers import WatchedFileHandler
 from typing import TextIO
 
 from kafka2hive.model.printable import printable, printable_json
@@ -23,6 +24,19 @@ class LogFormat(Enum):
     JSON = "json"
 
 
+class LogLevel(Enum):
+    """`--log-level`: what is less is left out. At debug also every change of a file."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        return logging.getLevelNamesMapping()[self.name]
+
+
 # Loggers of libraries that log as errors what our own errors say better, or log every statement.
 _QUIET = {
     "thrift": logging.CRITICAL,
@@ -30,8 +44,9 @@ _QUIET = {
     "py4j": logging.WARNING,
     "TCLIService": logging.WARNING,
 }
-# Every single change of a file: an audit trail, too much for a terminal.
-_EVERY_CHANGE = ("kafka2hive.storage", "kafka2hive.ledger")
+# Every single change of a file, and every step of the protocol.
+_CHANGES = "kafka2hive.storage"
+_EVERY_CHANGE = (_CHANGES, "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
@@ -42,11 +57,15 @@ def configure(
     level: int = logging.INFO,
     secrets: Collection[str] = (),
     stream: TextIO | None = None,
+    *,
+    every_change: bool = False,
+    audit_log: str | None = None,
 ) -> None:
     """Send all logging to `stream` (standard error); calling it again replaces what was set before.
 
-    `secrets` are values that must never appear: each is written as `***`. Every change of a file is logged in JSON, on
-    a terminal only with `level` DEBUG.
+    `secrets` are values that must never appear: each is written as `***`. `every_change`: changes of files are logged
+    whatever the `level`, but not on a terminal. `audit_log`: the file to which they are appended as JSON, in any case.
+    Raises OSError when it cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -55,13 +74,26 @@ def configure(
     handler.setFormatter(RedactingFormatter(inner, secrets))
     handler.addFilter(OncePerRefusal())
     logging.captureWarnings(True)
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    audit = [] if audit_log is None else [_audit_handler(audit_log, secrets)]
+    logging.basicConfig(level=level, handlers=[handler, *audit], force=True)
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
+    least = level
+    if human and level > logging.DEBUG:
+        least = max(level, logging.WARNING)
+    elif every_change:
+        least = min(level, logging.DEBUG)
+    handler.addFilter(lambda record: record.levelno >= least or not record.name.startswith(_EVERY_CHANGE))
     for name in _EVERY_CHANGE:
-        logging.getLogger(name).setLevel(
-            max(level, logging.WARNING) if human and level > logging.DEBUG else level
-        )
+        logging.getLogger(name).setLevel(min(least, logging.DEBUG) if audit and name == _CHANGES else least)
+
+
+def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
+    """Of changes of files alone; a file that was moved away (logrotate) is made again."""
+    handler = WatchedFileHandler(path)
+    handler.setFormatter(RedactingFormatter(JsonFormatter(), secrets))
+    handler.addFilter(lambda record: record.name == _CHANGES)
+    return handler
 
 
 class HumanFormatter(logging.Formatter):

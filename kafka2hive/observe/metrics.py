@@ -1,12 +1,13 @@
 """The Prometheus endpoint. Fed by plain calls with numbers; names and alerts: docs/operations.md, Metrics."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.server import HTTPServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from kafka2hive.model.files import FileMoves
+from kafka2hive.observe.endpoint import Health, serve
 from kafka2hive.observe.numbers import EpochNumbers, TableNumbers
 
 _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -15,8 +16,11 @@ _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 class ServiceMetrics:
     """The metrics of one service, in a registry of their own. Any thread may report."""
 
-    def __init__(self, service: str) -> None:
+    def __init__(self, service: str, now: Callable[[], float] = time.time) -> None:
+        """Made when the run begins; `now` in Unix seconds."""
+        self._now = now
         self.registry = CollectorRegistry()
+        self.health = Health()
         self._server: HTTPServer | None = None
 
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -43,7 +47,7 @@ class ServiceMetrics:
         self._lag = gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
         self._freshness = gauge(
             "freshness_seconds",
-            "Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
+            "How long records may have waited for the table; 0 when nothing waits",
             "table",
         )
         self._unregistered = gauge(
@@ -51,8 +55,19 @@ class ServiceMetrics:
             "Hive partitions with data that are not known to be registered",
             "table",
         )
+        self._held = gauge(
+            "held_back_records", "Records in Kafka that wait behind an open transaction", "table"
+        )
+        self._held_seconds = gauge(
+            "open_transaction_seconds",
+            "How long the oldest open transaction has held records of the table back; 0: none does",
+            "table",
+        )
         self._open = gauge(
             "open_partitions", "Hive partitions with files that no certificate counts", "table"
+        )
+        self._uncertified = gauge(
+            "uncertified_partitions", "Complete partitions whose certificates could not be written", "table"
         )
         self._through = gauge(
             "read_through_timestamp_seconds",
@@ -63,9 +78,36 @@ class ServiceMetrics:
         self._never_filled = gauge(
             "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
         )
+        self._changed = counter(
+            "changed_values_total", "Values that the leeway of the map's columns changed", "table", "kind"
+        )
+        self._unmapped = gauge(
+            "unmapped_fields",
+            "JSON fields that no column takes and records had since the start; 100 are counted at most",
+            "table",
+        )
+        self._compiled = gauge(
+            "decoder_compiled",
+            "1: the driver has the compiled decoder, 0: records are decoded in Python",
+            "version",
+        )
+        self._outages = gauge(
+            "service_unavailable", "1: the service did not answer when it was last asked", "system"
+        )
         self._aside = gauge("tables_set_aside", "Tables that are set aside and retried: alert")
+        self._refused_topics = gauge(
+            "topics_refused", "Topics that the map's patterns match and no table reads: alert"
+        )
         self._epochs = counter("epoch_total", "Epochs of the service that were published")
-        self._last = gauge("last_epoch_timestamp_seconds", "When the last epoch was published, Unix time")
+        self._last = gauge(
+            "last_epoch_timestamp_seconds",
+            "When the last epoch was published, or the run began, Unix time",
+        )
+        self._last.set(now())
+        self._tasks = gauge("epoch_tasks", "Spark tasks of the last epoch")
+        self._most_tasks = gauge(
+            "epoch_tasks_limit", "Most Spark tasks that an epoch has, by Spark's cores when it was planned"
+        )
         self._phases = Histogram(
             "kafka2hive_epoch_phase_seconds",
             "Duration of an epoch's phases",
@@ -76,8 +118,10 @@ class ServiceMetrics:
 
     def observe_epoch(self, epoch: EpochNumbers) -> None:
         self._epochs.inc()
-        self._last.set(time.time())
+        self._last.set(self._now())
         self._aside.set(epoch.set_aside)
+        self._tasks.set(epoch.tasks)
+        self._most_tasks.set(epoch.most_tasks)
         for phase, seconds in epoch.phases.items():
             self._phases.labels(phase).observe(seconds)
         for table in epoch.tables:
@@ -99,9 +143,17 @@ class ServiceMetrics:
     def observe_unregistered(self, table: str, unregistered: int) -> None:
         self._unregistered.labels(table).set(unregistered)
 
-    def observe_completion(self, table: str, open_partitions: int, through: float | None) -> None:
+    def observe_held(self, table: str, records: int, seconds: float) -> None:
+        """Set what waits behind open transactions, and for how long."""
+        self._held.labels(table).set(records)
+        self._held_seconds.labels(table).set(seconds)
+
+    def observe_completion(
+        self, table: str, open_partitions: int, through: float | None, uncertified: int = 0
+    ) -> None:
         """Of a table whose map asks which partitions are complete; `through` in Unix seconds."""
         self._open.labels(table).set(open_partitions)
+        self._uncertified.labels(table).set(uncertified)
         if through is not None:
             self._through.labels(table).set(through)
 
@@ -112,13 +164,29 @@ class ServiceMetrics:
         for column in columns:
             self._never_filled.labels(table, column).set(1)
 
+    def observe_decoder(self, version: str, *, is_compiled: bool) -> None:
+        """`version` of the compiled library, empty where there is none."""
+        self._compiled.labels(version).set(is_compiled)
+
+    def observe_outage(self, system: str, *, away: bool) -> None:
+        self._outages.labels(system).set(away)
+
+    def observe_unmapped(self, table: str, fields: int) -> None:
+        self._unmapped.labels(table).set(fields)
+
+    def observe_changed(self, table: str, kind: str, values: int) -> None:
+        """Count values that were changed because a column of the map allows it; `kind`: the column's key."""
+        self._changed.labels(table, kind).inc(values)
+
     def observe_set_aside(self, tables: int) -> None:
         self._aside.set(tables)
 
+    def observe_refused_topics(self, topics: int) -> None:
+        self._refused_topics.set(topics)
+
     def serve(self, host: str, port: int) -> int:
-        """Answer `GET /metrics` in the background; gives the port (`port` 0: any free one). OSError: port taken."""
-        server, _thread = start_http_server(port, addr=host, registry=self.registry)
-        self._server = server
+        """Answer in the background (see endpoint.py); gives the port (`port` 0: any free one). OSError: port taken."""
+        self._server = server = serve(host, port, self.registry, self.health)
         return int(server.server_address[1])
 
     def close(self) -> None:

@@ -11,8 +11,8 @@ class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
 
     `lag_records` are left in Kafka after it; `unregistered` counts Hive partitions not known to be registered, `overdue`
-    those of them that were so before this epoch already. `freshness_seconds` is the age of the newest visible record,
-    0 when nothing more is in Kafka, None when there was none.
+    those of them that were so before this epoch already. `freshness_seconds`: how long records may have waited for
+    the table, 0 when nothing more is in Kafka, None when that is not known.
     """
 
     table: str
@@ -26,12 +26,18 @@ class TableNumbers:
     lag_records: int = 0
     freshness_seconds: float | None = None
 
+    @property
+    def files(self) -> int:
+        """Files made visible."""
+        return self.moves.renamed + self.moves.already_there
+
 
 @dataclass(frozen=True, slots=True)
 class EpochNumbers:
     """One epoch of the service. `seconds` from plan to visible; `phases` (name -> seconds) may overlap.
 
     `tables` are those that took part, `lag_records` are left in Kafka for all tables, also those that are set aside.
+    It had `tasks`, and could have had `most_tasks`.
     """
 
     number: int
@@ -40,6 +46,8 @@ class EpochNumbers:
     phases: Mapping[str, float] = field(default_factory=dict)
     set_aside: int = 0
     lag_records: int = 0
+    tasks: int = 0
+    most_tasks: int = 0
 
     @property
     def records(self) -> int:
@@ -52,7 +60,7 @@ class EpochNumbers:
     @property
     def files(self) -> int:
         """Files made visible, all tables."""
-        return sum(table.moves.renamed + table.moves.already_there for table in self.tables)
+        return sum(table.files for table in self.tables)
 
     @property
     def freshness_seconds(self) -> float | None:

@@ -78,12 +78,21 @@ def fields(epoch: EpochNumbers) -> dict[str, object]:
         "records": epoch.records,
         "bytes": epoch.bytes,
         "files": epoch.files,
+        "tasks": epoch.tasks,
+        "most_tasks": epoch.most_tasks,
         "lag_records": epoch.lag_records,
         "freshness_seconds": epoch.freshness_seconds,
         "set_aside": epoch.set_aside,
         "phases": {name: round(seconds, 3) for name, seconds in epoch.phases.items()},
         "tables": {
-            table.table: {"epoch": table.epoch, "records": table.records, "lag_records": table.lag_records}
+            table.table: {
+                "epoch": table.epoch,
+                "records": table.records,
+                "bytes": table.bytes,
+                "files": table.files,
+                "dead_letters": table.dead_letters,
+                "lag_records": table.lag_records,
+            }
             for table in epoch.tables
         },
     }

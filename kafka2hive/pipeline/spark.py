@@ -8,7 +8,7 @@ import logging
 import signal
 import threading
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 import kafka2hive
 from kafka2hive.config.values import SparkOptions
-from kafka2hive.pipeline.spark_conf import is_local, session_conf
-from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text
+from kafka2hive.pipeline.spark_conf import cores_to_use, is_local, session_conf
+from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
 from kafka2hive.pipeline.warm.launch import not_started
 
 log = logging.getLogger(__name__)
@@ -142,6 +142,18 @@ def end_jvm(seconds: float) -> None:
     process.wait(seconds)
 
 
-def session_slots(spark: SparkSession, tasks_per_core: int) -> int:
-    """How many tasks an epoch should have at most, by the cores there are now."""
-    return max(1, int(spark.sparkContext.defaultParallelism) * tasks_per_core)
+def session_settings(spark: SparkSession) -> dict[str, str]:
+    """What holds for the session: also settings of `spark-submit` and of spark-defaults.conf."""
+    return dict(spark.sparkContext.getConf().getAll())
+
+
+def session_slots(spark: SparkSession, conf: Mapping[str, str], tasks_per_core: int) -> int:
+    """How many tasks an epoch should have at most, by the cores there are now, or may be.
+
+    Asked at each plan: executors register late, come and go. Raises ServiceUnavailable (`spark.gone`).
+    """
+    try:
+        cores = int(spark.sparkContext.defaultParallelism)
+    except (*SPARK_GONE, AttributeError) as gone:  # AttributeError: of pyspark's own, once Spark was stopped
+        raise spark_gone(repr(gone)) from gone
+    return max(1, cores_to_use(cores, conf) * tasks_per_core)

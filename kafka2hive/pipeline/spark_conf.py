@@ -1,6 +1,9 @@
 """Spark's configuration: defaults that fit a dump, the map's own settings above them. Spark itself is not imported here."""
 
+import os
+import pwd
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from kafka2hive.config.values import SparkOptions
@@ -50,10 +53,41 @@ def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:
     }
     if is_local(options.master):
         conf["spark.python.daemon.module"] = WORKERS_DAEMON
+    elif (user := hdfs_user()) is not None:
+        conf["spark.executorEnv.HADOOP_USER_NAME"] = user
     if _LOOPBACK.match(options.master):
         conf["spark.driver.host"] = "127.0.0.1"
         conf["spark.driver.bindAddress"] = "127.0.0.1"
     return conf | dict(options.conf)
+
+
+def cores_to_use(cores: int, conf: Mapping[str, str]) -> int:
+    """What an epoch is planned for, by Spark's `cores` now and its settings.
+
+    With dynamic allocation Spark asks for executors only while tasks wait for them: with one task for each core that
+    is there, an idle cluster would never grow. So it is what `maxExecutors` have, without a limit twice what is there.
+    """
+    dynamic = conf.get("spark.dynamicAllocation.enabled", "false").strip().lower() == "true"
+    if not dynamic or "spark.default.parallelism" in conf:
+        return cores
+    most = conf.get("spark.dynamicAllocation.maxExecutors", "").strip()
+    if not most.isdecimal():
+        return 2 * cores
+    each = conf.get("spark.executor.cores", "1").strip()
+    return max(cores, int(most) * (int(each) if each.isdecimal() else 1))
+
+
+def hdfs_user() -> str | None:
+    """As whom this process, and so each task, uses an HDFS without Kerberos: executors may run as another user.
+
+    None: the system has no name for this user.
+    """
+    if named := os.environ.get("HADOOP_USER_NAME"):
+        return named
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
 
 
 def is_local(master: str) -> bool:

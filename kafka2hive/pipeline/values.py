@@ -104,6 +104,24 @@ class ColumnsSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnmappedField:
+    """A key of JSON records that no column takes. `records` had it, one of them at this topic partition and offset."""
+
+    name: str
+    records: int
+    topic_partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnmappedFields:
+    """Of `looked_at` records, a sample of those that became rows. Each name stands once; there is a bound on their number."""
+
+    looked_at: int = 0
+    fields: tuple[UnmappedField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableManifest:
     """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
 
@@ -111,7 +129,8 @@ class TableManifest:
     `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
     record read per topic partition, -1 unknown. `newest_ms`: newest record timestamp (epoch milliseconds), None
     without records. `seconds`: time per phase (fetch, decode, write, close). `refusals`: the most frequent
-    reasons for dead letters.
+    reasons for dead letters. `changed`: values that the map's leeway changed, by kind.
+    `is_compiled`: the worker has the compiled decoder.
     """
 
     table: str
@@ -127,6 +146,9 @@ class TableManifest:
     refusals: tuple[Refusal, ...] = ()
     failure: TableFailure | None = None
     columns: ColumnsSeen = ColumnsSeen()
+    unmapped: UnmappedFields = UnmappedFields()
+    changed: tuple[tuple[str, int], ...] = ()
+    is_compiled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

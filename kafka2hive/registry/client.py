@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
-from kafka2hive.model.writer_schema import AVRO, SchemaReference, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaId, SchemaReference, WriterSchema
 from kafka2hive.registry import errors
 from kafka2hive.registry.answers import (
     MISSING_SCHEMA,
@@ -47,9 +47,10 @@ class RegistryClient:
         self._clock = clock
         self._http = HttpClient(options)
 
-    def schema(self, schema_id: int) -> WriterSchema | None:
+    def schema(self, schema_id: SchemaId) -> WriterSchema | None:
         """See Registry."""
-        where, answer = self._ask(f"/schemas/ids/{schema_id}")
+        kind = "ids" if isinstance(schema_id, int) else "guids"
+        where, answer = self._ask(f"/schemas/{kind}/{schema_id}")
         if isinstance(answer, Missing):
             if answer.code != MISSING_SCHEMA:
                 raise errors.foreign(where, f"404, error_code {answer.code}")

@@ -6,7 +6,7 @@ from kafka2hive.config.values import RegistryOptions
 from kafka2hive.registry.client import RegistryClient
 from kafka2hive.registry.kept import KeptSchemas, identity_of
 from kafka2hive.registry.lookup import SchemaLookup
-from kafka2hive.registry.port import Registry
+from kafka2hive.registry.port import Registry, SameSchema
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import FileSystem
 
@@ -17,8 +17,16 @@ def connect_registry(options: RegistryOptions) -> Registry:
 
 
 def schema_lookup(
-    options: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
+    options: RegistryOptions, files: FileSystem, ledger_root: str, same: SameSchema, *, keeps: bool
 ) -> SchemaLookup:
     """For one process. Schemas are kept below `ledger_root`, and written there where it `keeps` them."""
     kept = KeptSchemas(files, ledger_root, identity_of(options), lambda: uuid.uuid4().hex)
-    return SchemaLookup(connect_registry(options), kept, SystemClock(), urls=options.url, keeps=keeps)
+    return SchemaLookup(
+        connect_registry(options),
+        kept,
+        SystemClock(),
+        urls=options.url,
+        same=same,
+        compare_seconds=options.refresh_seconds,
+        keeps=keeps,
+    )

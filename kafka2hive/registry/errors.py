@@ -1,6 +1,13 @@
 """The registry's errors besides SchemaRegistryUnavailable. Each sets the table aside, none makes a dead letter."""
 
+import hashlib
+import json
+
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.writer_schema import SchemaId, WriterSchema
+
+_BEFORE, _AFTER = 40, 60
+"""Characters shown around the first difference of two schemas."""
 
 
 def refused(url: str, status: int) -> TableError:
@@ -36,3 +43,43 @@ def too_many_unknown(urls: str, count: int) -> TableError:
         "are these records in Confluent's wire format, and is this their registry? Correct format, the schema in the map or "
         "registry.url",
     )
+
+
+def changed(urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now: WriterSchema) -> TableError:
+    """An id means one schema for ever, so the registry was set up anew, or restored to another state."""
+    return TableError(
+        "registry.changed",
+        f"schema id {schema_id} of the schema registry {urls} is another schema than the one that was used before:"
+        f" {_difference(before, now)}. Which of the two a record with this id was written with, nobody can tell from the"
+        " record; nothing is committed",
+        "was the registry set up anew or restored? If the records that are not read yet were written with the earlier"
+        f" schema, give the registry its earlier ids back, and the table resumes. If all of them were written with the"
+        f" registry's present one, stop the run, move {path} away and start the run again (docs/operations.md)",
+    )
+
+
+def _difference(before: WriterSchema, now: WriterSchema) -> str:
+    """Digests of both, and what stands at the first place where they differ."""
+    texts = [_canonical(schema) for schema in (before, now)]
+    at = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    shown = [
+        "".join(c if c.isprintable() else " " for c in text[max(at - _BEFORE, 0) : at + _AFTER])
+        for text in texts
+    ]
+    digests = [hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12] for text in texts]
+    return (
+        f"kept {before.kind[:20]} sha256:{digests[0]} has `{shown[0]}`,"
+        f" the registry's {now.kind[:20]} sha256:{digests[1]} has `{shown[1]}`"
+    )
+
+
+def _canonical(schema: WriterSchema) -> str:
+    """The texts of a schema and of all it refers to, without the format of their JSON."""
+    return "\n".join(map(_plain, (schema.text, *(reference.text for reference in schema.references))))
+
+
+def _plain(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return text

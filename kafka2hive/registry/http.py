@@ -14,6 +14,8 @@ from kafka2hive.registry import errors
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_BYTES = 16 * 1024 * 1024
 """Of a response; schemas are smaller."""
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
+"""What OpenSSL says of a server that answers in plain HTTP."""
 
 
 class NoResponse(Exception):
@@ -53,6 +55,8 @@ class HttpClient:
         except ssl.SSLError as error:
             if expired.is_set() or isinstance(error, ssl.SSLEOFError):
                 raise NoResponse(self._reason(error, expired)) from error
+            if error.reason in _NO_TLS:
+                raise errors.foreign(url, "it does not speak TLS; is it http://?") from error
             raise errors.untrusted(url, _tls_reason(error)) from error
         except OSError as error:  # RemoteDisconnected among them
             raise NoResponse(self._reason(error, expired)) from error

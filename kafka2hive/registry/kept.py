@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from kafka2hive.config.values import RegistryOptions
 from kafka2hive.model.paths.ledger import schema_beside, schema_path
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 from kafka2hive.registry.kept_text import KeptSchema, read_kept, write_kept
 from kafka2hive.storage.port import (
     AlreadyExists,
@@ -44,9 +44,9 @@ class KeptSchemas:
         self._registry = registry
         self._new_uuid = new_uuid
 
-    def read(self, schema_id: int) -> WriterSchema | None:
+    def read(self, schema_id: SchemaId) -> WriterSchema | None:
         """None: it is not there, not readable now, damaged, or another registry's."""
-        path = self._path(schema_id)
+        path = self.path(schema_id)
         try:
             kept = read_kept(self._files.read(path))
         except NotFound:
@@ -59,13 +59,14 @@ class KeptSchemas:
             return None
         return kept.schema
 
-    def keep(self, schema_id: int, schema: WriterSchema) -> None:
-        """Write it under a name of its own, then rename. A good file that is there stays; a damaged one is moved aside.
+    def keep(self, schema_id: SchemaId, schema: WriterSchema) -> WriterSchema | None:
+        """Write it under a name of its own, then rename. A good file that is there stays, and its schema is returned; a
+        damaged one is moved aside.
 
         A crash in the middle leaves a draft, which nobody reads, or no file instead of a damaged one. A second call does
         nothing more.
         """
-        path = self._path(schema_id)
+        path = self.path(schema_id)
         draft = schema_beside(path, self._new_uuid(), "in-progress")
         data = write_kept(KeptSchema(self._registry, schema_id, schema))
         try:
@@ -73,16 +74,21 @@ class KeptSchemas:
             try:
                 self._files.rename(draft, path)
             except AlreadyExists:
-                self._replace_damaged(draft, path, schema_id)
+                return self._kept_before(draft, path, schema_id)
         except StorageError as error:
-            log.warning("schema %d is not kept: %s", schema_id, error)
+            log.warning("schema %s is not kept: %s", schema_id, error)
+        return None
 
-    def _replace_damaged(self, draft: str, path: str, schema_id: int) -> None:
-        if self.read(schema_id) is None:
+    def _kept_before(self, draft: str, path: str, schema_id: SchemaId) -> WriterSchema | None:
+        """None: it is damaged, and replaced by the draft."""
+        before = self.read(schema_id)
+        if before is None:
             self._files.rename(path, schema_beside(path, self._new_uuid(), "damaged"))
             self._files.rename(draft, path)
         else:
             self._files.delete(draft)
+        return before
 
-    def _path(self, schema_id: int) -> str:
+    def path(self, schema_id: SchemaId) -> str:
+        """Of the file in which a schema is kept."""
         return schema_path(self._root, self._registry, schema_id)

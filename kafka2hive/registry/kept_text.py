@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
+from kafka2hive.model.writer_schema import SchemaId, SchemaReference, WriterSchema
 
 _HEAD = b"kafka2hive schema 2 sha256:"
 
@@ -14,7 +14,7 @@ class KeptSchema:
     """`registry` is the identity of the one whose `schema_id` it is."""
 
     registry: str
-    schema_id: int
+    schema_id: SchemaId
     schema: WriterSchema
 
 
@@ -38,7 +38,7 @@ def read_kept(data: bytes) -> KeptSchema | None:
     match json.loads(body):
         case {
             "registry": str(registry),
-            "id": int(schema_id),
+            "id": int() | str() as schema_id,
             "kind": str(kind),
             "schema": str(text),
             "references": [*references],

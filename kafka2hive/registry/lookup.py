@@ -1,12 +1,17 @@
 """Schemas by id for the decoders of one process: from memory, else from the storage, else from the registry."""
 
-from kafka2hive.model.errors import SchemaRegistryUnavailable
-from kafka2hive.model.writer_schema import WriterSchema
+import logging
+from dataclasses import dataclass
+
+from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 from kafka2hive.registry import errors
 from kafka2hive.registry.kept import KeptSchemas
-from kafka2hive.registry.port import Registry
+from kafka2hive.registry.port import Registry, SameSchema
 from kafka2hive.registry.recent import Recent
 from kafka2hive.storage.port import Clock
+
+log = logging.getLogger(__name__)
 
 MOST_REMEMBERED = 2_000
 MOST_BYTES = 64 * 1024 * 1024
@@ -20,43 +25,103 @@ MOST_CONFIRMED = 10
 CONFIRM_SECONDS = 1.0
 _AWAY_SECONDS = 5.0
 _AWAY_TIMES = 2.0
+_COMPARE_AWAY_SECONDS = 60.0
+_COMPARE_AWAY_TIMES = 10.0
+"""A registry that hangs may cost a process that has all schemas a tenth of its time, not more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`compare_at`: when the registry is asked whether it still says the same."""
+
+    schema: WriterSchema
+    compare_at: float
 
 
 class SchemaLookup:
-    """See WriterSchemas. `keeps`: what the registry gives is written to the storage."""
+    """See WriterSchemas. `keeps`: what the registry gives is written to the storage.
+
+    A kept schema is compared with the registry's before its first use in the process, and again after `compare_seconds`:
+    a registry that was set up anew gives the same ids to other schemas.
+    """
 
     def __init__(
-        self, registry: Registry, kept: KeptSchemas, clock: Clock, *, urls: str, keeps: bool = True
+        self,
+        registry: Registry,
+        kept: KeptSchemas,
+        clock: Clock,
+        *,
+        urls: str,
+        same: SameSchema,
+        compare_seconds: float,
+        keeps: bool = True,
     ) -> None:
         self._registry = registry
         self._kept = kept
         self._clock = clock
         self._urls = urls
+        self._same = same
+        self._compare_seconds = compare_seconds
         self._keeps = keeps
-        self._known = Recent[int, WriterSchema](MOST_REMEMBERED, MOST_BYTES)
-        self._unknown: dict[int, float] = {}
+        self._known = Recent[SchemaId, _Known](MOST_REMEMBERED, MOST_BYTES)
+        self._not_compared_before = float("-inf")
+        self._unknown: dict[SchemaId, float] = {}
         self._away: tuple[float, str] = (float("-inf"), "")
 
-    def get(self, schema_id: int) -> WriterSchema | None:
-        """None: there is no such id, for certain. A known id never asks the registry.
+    def get(self, schema_id: SchemaId) -> WriterSchema | None:
+        """None: there is no such id, for certain.
 
-        Raises SchemaRegistryUnavailable (at once for a while after the last time), and the errors of registry/errors.py.
+        Raises SchemaRegistryUnavailable (at once for a while after the last time), and the errors of registry/errors.py:
+        `registry.changed` where the registry has another schema of this id than the one that is kept.
         """
-        if (known := self._known.get(schema_id)) is not None:
-            return known
+        known = self._known.get(schema_id)
+        if known is not None and self._clock.monotonic() < known.compare_at:
+            return known.schema
         self._forget_unknown()
-        if schema_id in self._unknown:
+        if known is None and schema_id in self._unknown:
             return None
-        kept = self._kept.read(schema_id)
-        schema = kept or self._ask(schema_id)
+        before = known.schema if known is not None else self._kept.read(schema_id)
+        if before is not None:
+            return self._compared(schema_id, before)
+        schema = self._ask(schema_id)
         if schema is None:
             return None
-        if kept is None and self._keeps:
-            self._kept.keep(schema_id, schema)
-        self._known.put(schema_id, schema, schema.bytes)
+        if self._keeps and (other := self._kept.keep(schema_id, schema)) is not None:
+            self._refuse_change(schema_id, other, schema)  # another process was told otherwise
+        return self._remember(schema_id, schema, self._compare_seconds)
+
+    def _remember(self, schema_id: SchemaId, schema: WriterSchema, seconds: float) -> WriterSchema:
+        self._known.put(schema_id, _Known(schema, self._clock.monotonic() + seconds), schema.bytes)
         return schema
 
-    def _ask(self, schema_id: int) -> WriterSchema | None:
+    def _compared(self, schema_id: SchemaId, before: WriterSchema) -> WriterSchema:
+        """`before`, which is kept or was used, unless the registry answers with another schema."""
+        began = self._clock.monotonic()
+        if began < self._not_compared_before:
+            return self._remember(schema_id, before, self._not_compared_before - began)
+        try:
+            now = self._registry.schema(schema_id)
+        except TableError as error:
+            ended = self._clock.monotonic()
+            pause = max(_COMPARE_AWAY_SECONDS, _COMPARE_AWAY_TIMES * (ended - began))
+            self._not_compared_before = ended + pause
+            log.warning("kept schemas are used without comparing them with the registry's: %s", error)
+            return self._remember(schema_id, before, pause)
+        if now is None:
+            log.warning(
+                "the schema registry has no schema of id %s any more; the kept one is used", schema_id
+            )
+            return self._remember(schema_id, before, UNKNOWN_SECONDS)
+        self._refuse_change(schema_id, before, now)
+        return self._remember(schema_id, before, self._compare_seconds)
+
+    def _refuse_change(self, schema_id: SchemaId, before: WriterSchema, now: WriterSchema) -> None:
+        """Forgets the schema before it raises: the next try reads what is kept then."""
+        if not self._same(before, now):
+            self._known.forget(schema_id)
+            raise errors.changed(self._urls, schema_id, self._kept.path(schema_id), before, now)
+
+    def _ask(self, schema_id: SchemaId) -> WriterSchema | None:
         until, why = self._away
         began = self._clock.monotonic()
         if began < until:
@@ -73,7 +138,7 @@ class SchemaLookup:
             self._unknown[schema_id] = self._clock.monotonic()
         return schema
 
-    def _confirmed(self, schema_id: int) -> WriterSchema | None:
+    def _confirmed(self, schema_id: SchemaId) -> WriterSchema | None:
         schema = self._registry.schema(schema_id)
         if schema is None and len(self._unknown) < MOST_CONFIRMED:
             self._clock.sleep(CONFIRM_SECONDS)
@@ -86,7 +151,7 @@ class SchemaLookup:
             del self._unknown[next(iter(self._unknown))]
 
 
-def _unavailable(schema_id: int, why: str) -> SchemaRegistryUnavailable:
+def _unavailable(schema_id: SchemaId, why: str) -> SchemaRegistryUnavailable:
     return SchemaRegistryUnavailable(
         f"schema {schema_id} is not known here, and {why}; its records wait in Kafka"
     )

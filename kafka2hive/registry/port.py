@@ -1,9 +1,13 @@
 """The schema registry as the rest of the program sees it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka2hive.model.writer_schema import WriterSchema
+from kafka2hive.model.writer_schema import SchemaId, WriterSchema
+
+SameSchema = Callable[[WriterSchema, WriterSchema], bool]
+"""Whether two schemas mean the same to a decoder, however their texts are formatted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,7 @@ class Registry(Protocol):
     registry/errors.py (it never will, until somebody corrects the map or the registry).
     """
 
-    def schema(self, schema_id: int) -> WriterSchema | None:
+    def schema(self, schema_id: SchemaId) -> WriterSchema | None:
         """With everything it refers to. None: the registry says for certain that it has no such id."""
         ...
 

@@ -32,3 +32,8 @@ class Recent(Generic[Key, Value]):
             self._kept[key] = value, size
             while len(self._kept) > 1 and (len(self._kept) > self._most or self._bytes > self._most_bytes):
                 self._bytes -= self._kept.popitem(last=False)[1][1]
+
+    def forget(self, key: Key) -> None:
+        """Nothing where it is not there."""
+        with self._lock:
+            self._bytes -= self._kept.pop(key, (None, 0))[1]

@@ -20,7 +20,7 @@ from kafka2hive.service.evolution.written import lacking
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.ledgers import refuse_unknown
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import know_added_columns, routed_tables
+from kafka2hive.service.shared.tables import know_added_columns, tell_missing, topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 
 
@@ -52,19 +52,23 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
         raise ConfigError(
             "usage.no_hive", "the map names no Hive, so a run sends nothing", "add a hive section to the map"
         )
-    tables: dict[str, Table | None] = {
-        table.name: table for table in routed_tables(wiring, kafka.cluster().topics)
-    }
+    routes = topic_routes(wiring, kafka.cluster().topics)
+    tell_missing(routes.tables)
+    tables: dict[str, Table | None] = {table.name: table for table in routes.tables}
     tables[wiring.map.dead_letters.table] = None
-    refuse_unknown(wanted, tables)
+    refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
+    refused = [
+        PlannedTable(conflict.table, error=conflict.error)
+        for conflict in routes.conflicts
+        if conflict.table in wanted or not wanted
+    ]
     catalogue = Catalogue(wiring.map, metastore)
     chosen = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
     know_added_columns(wiring, [table for _, table in chosen if table is not None])
     newest = newest_schemas(wiring)
     try:
-        return PlanResult(
-            tuple(_planned(metastore, catalogue, newest, name, table) for name, table in chosen)
-        )
+        planned = [_planned(metastore, catalogue, newest, name, table) for name, table in chosen]
+        return PlanResult((*planned, *refused))
     except MetastoreUnavailable as error:
         raise error.ending(str(error)) from error
     finally:

@@ -16,16 +16,17 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan.packing import fair_shares
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import PassingSink, look, unowned_task
+from kafka2hive.pipeline.task.replay import Looked, PassingSink, look, unowned_task
 from kafka2hive.pipeline.task.sink import RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+from kafka2hive.service.run.watch.never_filled import NeverFilled, never_filled
 from kafka2hive.service.selects import selects_of
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import logs_of
 from kafka2hive.service.shared.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import know_added_columns, routed_tables, task_settings
+from kafka2hive.service.shared.tables import know_added_columns, task_settings, tell_missing, topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.service.where import Place
 
@@ -58,7 +59,10 @@ class PreviewLetter:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedTable:
-    """Of the records of `ranges`; with an `error` nothing is known of them. Rows and letters by topic partition and offset."""
+    """Of the records of `ranges`; with an `error` nothing is known of them. Rows and letters by topic partition and offset.
+
+    `misspelled`: columns that no record fills, while one has a key of nearly that name which no column takes.
+    """
 
     table: str
     ranges: tuple[OffsetRange, ...] = ()
@@ -66,6 +70,7 @@ class PreviewedTable:
     letters: tuple[PreviewLetter, ...] = ()
     tombstones: int = 0
     error: Kafka2HiveError | None = None
+    misspelled: tuple[NeverFilled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +92,20 @@ def preview(
     `wanted`: tables by name, none for all. Raises ServiceUnavailable, ConfigError (no such table or topic partition).
     """
     cluster = kafka.cluster()
-    tables = {table.name: table for table in routed_tables(wiring, cluster.topics)}
-    refuse_unknown(wanted, tables)
+    routes = topic_routes(wiring, cluster.topics)
+    tell_missing(routes.tables)
+    tables = {table.name: table for table in routes.tables}
+    refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
     chosen = [table for name, table in tables.items() if name in wanted or not wanted]
+    refused = [
+        PreviewedTable(conflict.table, error=conflict.error)
+        for conflict in routes.conflicts
+        if (conflict.table in wanted or not wanted)
+        and (place is None or conflict.topic == place.topic_partition.topic)
+    ]
     if place is not None:
         chosen = [table for table in chosen if place.topic_partition.topic in table.topics]
-        if not chosen:
+        if not chosen and not refused:
             raise ConfigError(
                 "usage.no_such_topic",
                 f"no table of the map reads topic {place.topic_partition.topic}",
@@ -105,9 +118,8 @@ def preview(
     catalogue = Catalogue(wiring.map, metastore)
     try:
         with selects_of([table.rule for table in chosen], wiring.map) as selects:
-            return PreviewResult(
-                tuple(_previewed(wiring, catalogue, logs, table, records, place, selects) for table in chosen)
-            )
+            shown = [_previewed(wiring, catalogue, logs, table, records, place, selects) for table in chosen]
+            return PreviewResult((*shown, *refused))
     finally:
         if metastore is not None:
             metastore.close()
@@ -162,7 +174,7 @@ def _previewed(
         return PreviewedTable(table.name, error=error)
     seen = _Seen()
     try:
-        tombstones = _look(wiring, settings, ranges, seen, selects)
+        looked = _look(wiring, settings, ranges, seen, selects)
     except TableError as error:
         return PreviewedTable(table.name, ranges, error=error)
     return PreviewedTable(
@@ -170,8 +182,14 @@ def _previewed(
         ranges,
         tuple(sorted(seen.rows, key=lambda row: row.place)),
         tuple(sorted(seen.letters)),
-        tombstones,
+        looked.tombstones,
+        misspelled=_misspelled(looked.columns, settings),
     )
+
+
+def _misspelled(columns: ColumnsSeen, table: TableSettings) -> tuple[NeverFilled, ...]:
+    empty = never_filled(columns.empty, table.columns, columns.unmapped) if columns.rows else []
+    return tuple(column for column in empty if column.nearest)
 
 
 def _look(
@@ -180,15 +198,15 @@ def _look(
     ranges: tuple[OffsetRange, ...],
     seen: "_Seen",
     selects: "Selects | None",
-) -> int:
-    """How many tombstones were skipped. Raises TableError."""
+) -> Looked:
+    """Raises TableError."""
     files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
     if selects is not None and table.sql is not None:
         from kafka2hive.pipeline.sql.look import LookThroughSelect
 
         told = task_settings(wiring.map, {table.table: table})
         task = unowned_task(table.table, ranges, now)
-        return LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places)
+        return Looked(LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places))
     told = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
     return look(table.table, ranges, told, files, seen.open_sink, now)
 

@@ -1,21 +1,30 @@
 """`kafka2hive status`: where every table stands, by its ledger and by Kafka; only reads."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 from kafka2hive.kafka.port import Kafka, Watermark
-from kafka2hive.ledger.reading.board import read_boards
+from kafka2hive.ledger.reading.board import read_boards, read_outcomes
 from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import final_snapshots
 from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.conditions.condition import decode
+from kafka2hive.service.conditions.condition import RunConditions, decode
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
-from kafka2hive.service.conditions.table_state import LiveRuns, OwnerLife, TableState, exit_code_of, state_of
+from kafka2hive.service.conditions.table_state import (
+    LastOutcome,
+    NotRunning,
+    OwnerLife,
+    Runs,
+    TableState,
+    exit_code_of,
+    state_of,
+)
 from kafka2hive.service.shared.ledgers import (
     apart,
     attempt,
@@ -26,10 +35,12 @@ from kafka2hive.service.shared.ledgers import (
     vanished_ledgers,
 )
 from kafka2hive.service.shared.process import process_of
-from kafka2hive.service.shared.tables import routed_by_ledgers
+from kafka2hive.service.shared.tables import known_routes, routed_by_ledgers
 from kafka2hive.service.shared.wiring import Wiring
 
 LAST_EPOCHS = 5
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +56,10 @@ class EpochStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table, as its ledger (`view`), its live run (`warnings`) and Kafka show it.
+    """One table, as its ledger (`view`), its live run (`warnings`) or the `last` one, and Kafka show it.
 
-    `ends` of logs: a topic partition that Kafka did not answer for is not among them.
+    `ends` of logs: a topic partition that Kafka did not answer for is not among them. `last`: of a table that no live
+    run has, unless it was taken over since.
     """
 
     view: View
@@ -56,6 +68,7 @@ class TableStatus:
     warnings: tuple[str, ...]
     ends: Mapping[TopicPartition, Watermark]
     last_epochs: tuple[EpochStatus, ...]
+    last: LastOutcome | None = None
 
     @property
     def name(self) -> str:
@@ -74,21 +87,44 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class NotBegun:
+    """A table of the map that has no ledger yet; `last`: what the last run said of it."""
+
+    table: str
+    last: LastOutcome | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return exit_code_of(NotRunning(), self.last)
+
+
+@dataclass(frozen=True, slots=True)
 class StatusResult:
     """`kafka_error`: why there is no lag. `errors`: tables that could not be read, or whose ledger is gone.
 
-    `not_begun`: tables of the map that have no ledger yet.
+    `last_run`: the last one of the service, where none is alive. `most_tasks`: how many an epoch of the live run has at most.
+    `map_differs`: a live run has loaded another map.
+    `decoder`: that of the run's driver, empty when no run has told it.
     """
 
     tables: tuple[TableStatus, ...]
     errors: tuple[tuple[str, Kafka2HiveError], ...]
     kafka_error: str | None
-    not_begun: tuple[str, ...] = ()
+    not_begun: tuple[NotBegun, ...] = ()
+    last_run: RunConditions | None = None
+    most_tasks: int | None = None
+    map_differs: bool = False
+    decoder: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
         """The worst: STOP before a service that is away, before a wrong name, before a table that is tried again."""
-        codes = {error.exit_code for _, error in self.errors} | {exit_code_of(t.state) for t in self.tables}
+        codes = {error.exit_code for _, error in self.errors}
+        codes |= {exit_code_of(t.state, t.last) for t in self.tables} | {t.exit_code for t in self.not_begun}
+        if self.kafka_error is not None:
+            codes.add(ExitCode.UNAVAILABLE)
+        if self.last_run is not None and self.last_run.end is not None and self.last_run.end.trouble:
+            codes.add(ExitCode(self.last_run.end.exit_code))
         return worst(codes)
 
 
@@ -107,51 +143,87 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     found, failed = apart(each_ledger(wiring, asked, lambda view: [view]))
     views = [view for view in found if wanted or view.state.service == wiring.map.service]
     routed = routed_by_ledgers(wiring, (view.state for view in views))
-    seen = look_at_kafka(kafka, views, routed)
-    live = live_runs(wiring, views) if views else LiveRuns(frozenset(), {})
+    patterns = any(rule.pattern is not None for rule in wiring.map.tables)
+    seen, runs = _both(
+        wiring,
+        lambda: look_at_kafka(kafka, views, routed, patterns=patterns),
+        lambda: known_runs(wiring, views),
+    )
     starts = StartPreview(wiring, kafka, seen, routed)
 
     def told(view: View) -> list[TableStatus]:
-        return [_table(wiring, view, live, view.paths.table in routed, starts, seen)]
+        return [_table(wiring, view, runs, view.paths.table in routed, starts, seen)]
 
     shown = (attempt(view.paths.table, partial(told, view)) for view in views)
     tables, not_shown = apart(chain.from_iterable(shown))
     errors = [*vanished, *failed, *not_shown]
-    literal = literal_rules(wiring).keys()
-    not_begun = sorted((literal & set(wanted or literal)) - there - {name for name, _ in errors})
-    return StatusResult(tuple(tables), tuple(errors), seen.silent, tuple(not_begun))
+    not_begun = _not_begun(wiring, runs, wanted, there | {name for name, _ in errors})
+    topics = seen.logs.cluster.topics if seen.logs else ()
+    routing = known_routes(wiring, (view.state for view in views), topics, (name for name, _ in failed))
+    errors += ((c.table, c.error) for c in routing.conflicts if not wanted or c.table in wanted)
+    differs = runs.has_other_map(wiring.map.fingerprint)
+    last, most = runs.last, runs.most_tasks
+    return StatusResult(
+        tuple(tables), tuple(errors), seen.silent, not_begun, last, most, differs, runs.decoder
+    )
 
 
-def live_runs(wiring: Wiring, views: Collection[View]) -> LiveRuns:
-    """Live runs of the map's service, and live owners of its tables under another service's name, with what they report."""
+def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
+    """Two questions at once: both wait long when nobody answers."""
+    firsts: list[First] = []
+    seconds: list[Second] = []
+    asks: list[Callable[[], None]] = [lambda: firsts.append(first()), lambda: seconds.append(second())]
+    wiring.side_by_side.map(lambda ask: ask(), asks)
+    return firsts[0], seconds[0]
+
+
+def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
+    """Live runs of the map's service, live owners of its tables under another service's name, and runs that are gone.
+
+    What they say is read after it is known who lives: who ends meanwhile has said so.
+    """
     root, service = wiring.map.storage.ledger_root, wiring.map.service
-    said = read_boards(wiring.ports, root, service, decode)
     having = {process_of(view.generation.owner) for view in views if view.generation.owner}
-    owners = live_owners(
+    live = live_owners(
         wiring.ports,
         root,
         wiring.processes,
         lambda beating, owner: beating == service or process_of(owner) in having,
     )
-    return LiveRuns(frozenset(owners), said)
+    said = read_boards(wiring.ports, root, service, decode)
+    ended = read_outcomes(wiring.ports, root, service, decode)
+    return Runs(frozenset(live) - ended.keys(), said | ended)
+
+
+def _not_begun(
+    wiring: Wiring, runs: Runs, wanted: Collection[str], known: Collection[str]
+) -> tuple[NotBegun, ...]:
+    """Tables without a ledger: those that the map names, and those that a run has found by a pattern."""
+    names = set(literal_rules(wiring))
+    if any(rule.pattern is not None for rule in wiring.map.tables):
+        names |= {condition.table for run in runs.said.values() for condition in run.tables}
+    asked = (names & set(wanted) if wanted else names) - set(known)
+    return tuple(NotBegun(name, runs.last_outcome(name, None)) for name in sorted(asked))
 
 
 def _table(
-    wiring: Wiring, view: View, live: LiveRuns, in_map: bool, starts: StartPreview, seen: KafkaLook
+    wiring: Wiring, view: View, runs: Runs, in_map: bool, starts: StartPreview, seen: KafkaLook
 ) -> TableStatus:
     owner = view.generation.owner
-    life = OwnerLife.ALIVE if live.of(owner) else OwnerLife.DEAD
+    life = OwnerLife.ALIVE if runs.of(owner) else OwnerLife.DEAD
     if owner is None:
         life = OwnerLife.NOBODY
-    condition = live.condition(view.paths.table, owner)
-    stop = starts.of(view).stop if condition is None and life is not OwnerLife.ALIVE else None
+    condition = runs.advice(view.paths.table, view.generation)
+    is_left = condition is None and life is not OwnerLife.ALIVE
+    stop = starts.of(view).stop if is_left else None
     return TableStatus(
         view,
         state_of(condition, life, in_map, stop),
         life,
         condition.warnings if condition is not None else (),
-        seen.logs.latest if seen.logs else {},
+        seen.logs.high if seen.logs else {},
         _last_epochs(wiring, view),
+        runs.last_outcome(view.paths.table, view.generation) if is_left else None,
     )
 
 

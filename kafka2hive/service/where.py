@@ -10,6 +10,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.shared.ledgers import did_you_mean, each_ledger, ledger_tables, readable
+from kafka2hive.service.shared.tables import known_routes
 from kafka2hive.service.shared.wiring import Wiring
 
 NOT_BEGUN = "not read yet: the table has no position of it"
@@ -61,12 +62,14 @@ def where(wiring: Wiring, place: Place) -> tuple[FoundPlace, ...]:
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
     """
     read: set[TopicPartition] = set()
+    states: list[Snapshot] = []
 
     def search(view: View) -> list[FoundPlace]:
         if view.state.service != wiring.map.service:
             return []
         table = view.paths.table
         read.update(p.topic_partition for p in view.state.positions)
+        states.append(view.state)
         position = view.state.position(place.topic_partition)
         if position is None:
             return []
@@ -77,11 +80,16 @@ def where(wiring: Wiring, place: Place) -> tuple[FoundPlace, ...]:
         return [_in_history(table, snapshots, place)]
 
     found = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
-    return found or _not_begun(wiring, place, read)
+    return found or _not_begun(wiring, place, read, states)
 
 
-def _not_begun(wiring: Wiring, place: Place, read: set[TopicPartition]) -> tuple[FoundPlace, ...]:
-    """Nobody has read the topic partition: tables of the map that will. Raises ConfigError when there are none."""
+def _not_begun(
+    wiring: Wiring, place: Place, read: set[TopicPartition], states: list[Snapshot]
+) -> tuple[FoundPlace, ...]:
+    """Nobody has read the topic partition: tables of the map that will.
+
+    Raises ConfigError when there are none, TableError where the topic makes the name of a table that reads another.
+    """
     topic = place.topic_partition.topic
     partitions = sorted(tp.number for tp in read if tp.topic == topic)
     if partitions:
@@ -90,6 +98,9 @@ def _not_begun(wiring: Wiring, place: Place, read: set[TopicPartition]) -> tuple
             f"no table of service {wiring.map.service} has read partition {place.topic_partition.number} of {topic}",
             f"of this topic there are positions of {', '.join(map(str, partitions))}",
         )
+    for conflict in known_routes(wiring, states, [topic]).conflicts:
+        if conflict.topic == topic:
+            raise conflict.error
     waiting = tuple(FoundPlace(rule.table, NOT_BEGUN) for rule in wiring.map.tables if topic in rule.topics)
     if not waiting:
         raise ConfigError(

@@ -56,8 +56,13 @@ _NOT_NOW = frozenset(
 _NOT_SENT = ("Connection refused", "failed to lookup address information")
 _NOT_ALLOWED = ("SASLError", "NoSASLMechanism")
 _GSSAPI_ERROR = re.compile(r'GSSAPIError\(.*\}, (?P<minor>\d+), "(?P<text>.*)')
-_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
+_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's: see the log of the NameNode"
 _CUT_OFF = "RPC listener disconnected"
+_CLOSED_AT_LOGIN = "early eof"
+_NO_RULE = (
+    "see the log of the NameNode: it closes the connection so if hadoop.security.auth_to_local has no rule for the"
+    ' principal ("No rules applied to ..")'
+)
 _OF_NO_KERBEROS = (
     "; a NameNode with Kerberos does so to a client without: does the map lack the section kerberos?"
 )
@@ -77,7 +82,7 @@ def classify(
     rpc = _RPC_ERROR.match(text)
     if rpc:
         java = re.split(r"[.$]", rpc["java"])[-1]
-        return _answered(operation, path, java, _first_line(rpc["text"]))
+        return _answered(operation, path, java, _unescaped(_first_line(rpc["text"])))
     line = _first_line(text)
     if isinstance(error, FileExistsError):
         return AlreadyExists(path, line)
@@ -92,6 +97,8 @@ def classify(
     if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
         # no DataNode took or gave the bytes; a file being written means nothing yet
         return Unavailable(path, line)
+    if has_login and line == _CLOSED_AT_LOGIN:
+        return lost_response(operation, path, f"{line} (the NameNode closed the connection)", _NO_RULE)
     return lost_response(
         operation, path, line if has_login or _CUT_OFF not in line else line + _OF_NO_KERBEROS
     )
@@ -102,14 +109,15 @@ def _no_login(path: str, minor: int, text: str) -> StorageError:
     known = meaning(minor)
     reason = text.partition(": ")[2] or text  # GSSAPI's own words say nothing
     if known is None:
-        return Denied(path, f"Kerberos login failed: {reason}")
+        return Denied(path, f"Kerberos login failed: {reason}", "see the log of the KDC and of the NameNode")
     refused = Unavailable if known.is_outage else Denied
-    return refused(path, f"Kerberos login failed: {reason}: {known.remedy}")
+    return refused(path, f"Kerberos login failed: {reason}", known.remedy)
 
 
-def lost_response(operation: Operation, path: str, line: str) -> StorageError:
+def lost_response(operation: Operation, path: str, line: str, remedy: str = "") -> StorageError:
     """No answer came: a mutation may have happened, a question can be asked again."""
-    return OutcomeUnknown(path, line) if operation.changes else Unavailable(path, line)
+    kind = OutcomeUnknown if operation.changes else Unavailable
+    return kind(path, line, remedy)
 
 
 def _answered(operation: Operation, path: str, java: str, line: str) -> StorageError:
@@ -123,7 +131,7 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
     if java in ("AccessControlException", "AuthorizationException", "InvalidToken"):
         return Denied(path, line)
     if java == "SaslException":  # during the login, so before the request
-        return Denied(path, f"the NameNode refuses the ticket: {line}: {_TICKET_REFUSED}")
+        return Denied(path, f"the NameNode refuses the ticket: {line}", _TICKET_REFUSED)
     if java == "LeaseExpiredException":
         return NotFound(path, line)  # the file was removed, or closed by somebody else
     if java in _WRONG_REQUEST:
@@ -168,6 +176,11 @@ def _below_a_file(operation: Operation, path: str, line: str) -> StorageError:
     if operation is Operation.MKDIRS:
         return AlreadyExists(path, line)
     return NotFound(path, line)
+
+
+def _unescaped(text: str) -> str:
+    """The text behind the debug form of a Rust string."""
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def _first_line(text: str) -> str:

@@ -1,9 +1,9 @@
 """A FileSystem that logs every change of another one.
 
-The log is the audit trail: every mutation is one INFO line of logger `kafka2hive.storage` with operation, path and
-outcome (`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`,
-`path`, `target`, `outcome` for JSON logs. At DEBUG: a heartbeat that went well, and a create or rename whose directory is
-still to be created.
+The log is the audit trail: every mutation is one line of logger `kafka2hive.storage` with operation, path and outcome
+(`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`, `path`,
+`target`, `outcome` for JSON logs. It is at DEBUG when it went well, at INFO when it did not; below DEBUG: a heartbeat that
+went well, and a create or rename whose directory is still to be created.
 """
 
 import logging
@@ -17,6 +17,7 @@ from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMi
 Result = TypeVar("Result")
 
 log = logging.getLogger("kafka2hive.storage")
+BELOW_DEBUG = logging.DEBUG - 1
 OK = "ok"
 MISSING = "missing"
 
@@ -57,7 +58,7 @@ class LoggedFileSystem:
             result = function()
         except StorageError as error:
             # the first file of a new directory: the directory is created, and the call repeated
-            level = logging.DEBUG if isinstance(error, ParentMissing) else logging.INFO
+            level = BELOW_DEBUG if isinstance(error, ParentMissing) else logging.INFO
             self.tell(operation, path, f"{type(error).__name__}: {error}", target, level)
             raise
         outcome = MISSING if result is False else OK
@@ -65,12 +66,12 @@ class LoggedFileSystem:
         return result
 
     @staticmethod
-    def tell(operation: str, path: str, outcome: str, target: str = "", level: int = logging.INFO) -> None:
-        """One line in the log; of a heartbeat that went well at DEBUG."""
+    def tell(operation: str, path: str, outcome: str, target: str = "", level: int = logging.DEBUG) -> None:
+        """One line in the log; of a heartbeat that went well below DEBUG."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
         arrow = f" -> {target}" if target else ""
         if outcome == OK and _is_heartbeat(path):
-            level = logging.DEBUG
+            level = BELOW_DEBUG
         log.log(level, "%s %s%s: %s", operation, path, arrow, outcome, extra={"fields": fields})
 
 

@@ -16,11 +16,15 @@ Result = TypeVar("Result")
 
 
 class StorageError(Exception):
-    """Base of the port's errors; `path` is the path the operation was asked for."""
+    """Base of the port's errors; `path` is the path the operation was asked for.
 
-    def __init__(self, path: str, message: str = "") -> None:
+    `remedy` says what to do, where the error itself shows it (a refused login); otherwise the caller knows better.
+    """
+
+    def __init__(self, path: str, message: str = "", remedy: str = "") -> None:
         super().__init__(f"{path}: {message}" if message else path)
         self.path = path
+        self.remedy = remedy
 
 
 class NotFound(StorageError):

@@ -60,6 +60,10 @@ impl Batches for Decoder {
             sound && row(root, &data[place], rows, context).is_ok()
         })
     }
+
+    fn passed_keys(&self, met: usize) -> (Vec<String>, usize) {
+        self.root.keys.passed(met)
+    }
 }
 
 fn row(root: &mut Node, message: &[u8], rows: &mut Rows, context: &mut Context) -> Parsed<()> {

@@ -55,6 +55,11 @@ impl Known {
         Known { first: u64::from_le_bytes(begin), mask, last, raw, slot, next: UNKNOWN }
     }
 
+    fn text(&self) -> String {
+        let key = self.raw.split_last().map_or(&self.raw[..], |(_quote, key)| key);
+        String::from_utf8_lossy(key).into_owned()
+    }
+
     #[inline(always)]
     fn is_at(&self, cursor: &Cursor) -> bool {
         let size = self.raw.len();
@@ -85,6 +90,12 @@ impl Keys {
             before = keys.remember(key.as_bytes(), Some(slot), before);
         }
         keys
+    }
+
+    /// Keys that were met and fill no slot, of those that are remembered, from the `met`th on; and how many were met by now.
+    pub fn passed(&self, met: usize) -> (Vec<String>, usize) {
+        let new = self.known.iter().skip(met.max(START + 1)).filter(|known| known.slot.is_none());
+        (new.map(Known::text).collect(), self.known.len())
     }
 
     /// A new object begins.
@@ -259,6 +270,16 @@ mod tests {
             assert_eq!(found(&mut keys, &[&format!("key {i}"), "wanted"]), [None, Some(0)]);
         }
         assert!(keys.known.len() <= MOST_KNOWN);
+    }
+
+    #[test]
+    fn keys_that_fill_no_slot_are_told_once() {
+        let mut keys = Keys::new(&["a".into()], false);
+        assert_eq!(keys.passed(0), (vec![], 2));
+        found(&mut keys, &["a", "x", "é", "x"]);
+        assert_eq!(keys.passed(2), (vec!["x".to_string(), "é".to_string()], 4));
+        found(&mut keys, &["x", "y", "a"]);
+        assert_eq!(keys.passed(4), (vec!["y".to_string()], 5));
     }
 
     #[test]

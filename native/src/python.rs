@@ -9,7 +9,7 @@ use crate::rows::Batches;
 use crate::{arrow, avro, decoder, guarded, imported, messages, plan, protobuf, Panicked};
 
 /// Changes whenever Python must call this module in another way.
-const INTERFACE: u32 = 1;
+const INTERFACE: u32 = 2;
 
 /// Decodes batches of one table, in the way that the function which made it names.
 #[pyclass(module = "kafka2hive_native")]
@@ -32,6 +32,11 @@ impl BatchDecoder {
         let instants = guarded(&mut self.inner, |decoder| decoder.rows().instants())?;
         let bytes: Vec<u8> = instants.into_iter().flat_map(i64::to_ne_bytes).collect();
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Keys of messages that no column takes, from the `met`th key on; and how many keys were met by now.
+    fn passed_keys(&mut self, met: usize) -> PyResult<(Vec<String>, usize)> {
+        Ok(guarded(&mut self.inner, |decoder| decoder.passed_keys(met))?)
     }
 
     /// The rows that were read last, as the capsule of an Arrow struct array whose children are the columns.
@@ -111,6 +116,7 @@ impl From<Panicked> for PyErr {
 #[pymodule]
 fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(values_and_times, module)?)?;
     module.add_function(wrap_pyfunction!(avro_rows, module)?)?;
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;

@@ -13,6 +13,11 @@ pub trait Batches: Send + Sync {
 
     /// Of the messages that were read last
     fn rows(&mut self) -> &mut Rows;
+
+    /// Keys of messages that no column takes, from the `met`th key on; and how many keys were met by now.
+    fn passed_keys(&self, _met: usize) -> (Vec<String>, usize) {
+        (vec![], 0)
+    }
 }
 
 /// See the module.

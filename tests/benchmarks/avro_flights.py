@@ -43,7 +43,7 @@ class OneWriter:
     def __init__(self, writer: WriterSchema) -> None:
         self._writer = writer
 
-    def get(self, schema_id: int) -> WriterSchema | None:
+    def get(self, schema_id: int | str) -> WriterSchema | None:
         return self._writer if schema_id == ID else None
 
 

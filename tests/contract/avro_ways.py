@@ -22,10 +22,12 @@ class Registry:
     """Schemas by their ids; what is asked for is counted."""
 
     def __init__(self, **schemas: object) -> None:
-        self.asked: list[int] = []
-        self._schemas = {int(name.removeprefix("id")): found for name, found in schemas.items()}
+        self.asked: list[int | str] = []
+        self._schemas: dict[int | str, object] = {
+            int(name.removeprefix("id")): found for name, found in schemas.items()
+        }
 
-    def get(self, schema_id: int) -> WriterSchema | None:
+    def get(self, schema_id: int | str) -> WriterSchema | None:
         self.asked.append(schema_id)
         found = self._schemas.get(schema_id)
         return found if isinstance(found, WriterSchema) or found is None else written(found)

@@ -65,12 +65,16 @@ def seconds(whole: int, nanos: int = 0) -> bytes:
     return number(whole, 1) + number(nanos, 2)
 
 
+def unscaled(octets: bytes, scale: int = 0, precision: int = 0) -> bytes:
+    return sized(octets) + number(precision, 2) + number(scale, 3)
+
+
 SHARED = """
 message Point { SIGN int32 x = 1; SIGN string y = 2; }
 message Chain { SIGN int32 x = 1; SIGN Chain c = 2; }
 enum Color { RED = 0; BLUE = 5; NEGATIVE = -2; }
 """
-IMPORTS = "".join(
+IMPORTS = 'import "confluent/type/decimal.proto";\n' + "".join(
     f'import "google/{name}.proto";\n'
     for name in ("protobuf/timestamp", "protobuf/duration", "protobuf/wrappers", "type/date")
 )
@@ -79,6 +83,7 @@ STAMP, SPAN, DAY = (
     "google.protobuf.Duration a = 1;",
     "google.type.Date a = 1;",
 )
+DECIMAL = "confluent.type.Decimal a = 1;"
 LEVELS = 64
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -133,6 +138,12 @@ _TAKES: list[tuple[str, bytes, dict[str, Any], dict[str, Any]]] = [
         {"date": date(2020, 2, 29), "struct<none:int>": {"none": None}},
         {"date": None, "struct<none:int>": None},
     ),
+    (
+        DECIMAL,
+        sized(unscaled(b"\x04\xd2", 2, 4)),
+        {"decimal(9,2)": Decimal("12.34"), "struct<none:int>": {"none": None}},
+        {"decimal(9,2)": None, "struct<none:int>": None},
+    ),
     ("repeated int32 a = 1;", sized(b"\1\2") + number(3), {"array<int>": [1, 2, 3]}, {"array<int>": []}),
     ("repeated string a = 1;", sized("x") + sized(""), {"array<string>": ["x", ""]}, {"array<string>": []}),
     (
@@ -162,7 +173,7 @@ KIND_CASES: list[Case] = [
         text,
         column,
         data,
-        takes.get(column, _OF_ANY.get(column, RESOLVE) if "google" in text else RESOLVE),
+        takes.get(column, _OF_ANY.get(column, RESOLVE) if "." in text else RESOLVE),
     )
     for text, data, takes, _ in _TAKES
     for column in COLUMNS
@@ -421,6 +432,69 @@ VALUE_CASES: list[Case] = [
         (sized(seconds(10**7)), RANGE),
         (sized(seconds(0, -10_000_000)), Decimal("-0.01")),
     ),
+    # its bytes are a number in two's complement, its scale is its own, and its precision does not matter
+    *three(
+        DECIMAL,
+        "decimal(9,2)",
+        (sized(unscaled(b"\xff", 2)), Decimal("-0.01")),
+        (sized(unscaled(b"\0\0\0\0\xff", 2)), Decimal("2.55")),
+        (sized(unscaled(b"\xff" * 20 + b"\x80", 2)), Decimal("-1.28")),
+        (sized(sized(b"\x7b")), Decimal("123.00")),
+        (sized(unscaled(b"\x7b", -4)), Decimal("1230000.00")),
+        (sized(unscaled(b"\x7b", 2, 1)), Decimal("1.23")),
+        (sized(unscaled((123 * 10**9).to_bytes(6, "big"), 9)), Decimal("123.00")),
+        (sized(unscaled(b"\0", 1000)), Decimal("0.00")),
+        (sized(unscaled(b"\0", -1000)), Decimal("0.00")),
+    ),
+    *three(
+        DECIMAL,
+        "decimal(9,2)",
+        (sized(unscaled(b"\1", 3)), INEXACT),
+        (sized(unscaled(b"\1", 1000)), INEXACT),
+        (sized(unscaled(b"\x7b", -5)), RANGE),
+        (sized(unscaled(b"\1", -1000)), RANGE),
+        (sized(unscaled((10**9).to_bytes(5, "big"), 2)), RANGE),
+        (sized(unscaled((10**9 - 1).to_bytes(5, "big"), 2)), Decimal("9999999.99")),
+        (sized(unscaled(b"\0", 1001)), RANGE),
+        (sized(unscaled(b"\0", -(2**31))), RANGE),
+        (sized(unscaled(b"\0", 2**31)), RANGE),
+        (sized(unscaled(b"\0", 0, 2**32)), RANGE),
+        (sized(b""), RANGE),
+        (sized(unscaled(b"", 2)), RANGE),
+        (sized(number(1)), WIRE),
+    ),
+    *three(
+        DECIMAL,
+        "decimal(38,18)",
+        (
+            sized(unscaled((10**38 - 1).to_bytes(16, "big"), 18)),
+            Decimal("99999999999999999999.999999999999999999"),
+        ),
+        (
+            sized(unscaled((-(10**38) + 1).to_bytes(16, "big", signed=True), 18)),
+            Decimal("-99999999999999999999.999999999999999999"),
+        ),
+        (sized(unscaled((10**38).to_bytes(16, "big"), 18)), RANGE),
+        (sized(unscaled((10**40).to_bytes(18, "big"), 20)), RANGE),
+        (
+            sized(unscaled((10**39).to_bytes(17, "big"), 20)),
+            Decimal("10000000000000000000.000000000000000000"),
+        ),
+    ),
+    *three(
+        DECIMAL,
+        "decimal(9,2)",
+        (sized(sized(b"\1")) + sized(number(1, 3)), Decimal("0.10")),
+        (sized(sized(b"\1") + sized(b"\2") + number(1, 3) + number(2, 3)), Decimal("0.02")),
+        (sized(unscaled(b"\1") + sized("x", 9)), Decimal("1.00")),
+    ),
+    *three(
+        DECIMAL,
+        "struct<value:binary,precision:bigint,scale:int>",
+        (sized(unscaled(b"\1", 2, 3)), {"value": b"\1", "precision": 3, "scale": 2}),
+        (sized(b""), {"value": b"", "precision": 0, "scale": 0}),
+    ),
+    *three(f"repeated {DECIMAL}", "array<decimal(9,2)>", (sized(unscaled(b"\1", 1)), [Decimal("0.10")])),
     *three(
         DAY,
         "date",

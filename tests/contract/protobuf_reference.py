@@ -3,6 +3,7 @@
 import random
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,6 +30,7 @@ KINDS = {
     "Leaf": "struct<n:int,name:string,more:array<int>>",
     "google.protobuf.Timestamp": "timestamp",
     "google.protobuf.Duration": "decimal(38,9)",
+    "confluent.type.Decimal": "decimal(38,9)",
     "google.protobuf.StringValue": "string",
     "google.protobuf.Int64Value": "bigint",
     "google.type.Date": "date",
@@ -74,7 +76,7 @@ ONEOF = 1000
 def schema(syntax: str) -> WriterSchema:
     """Message 0 is All."""
     sign = "optional" if syntax == "proto2" else ""
-    imports = "".join(
+    imports = 'import "confluent/type/decimal.proto";' + "".join(
         f'import "google/{n}.proto";'
         for n in ("protobuf/timestamp", "protobuf/duration", "protobuf/wrappers", "type/date")
     )
@@ -157,6 +159,10 @@ def _some(dice: random.Random, message: Any, depth: int) -> None:
         case "google.protobuf.Duration":
             sign = dice.choice((-1, 1))
             message.seconds, message.nanos = sign * dice.randint(0, 10**11), sign * dice.randrange(10**9)
+        case "confluent.type.Decimal":
+            number = dice.randint(-(10**20), 10**20)
+            message.value = number.to_bytes(dice.randint(9, 18), "big", signed=True)
+            message.scale = dice.randint(0, 9)
         case "google.type.Date":
             message.year, message.month, message.day = (
                 dice.randint(1, 9999),
@@ -218,6 +224,9 @@ def _single(value: Any, field: Any, dtype: pa.DataType, zone: str) -> Any:
             return instant.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
         case "google.protobuf.Duration":
             return Decimal(value.seconds * 10**9 + value.nanos).scaleb(-9)
+        case "confluent.type.Decimal":
+            billionths = int.from_bytes(value.value, "big", signed=True) * Fraction(10) ** (9 - value.scale)
+            return Decimal(f"{billionths}E-9")
         case "google.type.Date":
             return date(value.year, value.month, value.day)
         case "google.protobuf.StringValue" | "google.protobuf.Int64Value":

@@ -12,7 +12,7 @@ from kafka2hive.pipeline.decode.avro import reader
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.avro.parse import parse
 from kafka2hive.pipeline.decode.avro.plan import words
-from kafka2hive.pipeline.decode.avro.reader import COMPILED, PlannedReader
+from kafka2hive.pipeline.decode.avro.reader import PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import resolve
 from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
 from kafka2hive.pipeline.decode.sources import as_it_stands, own_names
@@ -21,6 +21,7 @@ from tests.contract.avro_random import Maker
 from tests.contract.avro_ways import outcomes, record, written
 from tests.contract.decode_cases import Dead
 from tests.contract.test_avro_against_fastavro import damaged, encoded
+from tests.harness.compiled_library import needs_compiled
 
 ZONE = "Europe/Berlin"
 IN_DOUBT = 4
@@ -45,46 +46,47 @@ def agreed(schema: Any, columns: pa.Schema, zone: str, messages: list[bytes]) ->
     return int(certain.sum())
 
 
-if COMPILED:
+@needs_compiled
+def test_what_the_table_accepts_is_not_in_doubt() -> None:
+    doubtful = []
+    for kind, dtype, data, expected in KIND_CASES + VALUE_CASES:
+        columns = pa.schema([("a", parse_hive_type(dtype))])
+        if not isinstance(expected, Dead) and not agreed(record(a=kind), columns, ZONE, [data]):
+            doubtful.append((kind, dtype, data))
+    for kind, data, expected in IGNORED_CASES:
+        message = data + number(7)
+        if not isinstance(expected, Dead):
+            assert agreed(record(z=kind, a="long"), pa.schema([("a", pa.int64())]), ZONE, [message]) == 1
+    assert len(doubtful) <= IN_DOUBT, doubtful
 
-    def test_what_the_table_accepts_is_not_in_doubt() -> None:
-        doubtful = []
-        for kind, dtype, data, expected in KIND_CASES + VALUE_CASES:
-            columns = pa.schema([("a", parse_hive_type(dtype))])
-            if not isinstance(expected, Dead) and not agreed(record(a=kind), columns, ZONE, [data]):
-                doubtful.append((kind, dtype, data))
-        for kind, data, expected in IGNORED_CASES:
-            message = data + number(7)
-            if not isinstance(expected, Dead):
-                assert agreed(record(z=kind, a="long"), pa.schema([("a", pa.int64())]), ZONE, [message]) == 1
-        assert len(doubtful) <= IN_DOUBT, doubtful
 
-    @pytest.mark.parametrize("seed", range(40))
-    def test_damaged_messages_of_random_schemas_are_in_doubt_or_come_out_exactly(seed: int) -> None:
-        dice = random.Random(f"compiled avro {seed}")
-        zone = dice.choice(("UTC", ZONE))
-        accepted = 0
-        while not accepted:
-            maker = Maker(dice)
-            schema = maker.schema()
-            columns = maker.columns(schema)
-            whole = encoded(schema, [maker.value(schema) for _ in range(10)])
-            try:
-                accepted = agreed(schema, columns, zone, whole)
-            except ValueError:
-                continue  # one of those that cannot fill a column
-            agreed(
-                schema, columns, zone, [damaged(dice, message, whole) for message in whole for _ in range(40)]
-            )
+@needs_compiled
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_messages_of_random_schemas_are_in_doubt_or_come_out_exactly(seed: int) -> None:
+    dice = random.Random(f"compiled avro {seed}")
+    zone = dice.choice(("UTC", ZONE))
+    accepted = 0
+    while not accepted:
+        maker = Maker(dice)
+        schema = maker.schema()
+        columns = maker.columns(schema)
+        whole = encoded(schema, [maker.value(schema) for _ in range(10)])
+        try:
+            accepted = agreed(schema, columns, zone, whole)
+        except ValueError:
+            continue  # one of those that cannot fill a column
+        agreed(schema, columns, zone, [damaged(dice, message, whole) for message in whole for _ in range(40)])
 
-    def test_a_plan_that_is_none_is_refused_when_the_decoder_is_made() -> None:
-        for plan in [
-            (),
-            ("Plan", ("Level",), ()),
-            ("Plan", ("Level", (("Target", "a", 1, (), None),)), (("int", ()),)),
-        ]:
-            with pytest.raises((ValueError, TypeError, IndexError)):
-                LIBRARY.AvroDecoder(["int"], plan, 0, True)
+
+@needs_compiled
+def test_a_plan_that_is_none_is_refused_when_the_decoder_is_made() -> None:
+    for plan in [
+        (),
+        ("Plan", ("Level",), ()),
+        ("Plan", ("Level", (("Target", "a", 1, (), None),)), (("int", ()),)),
+    ]:
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            LIBRARY.AvroDecoder(["int"], plan, 0, True)
 
 
 class Library:

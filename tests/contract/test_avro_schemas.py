@@ -44,7 +44,7 @@ def test_a_schema_is_asked_for_once_but_an_unknown_one_again() -> None:
 class Away(Registry):
     """Does not answer."""
 
-    def get(self, schema_id: int) -> WriterSchema | None:
+    def get(self, schema_id: int | str) -> WriterSchema | None:
         raise SchemaRegistryUnavailable(f"no answer about schema {schema_id}")
 
 

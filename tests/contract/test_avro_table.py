@@ -94,5 +94,6 @@ def test_a_reason_names_column_byte_and_what_was_found() -> None:
             "avro.syntax: byte 7: 1 bytes are left after the message's record",
             "avro.resolve: the schema of id 8: column a: bytes does not fill array<struct<x:tinyint>>",
             "avro.schema: the schema registry has no schema of id 9",
-            "avro.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, the data)",
+            "avro.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, the data): it looks like "
+            "JSON text without any head",
         ]

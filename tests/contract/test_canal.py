@@ -15,7 +15,7 @@ from kafka2hive.pipeline.decode import make_decoder
 from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
-from tests.contract.decode_ways import WAYS
+from tests.contract.decode_ways import EACH_WAY, WAYS
 
 TYPES = {
     "id": "bigint",
@@ -124,13 +124,13 @@ def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
     return [found[place] for place in range(len(records))]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 @pytest.mark.parametrize(("record", "outcome"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_flat_message_is_a_row_or_a_dead_letter(way: str, record: dict[str, Any], outcome: Any) -> None:
     assert outcomes(decoder(way), [record]) == [outcome]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_messages_together_are_what_each_is_alone(way: str) -> None:
     draw, made = random.Random(9), decoder(way)
     for _ in range(40):

@@ -21,7 +21,7 @@ from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
-from tests.contract.decode_ways import WAYS
+from tests.contract.decode_ways import EACH_WAY, WAYS
 
 _ROW_TYPES = {"id": "bigint", "name": "string", "total": "decimal(10,2)", "day": "date"}
 _CHANGE_TYPES = {"__op": "string", "__ts_ms": "bigint", "__source_position": "string"}
@@ -55,7 +55,7 @@ def _expected(recorded: Recorded) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 @pytest.mark.parametrize("recorded", RECORDS, ids=lambda recorded: recorded.name)
 def test_a_record_is_unpacked_with_and_without_its_schema(way: str, recorded: Recorded) -> None:
     for record in (recorded.record, with_schema(recorded.record)):
@@ -64,7 +64,7 @@ def test_a_record_is_unpacked_with_and_without_its_schema(way: str, recorded: Re
         assert decoded.rows.to_pylist() == [_expected(recorded)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 @pytest.mark.parametrize(("log", "record", "code"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_is_no_change_is_refused_with_a_reason(way: str, log: ChangeLog, record: Any, code: str) -> None:
     for one in (record, with_schema(record)):
@@ -72,7 +72,7 @@ def test_what_is_no_change_is_refused_with_a_reason(way: str, log: ChangeLog, re
         assert reason.startswith(f"{code}: "), reason
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 @pytest.mark.parametrize("log", ENVELOPES)
 def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: str, log: ChangeLog) -> None:
     draw = random.Random(12)
@@ -102,7 +102,7 @@ def _code(outcome: Any) -> Any:
     return outcome.partition(":")[0] if isinstance(outcome, str) else outcome
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_nested_values_of_both_images_are_taken_whole(way: str) -> None:
     nested = {
         "id": "bigint",
@@ -125,7 +125,7 @@ def test_nested_values_of_both_images_are_taken_whole(way: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_a_table_without_columns_of_the_row_takes_the_changes_that_have_one(way: str) -> None:
     decoder = _decoder(way, ChangeLog.DEBEZIUM, pa.schema([("__op", pa.string())]))
     records = [debezium("c", None, image, {}) for image in (ROW, None, {}, 5)] + [

@@ -14,9 +14,11 @@ from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, own_names
+from kafka2hive.pipeline.native_library import INTERFACE, fits
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
 from tests.contract.decode_ways import WAYS
 from tests.fuzz.mutate import SPECIAL, damaged
+from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
 
@@ -60,66 +62,86 @@ def test_the_library_that_is_installed_is_the_one_that_is_expected() -> None:
     assert vars(compiled)["kafka2hive_native"] is None or INSTALLED
 
 
-if INSTALLED:
+@needs_compiled
+@pytest.mark.parametrize("dtype", sorted(CASES_OF_TYPE))
+def test_every_neighbour_of_a_value_is_in_doubt_or_comes_out_exactly(dtype: str) -> None:
+    schema = pa.schema([("a", parse_hive_type(dtype))])
+    messages = sorted({near for seed in seeds(dtype) for near in (seed, *neighbours(seed))})
+    assert accepted(schema, "Europe/Berlin", messages) >= len(seeds(dtype)) / 2
 
-    @pytest.mark.parametrize("dtype", sorted(CASES_OF_TYPE))
-    def test_every_neighbour_of_a_value_is_in_doubt_or_comes_out_exactly(dtype: str) -> None:
-        schema = pa.schema([("a", parse_hive_type(dtype))])
-        messages = sorted({near for seed in seeds(dtype) for near in (seed, *neighbours(seed))})
-        assert accepted(schema, "Europe/Berlin", messages) >= len(seeds(dtype)) / 2
 
-    @pytest.mark.parametrize("zone", ZONES)
-    @pytest.mark.parametrize("any_case", [False, True])
-    def test_random_edits_of_all_types_at_once_are_in_doubt_or_come_out_exactly(
-        zone: str, any_case: bool
-    ) -> None:
-        dice = random.Random(f"{zone} {any_case}")
-        kinds = sorted(CASES_OF_TYPE)
-        schema = pa.schema([(f"c{i}", parse_hive_type(kind)) for i, kind in enumerate(kinds)])
-        values = [[seed[5:-1] for seed in seeds(kind)] for kind in kinds]
-        whole = []
-        for _ in range(300):
-            members = [b'"c%d":%s' % (i, dice.choice(texts)) for i, texts in enumerate(values)]
-            kept = [member for member in members if dice.random() < 0.3]
-            dice.shuffle(kept)
-            whole.append(b"{%s}" % b",".join(kept))
-        edited = [damaged(dice, message, whole) for message in whole for _ in range(8)]
-        assert accepted(schema, zone, whole, any_case) > 200
-        assert accepted(schema, zone, edited, any_case) > 50
+@needs_compiled
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("any_case", [False, True])
+def test_random_edits_of_all_types_at_once_are_in_doubt_or_come_out_exactly(
+    zone: str, any_case: bool
+) -> None:
+    dice = random.Random(f"{zone} {any_case}")
+    kinds = sorted(CASES_OF_TYPE)
+    schema = pa.schema([(f"c{i}", parse_hive_type(kind)) for i, kind in enumerate(kinds)])
+    values = [[seed[5:-1] for seed in seeds(kind)] for kind in kinds]
+    whole = []
+    for _ in range(300):
+        members = [b'"c%d":%s' % (i, dice.choice(texts)) for i, texts in enumerate(values)]
+        kept = [member for member in members if dice.random() < 0.3]
+        dice.shuffle(kept)
+        whole.append(b"{%s}" % b",".join(kept))
+    edited = [damaged(dice, message, whole) for message in whole for _ in range(8)]
+    assert accepted(schema, zone, whole, any_case) > 200
+    assert accepted(schema, zone, edited, any_case) > 50
 
-    def test_nothing_but_what_the_table_says_is_accepted_of_whole_messages() -> None:
-        schema = pa.schema([("a", pa.int64())])
-        good = [message for message, expected in MESSAGE_CASES if not isinstance(expected, Dead)]
-        assert accepted(schema, "UTC", [message for message, _ in MESSAGE_CASES]) == len(good)
 
-    def test_a_map_of_very_many_keys_is_taken_and_a_repeated_one_is_in_doubt() -> None:
-        schema = pa.schema([("a", pa.map_(pa.string(), pa.int32()))])
-        for keys, rows in [(range(5000), 1), ([*range(5000), 7], 0), (range(17), 1), ([*range(17), 16], 0)]:
-            message = b'{"a":{%s}}' % b",".join(b'"%d":1' % key for key in keys)
-            assert accepted(schema, "UTC", [message]) == rows
+@needs_compiled
+def test_nothing_but_what_the_table_says_is_accepted_of_whole_messages() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    good = [message for message, expected in MESSAGE_CASES if not isinstance(expected, Dead)]
+    assert accepted(schema, "UTC", [message for message, _ in MESSAGE_CASES]) == len(good)
 
-    def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
-        reader = CompiledReader(pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False)
-        with pytest.raises(ValueError, match="null"):
-            reader.read(pa.array([b"{}", None], pa.binary()))
-        with pytest.raises(TypeError, match="binary"):
-            reader.read(pa.array(["{}"]))
 
-    def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
-        schema = pa.schema([("a", pa.list_(pa.string())), ("t", pa.timestamp("us"))])
-        reader = CompiledReader(schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
-        good = b'{"t":"2013-01-01T00:00:00Z","a":["x","y"]}'
-        for batch in ([good] * 3, [good[:-1]] * 3, [], [good, b"{", good]):
-            rows, mask = reader.read(pa.array(batch, pa.binary()))
-            assert mask.tolist() == [message == good for message in batch]
-            assert rows.column("a").to_pylist() == [["x", "y"]] * batch.count(good)
-            assert {str(t) for t in rows.column("t").to_pylist()} <= {"2013-01-01 01:00:00"}
+@needs_compiled
+def test_a_map_of_very_many_keys_is_taken_and_a_repeated_one_is_in_doubt() -> None:
+    schema = pa.schema([("a", pa.map_(pa.string(), pa.int32()))])
+    for keys, rows in [(range(5000), 1), ([*range(5000), 7], 0), (range(17), 1), ([*range(17), 16], 0)]:
+        message = b'{"a":{%s}}' % b",".join(b'"%d":1' % key for key in keys)
+        assert accepted(schema, "UTC", [message]) == rows
+
+
+@needs_compiled
+def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
+    reader = CompiledReader(pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False)
+    with pytest.raises(ValueError, match="null"):
+        reader.read(pa.array([b"{}", None], pa.binary()))
+    with pytest.raises(TypeError, match="binary"):
+        reader.read(pa.array(["{}"]))
+
+
+@needs_compiled
+def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
+    schema = pa.schema([("a", pa.list_(pa.string())), ("t", pa.timestamp("us"))])
+    reader = CompiledReader(schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
+    good = b'{"t":"2013-01-01T00:00:00Z","a":["x","y"]}'
+    for batch in ([good] * 3, [good[:-1]] * 3, [], [good, b"{", good]):
+        rows, mask = reader.read(pa.array(batch, pa.binary()))
+        assert mask.tolist() == [message == good for message in batch]
+        assert rows.column("a").to_pylist() == [["x", "y"]] * batch.count(good)
+        assert {str(t) for t in rows.column("t").to_pylist()} <= {"2013-01-01 01:00:00"}
+
+    def test_keys_that_no_column_takes_are_told_once_however_rare_they_are() -> None:
+        decoder = JsonDecoder(pa.schema([("a", pa.int64()), ("s", pa.struct([("t", pa.int64())]))]), "UTC")
+        messages = [
+            b'{"a":%d,"s":{"inner":1}%s}' % (n, b',"rare":[{"deep":1}]' if n == 777 else b"")
+            for n in range(2_000)
+        ]
+        assert decoder.decode(pa.array(messages, pa.binary())).new_keys == ("rare",)
+        assert decoder.decode(pa.array([messages[777], b'{"other":1,"a":2}'], pa.binary())).new_keys == (
+            "other",
+        )
 
 
 class Library:
     """One that reads its first message, an instant, and panics when it is asked for the row."""
 
-    def __init__(self, interface: int = compiled.INTERFACE) -> None:
+    def __init__(self, interface: int = INTERFACE) -> None:
         self.INTERFACE = interface
         self.batches = 0
         self.walls = b""
@@ -133,6 +155,9 @@ class Library:
 
     def instants(self) -> bytes:
         return np.array([1356998400_000000], dtype=np.int64).tobytes()
+
+    def passed_keys(self, met: int) -> tuple[list[str], int]:
+        return [], met
 
     def rows(self, walls: bytes) -> object:
         self.walls = walls
@@ -159,9 +184,9 @@ def test_instants_become_wall_clocks_of_the_tables_zone(monkeypatch: pytest.Monk
 
 
 def test_a_library_of_another_interface_is_not_used() -> None:
-    assert compiled.fits(Library())
-    assert not compiled.fits(Library(compiled.INTERFACE + 1))
-    assert not compiled.fits(None)
+    assert fits(Library())
+    assert not fits(Library(INTERFACE + 1))
+    assert not fits(None)
 
 
 def test_rows_of_messages_in_doubt_stand_in_their_place() -> None:

@@ -30,18 +30,26 @@ from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.pipeline.native_library import DecoderInUse
 from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
-from kafka2hive.service.conditions.condition import Retrying, Trouble
+from kafka2hive.service.conditions.condition import (
+    Retrying,
+    RunConditions,
+    RunEnd,
+    TableCondition,
+    Trouble,
+)
 from kafka2hive.service.conditions.derive import PendingFiles
-from kafka2hive.service.conditions.table_state import OwnerLife
+from kafka2hive.service.conditions.table_state import LastOutcome, OwnerLife
 from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
 from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
 from kafka2hive.service.online.validate import OnlineResult
 from kafka2hive.service.plan import PlannedTable, PlanResult
 from kafka2hive.service.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
+from kafka2hive.service.run.watch.never_filled import NeverFilled
 from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.where import FoundPlace, Place
 from tests.harness.cli_ledger import document, invoke, pending_service, write_map
 from tests.harness.values import data_file, view_of
@@ -109,6 +117,9 @@ def _planned() -> RecoverResult:
     return RecoverResult((table,), "nobody answers at 127.0.0.1:9092")
 
 
+DECODER = DecoderInUse(True, "0.1.0")
+
+
 def _status() -> StatusResult:
     account = OffsetAccounting(
         read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900
@@ -137,10 +148,28 @@ def _status() -> StatusResult:
         ("column Titel was never filled",),
         {PARTITION: Watermark(32)},
         (EpochStatus(40, "2013-01-01T00:00:00Z", 2, 7, account),),
+        _last_outcome("air.flights"),
     )
     damaged = ManualActionRequired("ledger.damaged", "the checksum is wrong")
+    away = Trouble("kafka.unavailable", "nobody answers at 127.0.0.1:9092", "start it")
     return StatusResult(
-        (table,), (("air.planes", damaged),), "nobody answers at 127.0.0.1:9092", ("air.crews",)
+        (table,),
+        (("air.planes", damaged),),
+        "nobody answers at 127.0.0.1:9092",
+        (NotBegun("air.crews", _last_outcome("air.crews")),),
+        RunConditions((), "2013-01-01T00:00:00Z", RunEnd(69, away)),
+        6,
+        False,
+        str(DECODER),
+    )
+
+
+def _last_outcome(table: str) -> LastOutcome:
+    state = Retrying(
+        Trouble("hive.refused", "Hive refuses a statement", "as Hive says"), "2013-01-01T00:00:05Z"
+    )
+    return LastOutcome(
+        "2013-01-01T00:00:00Z", True, TableCondition(table, state, ("no column takes $.gate",))
     )
 
 
@@ -244,6 +273,7 @@ def _preview() -> PreviewResult:
         (PreviewRow(Place(PARTITION, 3), "dt=2013-01-01", values),),
         (PreviewLetter(Place(PARTITION, 4), "json.type", "column n expects bigint, got string"),),
         tombstones=1,
+        misspelled=(NeverFilled("carier", "carrier"),),
     )
     missing = TableError("kafka.unknown_topic", "air.planes: Kafka does not have topic planes", "create it")
     return PreviewResult((flights, PreviewedTable("air.planes", error=missing)))
@@ -267,8 +297,8 @@ def _documents() -> dict[str, Document]:
         "recover": recover_document("flights", False, _recovered()),
         "recover-plan": recover_document("flights", True, _planned()),
         "status": status_document("flights", _status()),
-        "validate": map_document(load_text(MAP, "flights.yaml", {})),
-        "validate-online": online_document(load_text(MAP, "flights.yaml", {}), _online()),
+        "validate": map_document(load_text(MAP, "flights.yaml", {}), (), DECODER),
+        "validate-online": online_document(load_text(MAP, "flights.yaml", {}), _online(), DECODER),
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
         "where": where_document("flights", "flights-0@5", _where()),
@@ -317,7 +347,7 @@ def _fits(shape: object, frozen: object) -> bool:
     [
         (("recover", "--plan"), "recover-plan", 0),
         (("recover",), "recover", 0),
-        (("status",), "status", 0),
+        (("status",), "status", 69),
     ],
 )
 def test_the_commands_print_documents_of_the_frozen_shape(

@@ -10,9 +10,10 @@ from confluent_kafka import Message
 from kafka2hive.pipeline.decode.compiled import INSTALLED, LIBRARY
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.message_columns import COMPILED, values_and_times
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets
 
-WAYS = [False, True] if COMPILED else [False]  # scripts/setup says so when it is not installed
+EACH_WAY = [False, pytest.param(True, marks=needs_compiled)]
 LIBRARIES = [LIBRARY] if COMPILED else []
 NO_TIMESTAMP, CREATED, APPENDED = 0, 1, 2
 
@@ -34,32 +35,32 @@ def test_the_library_that_is_installed_reads_messages_too() -> None:
     assert COMPILED == INSTALLED, "the compiled library is an older one: run scripts/setup"
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 def test_a_tombstone_is_null_and_an_empty_value_is_not(compiled: bool) -> None:
     messages = [message(b"a"), message(None), message(b""), message(b"\x00\xff" * 3), message(None)]
     assert read(messages, compiled)[0] == [b"a", None, b"", b"\x00\xff" * 3, None]
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 def test_a_timestamp_counts_whatever_set_it_and_none_is_null(compiled: bool) -> None:
     given = [(NO_TIMESTAMP, -1), (CREATED, 0), (APPENDED, 253_402_300_799_999), (CREATED, -5), (CREATED, 7)]
     messages = [message(b"", timestamp) for timestamp in given]
     assert read(messages, compiled)[1] == [None, 0, 253_402_300_799_999, None, 7]
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 def test_no_messages_are_two_empty_columns(compiled: bool) -> None:
     assert read([], compiled) == ([], [])
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 @pytest.mark.parametrize("value_bytes", [0, 1, 1_000_000])
 def test_the_room_that_is_made_for_values_changes_nothing(compiled: bool, value_bytes: int) -> None:
     messages = [message(bytes([n]) * n) for n in range(100)]
     assert read(messages, compiled, value_bytes)[0] == [bytes([n]) * n for n in range(100)]
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 def test_columns_outlive_the_messages_that_they_were_read_from(compiled: bool) -> None:
     dice = random.Random(11)
     given = [None if dice.random() < 0.1 else dice.randbytes(dice.randrange(2_000)) for _ in range(3_000)]
@@ -72,7 +73,7 @@ def test_columns_outlive_the_messages_that_they_were_read_from(compiled: bool) -
     assert values.slice(1_000, 10).to_pylist() == given[1_000:1_010]
 
 
-@pytest.mark.parametrize("compiled", WAYS)
+@pytest.mark.parametrize("compiled", EACH_WAY)
 def test_what_is_no_message_is_an_error(compiled: bool) -> None:
     with pytest.raises(TypeError):
         values_and_times([message(b"a"), "no message"], 1, compiled)

@@ -174,8 +174,19 @@ def test_format_4_tells_complete_partitions_from_others() -> None:
     assert decode((FROZEN / "format-4.snapshot").read_bytes()) == FORMAT_4
 
 
+FORMAT_5 = replace(
+    FORMAT_4, reopened=(HivePartition("air.flights", "dt=2012-12-29", f"{TABLE}/dt=2012-12-29"),)
+)
+"""A certificate of the snapshot before could not be written."""
+
+
+def test_format_5_opens_partitions_again() -> None:
+    assert decode((FROZEN / "format-5.snapshot").read_bytes()) == FORMAT_5
+
+
 @pytest.mark.parametrize(
-    ("number", "snapshot"), [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (FORMAT, FORMAT_4)]
+    ("number", "snapshot"),
+    [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (4, FORMAT_4), (FORMAT, FORMAT_5)],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:
     """Where nothing needs a newer one, an older program reads what this one writes."""

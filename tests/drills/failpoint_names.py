@@ -15,7 +15,7 @@ COMMIT = r"in-progress -> .*/e\d+\.pending$"
 PROMOTE = r"/_tmp/.*\.pending -> .*\.parquet\.final$"
 FINALISE = r"/e\d+\.pending -> .*/e\d+\.final$"
 ARCHIVE = r"\.final -> .*/archive/.*\.final$"
-CERTIFICATE_DRAFT = DATA + r"\.certificate\.in-progress$"
+CERTIFICATE_DRAFT = r"/_kafka2hive_complete-[^/]*\.in-progress$"
 PARTITION = r"/(b|dt)=[^/]*$"
 SWEEP_DRAFT = DRAFT + "$"
 SWEEP_ORPHAN = DATA + "$"
@@ -59,8 +59,11 @@ SWEEPING = (
 )
 CERTIFYING = (
     *_both("creating a certificate's draft", "create", CERTIFICATE_DRAFT),
+    *_both("deleting a dead one's draft", "delete", CERTIFICATE_DRAFT),
     *_both("closing a certificate's draft", "close", CERTIFICATE_DRAFT),
-    *_both("renaming a certificate into place", "rename", "/_tmp/.* -> .*/_kafka2hive_complete-"),
+    *_both(
+        "renaming a certificate into place", "rename", r"in-progress -> .*/_kafka2hive_complete-[^/]*\.json$"
+    ),
     *_both("creating a success file", "create", "/_SUCCESS$"),
     *_both("closing a success file", "close", "/_SUCCESS$"),
 )
@@ -69,8 +72,8 @@ PUBLISHING = (
     *_both("making a Hive partition's directory", "mkdirs", PARTITION),
     *_both("promoting the second file", "rename", PROMOTE, count=2),
     *_both("promoting what another one left", "rename", PROMOTE),
-    *CERTIFYING,
     *_both("finalising", "rename", FINALISE),
+    *CERTIFYING,
     *_both("making the archive's directory", "mkdirs", "/archive/"),
     *_both("archiving a snapshot", "rename", ARCHIVE),
 )

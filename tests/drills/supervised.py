@@ -11,6 +11,8 @@ from tests.harness.program import Running
 
 NOT_AGAIN = frozenset({0, 2, 72, 73, 76, 78, 130, 143})
 """Exit codes after which the unit stays down: `RestartPreventExitStatus` and the clean ends."""
+EVERY_CHANGE = {"KAFKA2HIVE_LOG_LEVEL": "debug"}
+"""Drills look for changes of files in the log."""
 _PAUSE = 0.05
 
 
@@ -105,6 +107,6 @@ class Supervised:
             run.__exit__()
 
     def _start(self) -> None:
-        run = Running(self._config, env=self._env)
+        run = Running(self._config, env=EVERY_CHANGE | dict(self._env or {}))
         self._runs.append(run)
         self._logs.append(FollowedLog(run.log))

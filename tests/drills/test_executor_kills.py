@@ -18,6 +18,7 @@ from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.form import Form
 from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
+from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import Acknowledged, assert_exactly, flight
@@ -178,7 +179,7 @@ def test_killed_workers_cost_attempts_and_no_record(
     target = Target(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
     config = target.config("local[2,4]", EPOCH_RECORDS, WARN)
     with ExitStack() as stack:
-        run = stack.enter_context(Running(config))
+        run = stack.enter_context(Running(config, env=EVERY_CHANGE))
         run.wait_for_epoch(PATIENCE)
         felt = strike_until(run, target.prey([run.pid]), wanted, lambda: target.send(EPOCH_RECORDS))
         target.scenario.end(run, target)
@@ -211,7 +212,7 @@ def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     with SparkStandalone(tmp_path / "cluster", hosts=("127.0.0.1", "localhost")) as cluster:
         config = target.config(cluster.url, SPECULATED_EPOCH_RECORDS, WARN | SPECULATION)
         with ExitStack() as stack:
-            run = stack.enter_context(Running(config))
+            run = stack.enter_context(Running(config, env=EVERY_CHANGE))
             run.wait_for_epoch(PATIENCE)
             prey = target.prey([worker.pid for worker in cluster.workers])
             overtaken = tries = 0

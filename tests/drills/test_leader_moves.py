@@ -208,7 +208,7 @@ def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
     for topic in (cut, anew):  # nothing was read after it
         scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 150})
 
-    typed = dict.fromkeys(re.findall(r"kafka2hive recover (--accept-gap \S+)", log))
+    typed = dict.fromkeys(re.findall(r"kafka2hive recover --table \S+ (--accept-gap \S+)", log))
     assert len(typed) == 2, typed
     refused = command("recover", scenario.config, "--accept-gap", f"{cut}:0:99")
     assert refused.code == 76 and "kafka.log_truncated" in refused.log + refused.out, refused

@@ -80,7 +80,7 @@ def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the
         for topic in (remade, aged):
             scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 100})
 
-        typed = dict.fromkeys(re.findall(r"kafka2hive recover (--accept-gap \S+)", log))
+        typed = dict.fromkeys(re.findall(r"kafka2hive recover --table \S+ (--accept-gap \S+)", log))
         assert len(typed) == 2, typed
         scenario.recover(*" ".join(typed).replace("'", "").split())
         done = run_once(scenario.config)

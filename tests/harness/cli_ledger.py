@@ -96,6 +96,17 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     return Service(path, wiring, commit_staged(wiring, owned, ranges, ["dt=2013-01-01"] * file_count))
 
 
+def moved_wiring(service: Service) -> Wiring:
+    """The same service after its map was edited: the table lies in `elsewhere`."""
+    text = service.map.read_text()
+    if "location:" not in text:
+        new = (service.map.parent / "elsewhere").as_uri()
+        service.map.write_text(
+            text.replace("    topics: [flights]\n", f"    topics: [flights]\n    location: {new}\n")
+        )
+    return wire(load_map(str(service.map), {}))
+
+
 def tree(folder: Path) -> set[str]:
     """Every path below a folder."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}

@@ -29,6 +29,12 @@ class FakeKafka:
     def latest(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Watermark]:
         raise NotImplementedError
 
+    def high_watermarks(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, Watermark]:
+        """No transaction is open."""
+        return self.latest(topic_partitions)
+
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
     ) -> Mapping[TopicPartition, Watermark]:

@@ -107,6 +107,9 @@ def _talk(talk: socket.socket, server: OddServer, answer: Callable[[Request], Re
         if not more:
             return
         text += more
+        if text.startswith(b"\x16"):  # TLS: a server of plain HTTP answers the first line that it cannot read
+            talk.sendall(reply(400, "no HTTP"))
+            return
     head, _, body = text.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}

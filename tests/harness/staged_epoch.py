@@ -5,7 +5,7 @@ from functools import partial
 
 from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import DataEpoch
+from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch
 from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
@@ -22,7 +22,11 @@ _WRITERS = 128  # closing a file takes HDFS half a second, whatever is in it
 
 
 def commit_staged(
-    wiring: Wiring, owned: OwnedLedger, ranges: OffsetRange, buckets: Sequence[str]
+    wiring: Wiring,
+    owned: OwnedLedger,
+    ranges: OffsetRange,
+    buckets: Sequence[str],
+    completeness: Completeness | None = None,
 ) -> tuple[DataFile, ...]:
     """One file for each of `buckets`, which share the records of `ranges` evenly."""
     state, location, read = owned.state, owned.state.location, len(ranges)
@@ -46,6 +50,8 @@ def commit_staged(
     write = partial(write_file, wiring.ports.files, data=CONTENT)
     Threads(_WRITERS).map(write, [file.staged for file in files])
     account = RangeAccounting(0, ranges, OffsetAccounting(read=read, written=read, bytes=30 * read))
-    epoch = DataEpoch(files=tuple(files), accounts=(account,), newest_ms=1_356_998_400_000)
+    epoch = DataEpoch(
+        files=tuple(files), accounts=(account,), newest_ms=1_356_998_400_000, completeness=completeness
+    )
     commit(wiring.ports, owned, draft(owned, wiring.map.service, "2013-01-01T00:00:10Z", epoch))
     return tuple(files)

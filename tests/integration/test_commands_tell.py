@@ -49,7 +49,9 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
     assert once.code == 75, once.log[-3000:]
     assert f"[kafka.unknown_topic] {typo}: the map lists topic {unique}_typo" in once.log
     code, found = states(config)
-    assert code == 0
+    assert code == 75
+    assert found[well]["last_outcome"]["state"] == "serving"
+    assert found[typo]["last_outcome"]["error"]["code"] == "kafka.unknown_topic"
     for name in (well, typo):
         assert (found[name]["state"], found[name]["lag_records"]) == ("not_running", 0), "not all is dumped"
         assert sum(p["next_offset"] for p in found[name]["partitions"]) == len(stored)
@@ -102,6 +104,10 @@ def test_another_process_sees_the_states_of_a_live_run(
         run.kill_driver()
         code, found = states(config)
         assert (code, found[well]["state"], found[well]["owner_heartbeat"]) == (0, "not_running", False)
+        assert (found[well]["last_outcome"]["ended"], found[well]["last_outcome"]["state"]) == (
+            False,
+            "serving",
+        )
         run.wait_for_orphans(120)
 
 

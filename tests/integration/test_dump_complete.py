@@ -1,4 +1,6 @@
-"""Complete partitions on real services: certificates beside what Hive counts, late records, a kill, policies."""
+"""Complete partitions on real services: certificates beside what Hive counts, late records, a kill, policies, and an open
+transaction.
+"""
 
 import json
 import os
@@ -10,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import BEFORE, Failpoint
 from tests.harness.package import install
-from tests.harness.program import Running, command
+from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import ledger_root, location, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
@@ -73,12 +76,12 @@ class Shown:
         found: dict[str, list[dict[str, Any]]] = {}
         for path in sorted(self._tree.files(self._place)):
             folder, _, name = path.removeprefix(self._place + "/").rpartition("/")
-            if name.startswith(CERTIFICATE):
+            if name.startswith(CERTIFICATE) and name.endswith(".json"):
                 found.setdefault(folder, []).append(json.loads(self._tree.read(path)))
         return found
 
     def texts(self) -> dict[str, bytes]:
-        paths = [path for path in self._tree.files(self._place) if CERTIFICATE in path]
+        paths = [p for p in self._tree.files(self._place) if CERTIFICATE in p and p.endswith(".json")]
         return {path: self._tree.read(path) for path in paths}
 
     def marked(self) -> set[str]:
@@ -89,7 +92,7 @@ class Shown:
         return {path.removeprefix(self._place + "/").removesuffix(end) for path in sizes}
 
     def unfinished(self) -> list[str]:
-        return [path for path in self._tree.files(self._place) if "/_tmp/" in path]
+        return [p for p in self._tree.files(self._place) if "/_tmp/" in p or p.endswith(".in-progress")]
 
 
 def counted(hive: "HiveServer", table: str, column: str) -> dict[str, int]:
@@ -148,8 +151,9 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
     with Running(config, program=TRAPPED, env=environment(point)) as killed:
         assert killed.wait() == -signal.SIGKILL, killed.tail()
     assert point.was_hit()
-    assert ledger.pending_epoch() is not None and len(ledger.newest()["certificate"]) == 3
-    assert len(of_days.texts()) == 1 and len(of_days.marked()) <= 1
+    assert ledger.pending_epoch() is None and len(ledger.newest()["certificate"]) == 3
+    assert of_days.unfinished()  # the draft, beside the data
+    assert len(of_days.texts()) <= 1 and len(of_days.marked()) <= 1  # they are written side by side
     first = of_days.texts()
     assert command("recover", config).code == 0
     past = {f"dt={day}" for day in PAST}
@@ -218,5 +222,63 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
     assert full_one["policy"] == "plugin full"
     assert counted(hive, full, "k") == {"k=many": len(history), "k=few": len(late) + len(more)}
     assert not of_broken.texts() and not of_broken.marked()
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+
+
+@pytest.mark.timeout(600)
+def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree, table, day = (
+        f"{hdfs.namenode_url}/{unique}",
+        HdfsTree(hdfs.client()),
+        f"lake.{unique}",
+        PAST[0],
+    )
+    of_table, ledger = Shown(tree, location(uri, table)), LedgerText(tree, ledger_root(uri), table)
+    held = {
+        "table": table,
+        "topics": [unique],
+        "start": "earliest",
+        "columns": {"id": "bigint", "kind": "string", "at": "timestamp"},
+        "bucket": EACH_DAY,
+        "flush": {"interval": "1s"},
+        "completion": {"delay": "1s"},
+    }
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, [held], limits={"transaction_wait": "3s"})
+    kafka.create_topic(unique, 1)
+    produce(kafka.bootstrap, unique, records(day, "before", range(10)), 1)
+    patient = {"transactional.id": unique, "transaction.timeout.ms": 900_000}
+    transaction = Producer({"bootstrap.servers": kafka.bootstrap, **patient})
+    transaction.init_transactions()
+    transaction.begin_transaction()
+    (undecided,) = records(day, "undecided", [10])
+    transaction.produce(unique, undecided, partition=0)
+    assert transaction.flush(60) == 0
+    behind = produce(kafka.bootstrap, unique, records(day, "behind", range(5)), 1)
+    assert {offset for _, _, offset in behind} == set(range(11, 16))
+
+    waited = run_once(config)
+    assert waited.code == 75, waited.log
+    assert "kafka.open_transaction" in waited.log
+    assert (
+        f"{table}: {unique}-0 ended at 16 when the run began, and readers get no further than 10"
+        in waited.log
+    )
+    assert ledger.ends() == {(unique, 0): 10}
+    assert sum(each["rows"] for each in ledger.newest()["open"]) == 10
+    (tracking,) = ledger.newest()["tracking"]
+    assert tracking["through"] == "-", "all is read up to no time: 5 acknowledged records are not"
+    assert not of_table.texts() and not of_table.marked()
+    told = command("status", config)
+    assert "kafka.open_transaction" in told.out and f"{unique}-0 ended at 16" in told.out, told.out
+
+    transaction.abort_transaction()
+    assert run_once(config).code == 0
+    assert rows_of(of_table.certificates()) == {f"dt={day}": [15]}
+    ((certificate,),) = of_table.certificates().values()
+    assert certificate["positions"] == [{"topic": unique, "number": 0, "end": ledger.ends()[unique, 0]}]
+    assert not ledger.newest()["open"] and not of_table.unfinished()
     audited = command("verify", config, "--deep")
     assert audited.code == 0, audited.out

@@ -69,7 +69,7 @@ def test_new_topics_and_partitions_join_while_it_runs_and_lost_records_stop_it_u
     stopped = run_once(config)
     assert stopped.code == 76, stopped.log[-3000:]
     assert f"[{begin}, {begin + 200}) are gone unread" in stopped.log
-    typed = re.search(r"kafka2hive recover (--accept-gap \S+)", stopped.log)
+    typed = re.search(r"kafka2hive recover --table \S+ (--accept-gap \S+)", stopped.log)
     assert typed is not None
     assert_settled(tree, root, two, location(uri, two), ends_of(in_two))
     assert_exactly(tree, location(uri, two), in_two, flight)

@@ -3,12 +3,14 @@
 import io
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hdfs_native import WriteOptions
 
+from kafka2hive.config.load import load_map
 from kafka2hive.config.values import Column, HiveOptions
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
@@ -22,10 +24,19 @@ from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailab
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, partition_path
 from kafka2hive.model.paths.path import join
 from kafka2hive.publish.register import register
+from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Question
+from kafka2hive.service.run.compare.gate import asker
+from kafka2hive.service.shared.hive_schemas import Catalogue
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.storage.concurrency import Threads
+from tests.harness.service_map import flights_table, write_map
 from tests.harness.waiting import wait_until
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 
+TABLES = 8
 AWKWARD = ["plain", "", "a'b/c=d\\e%:;é", "\\", "9 1+2", "tab\there", 'q"uo`te', "%41", "{x}"]
 
 
@@ -75,6 +86,38 @@ def test_a_table_is_made_once_and_is_the_one_the_map_describes(
     found = describe(session, spec.table)
     assert found is not None and found.ledger == "ledger-1" and found.kind is TableKind.EXTERNAL
     check_table(spec, found)
+
+
+def test_a_new_database_of_many_tables_is_made_once_whoever_else_makes_it_at_that_moment(
+    hive: HiveServer, hdfs: Hdfs, unique: str, tmp_path: Path
+) -> None:
+    entries = [flights_table(f"{unique}.t{number}", "t") for number in range(TABLES)]
+    uri, server = f"{hdfs.namenode_url}/{unique}", {"url": f"hive://me@{hive.address}"}
+    wiring = wire(load_map(str(write_map(tmp_path, unique, "127.0.0.1:9", uri, entries, hive=server)), {}))
+    tables = routed_tables(wiring, ["t"])
+    gates = [started_gate(wiring, tables) for _ in range(2)]  # of two services that start at once
+    asked = [(gate, Question(table.name, conform=True)) for gate in gates for table in tables]
+    try:
+        answers = Threads(len(asked)).map(lambda one: one[0](one[1]), asked)
+        assert answers == [Agrees()] * len(asked)
+        assert len(hive.query(f"show tables in {unique}")) == TABLES
+    finally:
+        hive.query(f"drop database if exists {unique} cascade")
+
+
+def started_gate(wiring: Wiring, tables: list[Table]) -> Ask:
+    """What the threads of one run ask with, each in a session of its own."""
+    service_map = wiring.map
+    assert service_map.hive is not None
+    catalogue, options = Catalogue(service_map, wiring.hive()), service_map.hive
+    for table in tables:
+        catalogue.resolve(table)
+
+    def ask(question: Question) -> Answer:
+        with asker(options, catalogue) as answer:
+            return answer(question)
+
+    return ask
 
 
 def test_tables_that_cannot_be_fed_are_refused(

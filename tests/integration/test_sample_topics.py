@@ -10,6 +10,7 @@ from tests.harness.program import command
 from tests.services.produce import produce
 
 if TYPE_CHECKING:
+    from tests.services.hive_server import HiveServer
     from tests.services.kafka_broker import KafkaBroker
 
 COUNT = 400
@@ -94,3 +95,50 @@ def test_maps_drafted_from_messages_of_several_rows_have_every_row(
         wanted = [WANTED[kind](n) for n in range(COUNT)]
         found = [{key: row["values"].get(key) for key in wanted[0]} for row in table["rows"]]
         assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+def test_one_map_is_drafted_from_several_topics_and_reads_each(
+    kafka: "KafkaBroker", unique: str, tmp_path: Path
+) -> None:
+    people = [b"id,full name", *(b"%d,name %d" % (n, n) for n in range(COUNT))]
+    orders = [json.dumps({"id": n, "at": "2026-11-23T10:00:00Z"}).encode() for n in range(COUNT)]
+    for name, messages in (("people", people), ("orders", orders), ("old.orders", orders), ("none", [])):
+        kafka.create_topic(f"{unique}-{name}", 2)
+        produce(kafka.bootstrap, f"{unique}-{name}", messages, 2)
+    drafted = tmp_path / "drafted.yaml"
+    said = invoke("sample", f"{unique}-people", "--pattern", f"{unique}-.*", "--kafka", kafka.bootstrap)
+    drafted.write_text(said.stdout)
+    assert f"# topic {unique}-none is left out: it holds no record" in said.stdout
+    assert f"# topics {unique}-old.orders, {unique}-orders have the same columns" in said.stdout
+    assert command("validate", drafted).code == 0, said.stdout
+    tables = command("preview", drafted, "--json", "-n", str(2 * COUNT)).document["tables"]
+    assert [(table["error"], table["dead_letters"], len(table["rows"])) for table in tables] == [
+        (None, [], COUNT)
+    ] * 3, said.stdout
+    rows = {table["table"].rpartition("_")[2]: [row["values"] for row in table["rows"]] for table in tables}
+    assert sorted(row["full_name"] for row in rows["people"]) == sorted(f"name {n}" for n in range(COUNT))
+
+
+def test_a_map_drafted_for_a_table_that_hive_has_agrees_with_it(
+    kafka: "KafkaBroker", hive: "HiveServer", hive_database: str, tmp_path: Path
+) -> None:
+    kafka.create_topic(hive_database, 1)
+    produce(kafka.bootstrap, hive_database, [b'{"Id": 7, "Price": "1.50", "extra": 1}'] * 3, 1)
+    location = f"file://{tmp_path}/warehouse/orders"
+    hive.query(
+        f"create external table {hive_database}.orders (id int, price decimal(9,2), kafka_offset bigint)"
+        f" partitioned by (day string) stored as orc location '{location}'"
+    )
+    drafted = tmp_path / "drafted.yaml"
+    options = ["--table", f"{hive_database}.orders", "--hive", f"hive://{hive.address}"]
+    said = invoke(
+        "sample", hive_database, "--kafka", kafka.bootstrap, *options, "--storage", f"file://{tmp_path}"
+    )
+    drafted.write_text(said.stdout)
+    assert command("validate", drafted).code == 0, said.stdout
+    online = command("validate", drafted, "--online", "--json").document
+    told = [check for check in online["checks"] if check["system"] == "hive"]
+    assert told and {check["result"] for check in told} == {"ok"}, online
+    (table,) = command("preview", drafted, "--json").document["tables"]
+    assert (table["error"], table["dead_letters"]) == (None, [])
+    assert {str(row["values"]["price"]) for row in table["rows"]} == {"1.50"}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SKEW = 10  # seconds by which clocks may differ in the realm of the tests: a ticket lives longer by as much
 
 Told = tuple[int, dict[str, tuple[str, str]]]
-"""Exit code of `validate --online`; code and message of the first failed check of each system."""
+"""Exit code of `validate --online`; code, and message with remedy, of the first failed check of each system."""
 
 
 def asked(config: Path, env: Mapping[str, str] | None = None, *, anew: bool = False) -> Told:
@@ -39,7 +39,7 @@ def asked(config: Path, env: Mapping[str, str] | None = None, *, anew: bool = Fa
     failed: dict[str, tuple[str, str]] = {}
     for check in json.loads(done.out)["checks"]:
         if check["result"] == "error":
-            failed.setdefault(check["system"], (check["code"], check["message"]))
+            failed.setdefault(check["system"], (check["code"], f"{check['message']}: {check['remedy']}"))
     exits = {documented.exit_code(*told) for told in failed.values()}
     assert done.code == (69 if 69 in exits else max(exits, default=0)), done.out
     return done.code, failed

@@ -1,5 +1,6 @@
 """The query on a Spark standalone cluster: our package is shipped, tasks run on the workers."""
 
+import getpass
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -97,7 +98,7 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(session: Session) -> 
             task=plan.index,
             generation=1,
             epoch=1,
-            failure=TableFailure("here", f"{settings} {home}"),
+            failure=TableFailure("here", f"{settings} {home}", os.environ["HADOOP_USER_NAME"]),
         )
 
     epoch, (spark, scratch) = OneEpoch(), session
@@ -108,9 +109,10 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(session: Session) -> 
     ended = query.run_until(Event(), lambda: None)
     assert epoch.failed == []
     assert ended == Ended(EndReason.DRAINED)
-    assert session_slots(spark, 1) == 2
+    assert session_slots(spark, {}, 1) == 4, "the cores of executors that registered late"
     assert sorted(m.task for m in epoch.manifests) == [0, 1]
     for manifest in epoch.manifests:
         assert manifest.failure is not None
         assert manifest.failure.message.startswith("secret ")
         assert "kafka2hive.zip" in manifest.failure.message
+        assert manifest.failure.remedy == getpass.getuser()

@@ -21,7 +21,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.jobs import task_function
 from kafka2hive.pipeline.query.dump import DumpQuery
 from kafka2hive.pipeline.query.ended import Ended, EndReason
-from kafka2hive.pipeline.spark import session_slots, start_session
+from kafka2hive.pipeline.spark import session_settings, session_slots, start_session
 from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan
 from kafka2hive.pipeline.warm.launch import launched
@@ -332,4 +332,4 @@ def test_a_query_that_spark_cannot_start_is_unavailable_not_a_bug(
 
 
 def test_the_slots_follow_the_cores(spark: SparkSession) -> None:
-    assert session_slots(spark, 2) == 4
+    assert session_slots(spark, session_settings(spark), 2) == 4

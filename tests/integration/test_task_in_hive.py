@@ -2,10 +2,12 @@
 
 import datetime
 import itertools
+from contextlib import closing
 from decimal import Decimal
 from typing import Literal
 
 import orjson
+import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
 from kafka2hive.config.values import (
@@ -13,12 +15,16 @@ from kafka2hive.config.values import (
     Column,
     FileFormat,
     MetadataColumn,
+    StorageOptions,
     TextOptions,
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
 from kafka2hive.pipeline.values import TableSettings, TaskPlan
@@ -133,6 +139,71 @@ def create(
         f" location '{where}'"
     )
     hive.query(f"msck repair table {table}")
+
+
+IN_A_JOB = "set hive.fetch.task.conversion=none"
+NESTED = (
+    Column("id", "bigint"),
+    Column("nest", "struct<q:struct<r:bigint,s:array<struct<t:struct<u:string>>>>>"),
+    Column("named", "map<string,struct<q:struct<r:bigint>>>"),
+)
+
+
+def nested_row(number: int) -> dict[str, object]:
+    """No outer struct is NULL, while many inner ones are."""
+    texts = [{"t": None}, {"t": {"u": f"u{number}"}}]
+    inner = None if number % 5 == 0 else {"r": number, "s": None if number % 7 == 0 else texts}
+    return {
+        "id": number,
+        "nest": {"q": inner},
+        "named": {"k": {"q": None if number % 3 == 0 else {"r": -number}}} if number % 4 else {},
+    }
+
+
+def test_hive_reads_nested_nulls_fetched_and_in_a_job(
+    hdfs: Hdfs, hive: HiveServer, hive_database: str
+) -> None:
+    """Of records of which the exact decoder made the rows: their arrays hold values beneath NULLs."""
+    base = f"{hdfs.namenode_url}/{hive_database}"
+    files = process_files(
+        StorageOptions(hdfs.namenode_url, base, base, tuple(hdfs.client_properties.items()))
+    )
+    schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in NESTED])
+    decoder = ExactDecoder(schema, "UTC")
+    decoded = [decoder.decode(orjson.dumps(nested_row(number))) for number in range(1_000)]
+    arrays = [pa.array([row[n] for row in decoded], field.type) for n, field in enumerate(schema)]
+    rows = pa.Table.from_arrays(arrays, schema=schema)
+    wanted = []
+    for number in range(1_000):
+        inner = number if number % 5 else None
+        text = f"u{number}" if number % 5 and number % 7 else None
+        named = -number if number % 4 and number % 3 else None
+        wanted.append((number, inner, text, named))
+    for format in ("orc", "parquet", "json"):
+        sink, table = pa.BufferOutputStream(), f"{hive_database}.nested_{format}"
+        options = WriterOptions(format=format, compression="none")
+        encoder = encoding_of(options).open(sink, rows)
+        encoder.write(rows.slice(0, 400))
+        encoder.write(rows.slice(400))
+        encoder.end({})
+        files.mkdirs(f"{base}/{format}/dt=x")
+        with closing(files.create(f"{base}/{format}/dt=x/rows.{format}.final")) as file:
+            file.write(sink.getvalue().to_pybytes())
+        create(hive, table, NESTED, ("dt",), f"{base}/{format}", format)
+        query = f"select id, nest.q.r, nest.q.s[1].t.u, named['k'].q.r from {table}"
+        for found in (hive.query(query), hive.query(IN_A_JOB, query)):
+            assert sorted(found) == wanted
+        counted = (
+            f"select count(nest.q.r), sum(nest.q.r), count(nest.q.s[1].t.u), sum(named['k'].q.r) from {table}"
+        )
+        assert hive.query(IN_A_JOB, counted) == [
+            (
+                sum(row[1] is not None for row in wanted),
+                sum(row[1] or 0 for row in wanted),
+                sum(row[2] is not None for row in wanted),
+                sum(row[3] or 0 for row in wanted),
+            )
+        ]
 
 
 def test_hive_reads_back_what_was_in_kafka(

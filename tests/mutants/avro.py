@@ -57,11 +57,11 @@ MUTANTS = (
     ),
     TextMutant(
         "all messages of a batch are read with one schema",
-        f"{AVRO}.decoder",
+        "kafka2hive.pipeline.decode.registered.frames",
         (
             (
-                "np.flatnonzero(np.diff(ids[order])) + 1",
-                "np.flatnonzero(np.diff(np.sign(ids[order]))) + 1",
+                "np.flatnonzero(np.diff(keys[order])) + 1",
+                "np.flatnonzero(np.diff(np.sign(keys[order]))) + 1",
             ),
         ),
         SCHEMAS,
@@ -77,7 +77,7 @@ MUTANTS = (
         f"{AVRO}.decoder",
         (
             (
-                '            return f"avro.schema: the schema registry has no schema of id {schema_id}"\n',
+                '            return f"avro.schema: the schema registry has no schema of id {schema_id}{hint}"\n',
                 "            self._readers[schema_id] = reason = "
                 'f"avro.schema: the schema registry has no schema of id {schema_id}"  # type: ignore\n'
                 "            return reason\n",

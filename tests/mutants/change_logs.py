@@ -93,6 +93,9 @@ CANAL_MUTANTS = (
     ),
 )
 DECIMALS = "kafka2hive.pipeline.decode.change_logs.decimals"
+DECIMAL_IMAGES = "kafka2hive.pipeline.decode.change_logs.decimal_images"
+TOLD = "kafka2hive.pipeline.decode.change_logs.told_decimals"
+AMBIGUOUS = "kafka2hive.pipeline.decode.change_logs.ambiguous"
 DECIMAL_TESTS = "tests/contract/test_debezium_decimals.py"
 DECIMAL_MUTANTS = (
     TextMutant(
@@ -109,8 +112,44 @@ DECIMAL_MUTANTS = (
     ),
     TextMutant(
         "the scale in the record's schema is not looked at",
-        DECIMALS,
-        (("same = pc.and_(is_decimal, pc.equal(scale, str(wanted)))", "same = is_decimal"),),
+        DECIMAL_IMAGES,
+        (("bad = (codes != UNTOLD) & (codes != one.type.scale)", "bad = (codes != UNTOLD) & (codes < 0)"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "bytes are taken at the column's scale whatever the schema says",
+        DECIMAL_IMAGES,
+        (("rescaled(columns[one.name], kind, form)", "rescaled(columns[one.name], kind, kind.scale)"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "the schema does not contradict decimals: text",
+        DECIMAL_IMAGES,
+        (("np.where(told >= 0, np.int16(_NUMBER), np.int16(TEXT))", "np.full_like(told, TEXT)"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "all records of a batch are of the first one's schema",
+        TOLD,
+        (("left & pc.starts_with(values, pattern=text)", "left | pc.starts_with(values, pattern=text)"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "a schema behind the payload is not looked for",
+        TOLD,
+        (("        if not mark or not message.startswith(_SCHEMA):\n", "        if not mark:\n"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "a text that may be bytes is a number",
+        AMBIGUOUS,
+        (("        if len(text) % 4 == 0 and BOTH", "        if not text and BOTH"),),
+        DECIMAL_TESTS,
+    ),
+    TextMutant(
+        "a text that may be bytes is not seen behind an escape",
+        AMBIGUOUS,
+        (("[ \\t\\r\\n]*\"|{_ESCAPE}'", "[ \\t\\r\\n]*\"[0-9+]'"),),
         DECIMAL_TESTS,
     ),
 )

@@ -8,6 +8,7 @@ READ_THROUGH = "kafka2hive.pipeline.completion.read_through"
 COMPLETION = "kafka2hive.service.run.completion"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
 EPOCHS = "kafka2hive.service.run.epochs"
+TABLE_STEPS = "kafka2hive.service.run.table_steps"
 PERIOD_TESTS = "tests/unit/config/test_bucket_period.py"
 POLICY_TESTS = "tests/unit/pipeline/test_completion_policy.py"
 TESTS = "tests/unit/service/run/test_completion.py"
@@ -123,6 +124,23 @@ MUTANTS = (
         )
     ),
     TextMutant(
+        "T taken after the metadata question",
+        "kafka2hive.service.shared.kafka_view",
+        (
+            (
+                "            asked_at_ms = self.clock.epoch_ms()\n            cluster = self.kafka.cluster()\n",
+                "            cluster = self.kafka.cluster()\n            asked_at_ms = self.clock.epoch_ms()\n",
+            ),
+        ),
+        "tests/unit/service/shared/test_kafka_view.py",
+    ),
+    TextMutant(
+        "a run of --once ends with 0 behind an open transaction",
+        "kafka2hive.service.run.once",
+        (("return self._held.errors(now_ms) | self.missing", "return self.missing"),),
+        "tests/unit/service/run/test_open_transactions.py",
+    ),
+    TextMutant(
         "an error without a text ends the run",
         "kafka2hive.model.plugins",
         (("{type(error).__name__}: {_text(error)}", "{type(error).__name__}: {error}"),),
@@ -159,7 +177,10 @@ MUTANTS = (
             (
                 "a partition whose registration was given up is complete",
                 COMPLETION,
-                (" | {each.partition for each in owned.state.forgotten}", ""),
+                (
+                    "(owned.open_registrations - table.in_hive) | {each.partition for each in owned.state.forgotten}",
+                    "owned.open_registrations - table.in_hive",
+                ),
             ),
             (
                 "a policy is asked at each commit",
@@ -240,6 +261,29 @@ MUTANTS = (
                 "one topic partition stands for all",
                 READ_THROUGH,
                 ("if target is None or any(positions", "if target is None or all(positions"),
+            ),
+            (
+                "certificates that were not written are tried at each look",
+                TABLE_STEPS,
+                ("            elif table.owned.completion_asked > asked:\n", "            else:\n"),
+            ),
+            (
+                "T is that of metadata renewed meanwhile",
+                EPOCHS,
+                ("offsets_of[table.name].asked_at_ms)", "self._kafka._asked_at_ms)"),
+            ),
+            (
+                "the time of what was read is that of the plan, not of the look",
+                EPOCHS,
+                ("offsets_of[table.name].asked_at_ms)", "self._clock.epoch_ms())"),
+            ),
+            (
+                "what is hidden behind an open transaction counts as read",
+                COMPLETION,
+                (
+                    "{tp: logs.high[tp].offset for tp in wanted if tp in logs.high}",
+                    "{tp: logs.latest[tp].offset for tp in wanted if tp in logs.latest}",
+                ),
             ),
             (
                 "a topic that the tables do not know yet counts as read",

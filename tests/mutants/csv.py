@@ -3,6 +3,7 @@
 from tests.mutants.text_mutant import TextMutant
 
 CSV = "tests/contract/test_csv.py"
+HEADERS = "tests/contract/test_csv_headers.py"
 FIELDS = "kafka2hive.pipeline.decode.csv.fields"
 PARSED = "kafka2hive.pipeline.decode.csv.parsed"
 DECODER = "kafka2hive.pipeline.decode.csv.decoder"
@@ -65,5 +66,29 @@ MUTANTS = (
             ),
         ),
         CSV,
+    ),
+    TextMutant(
+        "a record that only begins as the header is left out",
+        DECODER,
+        (("            is_header &= pc", "            is_header = pc"),),
+        HEADERS,
+    ),
+    TextMutant(
+        "a header line is nowhere",
+        DECODER,
+        (("            without_rows=pa.array(headers, pa.int32()) if len(headers) else None,\n", ""),),
+        HEADERS,
+    ),
+    TextMutant(
+        "digits are always booleans",
+        DECODER,
+        (("        if not (self._takes_digits and ", "        if not ("),),
+        HEADERS,
+    ),
+    TextMutant(
+        "a message of nothing but a header line is not counted",
+        "kafka2hive.pipeline.task.chunk_decoder",
+        ((" or decoded.without_rows is not None):", "):"),),
+        "tests/unit/pipeline/task/test_task_several_rows.py",
     ),
 )

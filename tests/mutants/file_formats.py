@@ -4,6 +4,7 @@ from tests.mutants.text_mutant import TextMutant
 
 TAIL = "kafka2hive.formats.orc.tail"
 ENCODING = "kafka2hive.formats.orc.encoding"
+NESTED = "kafka2hive.formats.orc.nested"
 TIMES = "kafka2hive.formats.times"
 CHUNKS = "kafka2hive.formats.orc.chunks"
 READER = "kafka2hive.formats.orc.reader"
@@ -13,6 +14,8 @@ PARQUET_ENCODING = "kafka2hive.formats.parquet.encoding"
 
 ORC = "tests/unit/formats/test_orc.py"
 PARQUET = "tests/unit/formats/test_parquet.py"
+READ_BACK = "tests/unit/formats/test_read_back.py"
+UNMAPPED = "tests/unit/service/run/test_unmapped_fields.py"
 LINES = "tests/unit/formats/test_lines.py"
 AVRO = "tests/unit/formats/test_avro_files.py"
 FORMATS_OF_TASKS = (
@@ -45,10 +48,57 @@ MUTANTS = (
         ORC,
     ),
     TextMutant(
-        "slices of nested columns are written as they lie in memory",
-        ENCODING,
-        (("writer.write(_without_offsets(rows))", "writer.write(rows)"),),
+        "ORC gets values that lie beneath a NULL",
+        NESTED,
+        (("_without_hidden(rows.column(number).combine_chunks())", "rows.column(number)"),),
         ORC,
+    ),
+    TextMutant(
+        "a row group of ORC is not read back",
+        ENCODING,
+        (("        self._read_back(rows, data)\n", ""),),
+        READ_BACK,
+    ),
+    TextMutant(
+        "nested columns of Parquet are not read back",
+        PARQUET_ENCODING,
+        (
+            (
+                "        if not nested.num_columns or not len(nested):\n            return\n",
+                "        return\n",
+            ),
+        ),
+        READ_BACK,
+    ),
+    TextMutant(
+        "a JSON field that only few records have is not looked for",
+        "kafka2hive.pipeline.task.unmapped_fields",
+        (("        for name in decoded.new_keys:\n", "        for name in ():\n"),),
+        UNMAPPED,
+    ),
+    TextMutant(
+        "status takes every run's map for its own",
+        "kafka2hive.service.conditions.table_state",
+        (("        return bool(maps - {fingerprint})\n", "        return False\n"),),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
+        "a field's share is of the records of one epoch",
+        "kafka2hive.service.run.watch.unmapped_fields",
+        (("self.looked_at += unmapped.looked_at", "self.looked_at = unmapped.looked_at"),),
+        UNMAPPED,
+    ),
+    TextMutant(
+        "0.0 read back is taken for -0.0",
+        "kafka2hive.formats.read_back",
+        (("    return _BITS.get(kind, kind)", "    return kind"),),
+        READ_BACK,
+    ),
+    TextMutant(
+        "rows that are read back too many are not counted",
+        "kafka2hive.formats.read_back",
+        (("None if start == len(written) else start", "None"),),
+        READ_BACK,
     ),
     TextMutant(
         "times within lists are not looked at",
@@ -308,5 +358,11 @@ MUTANTS = (
         "kafka2hive.pipeline.decode.written_fields.differences",
         (('self._is_avro = table.writer.format == "avro"', "self._is_avro = False"),),
         "tests/unit/pipeline/decode/test_written_fields.py",
+    ),
+    TextMutant(
+        "lines are counted by the rows given, not by the line ends written",
+        "kafka2hive.formats.lines.encoding",
+        (("int(np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE_END))", "len(batch)"),),
+        LINES,
     ),
 )

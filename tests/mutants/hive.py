@@ -19,7 +19,7 @@ HIVE = (
     TextMutant(
         "a column is changed to any other type",
         "kafka2hive.hive.alterations",
-        (("        and is_wider(column.type, other.type)\n", ""),),
+        (("        and can_widen(spec, column.type, other.type)\n", ""),),
         ALTERED_TESTS,
     ),
     TextMutant(
@@ -256,6 +256,52 @@ HIVE = (
         "a refusal that nobody waited for is used later",
         "kafka2hive.service.run.compare.asking",
         (("(asked.answer is None or isinstance(asked.answer, Agrees))", "True"),),
+        ASKING_TESTS,
+    ),
+    TextMutant(
+        "a Hive table that agreed once is never compared again",
+        "kafka2hive.service.run.compare.gate",
+        (("        if self._agreed.get(name) == spec:\n", "        if name in self._agreed:\n"),),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "a Hive table that agreed in an earlier run is not compared in this one",
+        "kafka2hive.service.run.compare.gate",
+        (
+            (
+                "        if self._agreed.get(name) == spec:\n",
+                "        if self._agreed.get(name) == spec or spec in _recorded(table):\n",
+            ),
+        ),
+        GATE_TESTS,
+    ),
+    TextMutant(
+        "columns of text files are widened",
+        "kafka2hive.hive.check",
+        (("spec.format not in _NOT_WIDENED and ", ""),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "columns of Avro files are widened",
+        "kafka2hive.hive.check",
+        (('LINE_FORMATS | {"avro"}', "LINE_FORMATS"),),
+        ALTERED_TESTS,
+    ),
+    TextMutant(
+        "who loses the race to make a database gives up",
+        "kafka2hive.service.shared.hive_schemas",
+        (("_TRIES = 3\n", "_TRIES = 1\n"),),
+        CATALOGUE_TESTS,
+    ),
+    TextMutant(
+        "one table's failed statement is the answer to all",
+        "kafka2hive.service.run.compare.asking",
+        (
+            (
+                "        if isinstance(answer, NoAnswer) and not answer.alone:\n",
+                "        if isinstance(answer, NoAnswer):\n",
+            ),
+        ),
         ASKING_TESTS,
     ),
 )

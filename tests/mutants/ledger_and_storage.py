@@ -2,6 +2,9 @@
 
 from tests.mutants.text_mutant import TextMutant
 
+AUDIT_OF_DRAFTS = "tests/unit/ledger/test_audit_of_drafts.py"
+DECISIONS = "tests/unit/ledger/test_decisions.py"
+
 MUTANTS = (
     TextMutant(
         "the last debt of a full batch of 200 is forgotten",
@@ -92,5 +95,63 @@ MUTANTS = (
         "kafka2hive.ledger.marker",
         (("if owner is not None and not is_there(files, table_directory):", "if False:"),),
         "tests/unit/ledger/test_marker.py",
+    ),
+    TextMutant(
+        "the next accepted gap takes the place of the earlier ones",
+        "kafka2hive.ledger.snapshot.draft",
+        (("gaps=state.gaps + change.gaps", "gaps=change.gaps or state.gaps"),),
+        DECISIONS,
+    ),
+    TextMutant(
+        "the next accepted loss takes the place of the earlier ones",
+        "kafka2hive.ledger.snapshot.draft",
+        (("losses=state.losses + change.losses", "losses=change.losses or state.losses"),),
+        DECISIONS,
+    ),
+    TextMutant(
+        "a table without partitions is never owed to Hive",
+        "kafka2hive.ledger.snapshot.draft",
+        (
+            (
+                "    return frozenset(f.hive_partition for f in files)\n",
+                "    return frozenset(f.hive_partition for f in files if f.hive_partition.path)\n",
+            ),
+        ),
+        AUDIT_OF_DRAFTS,
+    ),
+    TextMutant(
+        "rows of open partitions are those of the newest file",
+        "kafka2hive.ledger.snapshot.completeness",
+        (("        rows=known.rows + more.rows,\n", "        rows=more.rows,\n"),),
+        AUDIT_OF_DRAFTS,
+    ),
+    TextMutant(
+        "each late file renews the time at which a partition was opened",
+        "kafka2hive.ledger.snapshot.completeness",
+        (
+            (
+                "        known,\n        partition=more.partition,\n",
+                "        more,\n        partition=more.partition,\n",
+            ),
+        ),
+        "tests/unit/service/audit/test_certify.py",
+    ),
+    TextMutant(
+        "a certificate names no given-up file",
+        "kafka2hive.ledger.snapshot.completeness",
+        (("for x in snapshot.losses if is_lost_from(x, place)", "for x in ()"),),
+        "tests/unit/service/audit/test_certify.py",
+    ),
+    TextMutant(
+        "a certificate counts a file that was given up with its epoch",
+        "kafka2hive.ledger.certify",
+        (("path in given_up or base_name(path) not in names", "False"),),
+        "tests/unit/service/audit/test_certify.py",
+    ),
+    TextMutant(
+        "a loss leaves the counts of open partitions as they were",
+        "kafka2hive.ledger.snapshot.completeness",
+        (("        _take_out(now, loss)\n", "        continue\n"),),
+        "tests/unit/service/audit/test_certify.py",
     ),
 )

@@ -7,16 +7,76 @@ RESTORED = "tests/unit/service/shared/test_restored.py"
 LOCATION = "tests/unit/service/shared/test_location.py"
 GATE = "tests/unit/service/run/test_compare_gate.py"
 VERIFY = "tests/unit/service/audit/test_verify.py"
+LOGS = "tests/unit/service/run/test_observe.py"
 COMPILED = "tests/contract/test_decode_compiled.py"
 
 MUTANTS = (
+    TextMutant(
+        "changes of files that went well are logged at info",
+        "kafka2hive.storage.logged",
+        (('target: str = "", level: int = logging.DEBUG)', 'target: str = "", level: int = logging.INFO)'),),
+        LOGS,
+    ),
+    TextMutant(
+        "the audit log has no more than the log",
+        "kafka2hive.observe.log",
+        (("min(least, logging.DEBUG) if audit and name == _CHANGES else least", "least"),),
+        LOGS,
+    ),
+    *(
+        TextMutant(name, module, (edit,), tests)
+        for name, module, edit, tests in (
+            (
+                "the rows of an epoch with a recorded loss are not audited",
+                "kafka2hive.ledger.audit.audit",
+                (
+                    "        if rows != expected:\n",
+                    "        if rows != expected and not _lost_now(snapshot):\n",
+                ),
+                "tests/unit/ledger/test_audit_of_losses.py",
+            ),
+            (
+                "a file that was given up was dumped again, for verify",
+                "kafka2hive.ledger.audit.audit",
+                ("if x.remedy == REFETCH and x.path in named", "if x.path in named"),
+                "tests/unit/ledger/test_audit_of_losses.py",
+            ),
+            (
+                "a file of an epoch with a recorded loss may name any offsets",
+                "kafka2hive.ledger.audit.lines",
+                ("    if named not in again and not (", "    if not again and not ("),
+                "tests/unit/ledger/test_audit_of_losses.py",
+            ),
+            (
+                "verify takes an accepted location for an edit",
+                "kafka2hive.ledger.audit.lines",
+                (
+                    '["location"] if after.files and not after.accounts else []',
+                    '[] if after.accounts else ["location"]',
+                ),
+                "tests/unit/service/audit/test_certify.py",
+            ),
+            (
+                "a certificate counts only the files of the newest location",
+                "kafka2hive.ledger.snapshot.completeness",
+                ("        files=known.files + more.files,\n", "        files=more.files,\n"),
+                "tests/unit/service/audit/test_certify.py",
+            ),
+            (
+                "a file that was dumped again explains rows that others lack",
+                "kafka2hive.service.audit.units",
+                ("if data is not None or file.final not in refetched", "if True"),
+                "tests/unit/service/audit/test_deep_units.py",
+            ),
+        )
+    ),
     TextMutant(
         "any certificate that is there already is taken for ours",
         "kafka2hive.ledger.certify",
         (
             (
-                "            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)\n",
-                "            return Answer.DONE\n",
+                "            same = _in_place(files, path, state, certificate)\n        else",
+                "            same = True\n        else",
             ),
         ),
         "tests/unit/ledger/test_certify_race.py",
@@ -239,7 +299,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a compiled decoder of another version is used",
-        "kafka2hive.pipeline.decode.compiled",
+        "kafka2hive.pipeline.native_library",
         (("library is not None and library.INTERFACE == INTERFACE", "library is not None"),),
         COMPILED,
     ),

@@ -63,6 +63,24 @@ MUTANTS = (
         TABLE,
     ),
     TextMutant(
+        "a Decimal's bytes are a number without a sign",
+        f"{PROTOBUF}.values",
+        (('int.from_bytes(octets, "big", signed=True)', 'int.from_bytes(octets, "big", signed=False)'),),
+        TABLE,
+    ),
+    TextMutant(
+        "a Decimal of a negative scale is one without a scale",
+        f"{PROTOBUF}.values",
+        ((" * 10 ** max(-scale, 0)\n", "\n"),),
+        TABLE,
+    ),
+    TextMutant(
+        "a Decimal without bytes is 0",
+        f"{PROTOBUF}.values",
+        (("    if not octets:\n        raise Refused", "    if octets is None:\n        raise Refused"),),
+        TABLE,
+    ),
+    TextMutant(
         "a Duration may have two signs",
         f"{PROTOBUF}.values",
         ((" or seconds * nanos < 0:\n", ":\n"),),

@@ -79,7 +79,7 @@ WIRING = (
     TextMutant(
         "decimals are texts whatever the map says",
         "kafka2hive.pipeline.task.chunk_decoder",
-        (("            has_base64_decimals(table.source),\n", "            False,\n"),),
+        (("            told_decimals(table.source),\n", '            "text",\n'),),
         "tests/unit/pipeline/task/test_task_formats.py",
     ),
 )

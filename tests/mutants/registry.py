@@ -4,6 +4,10 @@ from tests.mutants.text_mutant import TextMutant
 
 CLIENT = "tests/unit/registry/test_registry_client.py"
 LOOKUP = "tests/unit/registry/test_registry_lookup.py"
+FRAMINGS = "tests/contract/test_framings.py"
+SCHEMA_HEADERS = "tests/unit/pipeline/task/test_schema_headers.py"
+HEADERS = "kafka2hive.pipeline.task.record_parts.schema_headers"
+FRAMES = "kafka2hive.pipeline.decode.registered.frames"
 
 MUTANTS = (
     TextMutant(
@@ -26,7 +30,12 @@ MUTANTS = (
     TextMutant(
         "a known id asks the registry",
         "kafka2hive.registry.lookup",
-        (("        schema = kept or self._ask(schema_id)\n", "        schema = self._ask(schema_id)\n"),),
+        (
+            (
+                "        before = known.schema if known is not None else self._kept.read(schema_id)\n",
+                "        before = None\n",
+            ),
+        ),
         LOOKUP,
     ),
     TextMutant(
@@ -141,7 +150,7 @@ MUTANTS = (
     TextMutant(
         "a good file is replaced",
         "kafka2hive.registry.kept",
-        (("        if self.read(schema_id) is None:\n", "        if True:\n"),),
+        (("        if before is None:\n", "        if True:\n"),),
         LOOKUP,
     ),
     TextMutant(
@@ -159,7 +168,122 @@ MUTANTS = (
     TextMutant(
         "a command that only looks writes",
         "kafka2hive.registry.lookup",
-        (("        if kept is None and self._keeps:\n", "        if kept is None:\n"),),
+        (("        if self._keeps and (other", "        if (other"),),
         LOOKUP,
+    ),
+    TextMutant(
+        "a kept schema is never compared with the registry's",
+        "kafka2hive.registry.lookup",
+        (("        if not self._same(before, now):\n", "        if False:\n"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a schema that is only formatted otherwise is another one",
+        "kafka2hive.pipeline.decode.registered.same",
+        (("            return parse_avro(one) == parse_avro(other)\n", "            return one == other\n"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a schema is compared by its own text, not by what it refers to",
+        "kafka2hive.pipeline.decode.registered.same",
+        (("    if one == other:\n", "    if one.text == other.text:\n"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a refused schema stays in memory",
+        "kafka2hive.registry.lookup",
+        (("            self._known.forget(schema_id)\n", ""),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a schema that was compared once is never compared again",
+        "kafka2hive.registry.lookup",
+        (
+            (
+                "        return self._remember(schema_id, before, self._compare_seconds)\n",
+                "        return self._remember(schema_id, before, float('inf'))\n",
+            ),
+        ),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a schema that the registry lost is never compared again",
+        "kafka2hive.registry.lookup",
+        (
+            (
+                "            return self._remember(schema_id, before, UNKNOWN_SECONDS)\n",
+                "            return self._remember(schema_id, before, float('inf'))\n",
+            ),
+        ),
+        LOOKUP,
+    ),
+    TextMutant(
+        "a registry that is away is asked for each kept schema",
+        "kafka2hive.registry.lookup",
+        (("        if began < self._not_compared_before:\n", "        if False:\n"),),
+        LOOKUP,
+    ),
+    TextMutant(
+        "what another process kept meanwhile is not compared",
+        "kafka2hive.registry.lookup",
+        (
+            (
+                "            self._refuse_change(schema_id, other, schema)  # another process was told otherwise\n",
+                "            pass\n",
+            ),
+        ),
+        LOOKUP,
+    ),
+    TextMutant(
+        "the first header of a name counts",
+        HEADERS,
+        (("            if name == self._name:\n", "            if name == self._name and not found:\n"),),
+        SCHEMA_HEADERS,
+    ),
+    TextMutant(
+        "what stands behind an id in a header is taken for data",
+        HEADERS,
+        (("_are_indexes(rest, self._is_zigzag) if self._is_protobuf else not rest", "True"),),
+        SCHEMA_HEADERS,
+    ),
+    TextMutant(
+        "a key is read by the header of its value",
+        "kafka2hive.pipeline.task.record_parts.columns",
+        (
+            (
+                "SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)",
+                'SchemaHeaders("__value_schema_id", table.key_format, wire.indexes)',
+            ),
+        ),
+        SCHEMA_HEADERS,
+    ),
+    TextMutant(
+        "all messages with a GUID are read with one schema",
+        FRAMES,
+        (
+            (
+                "for number, found in _groups(which.reshape(-1)):",
+                "for number, found in _groups(0 * which.reshape(-1)):",
+            ),
+        ),
+        FRAMINGS,
+    ),
+    TextMutant(
+        "of an id in 8 bytes the last 4 count",
+        FRAMES,
+        (("    for byte in range(1, head):\n", "    for byte in range(head - 4, head):\n"),),
+        FRAMINGS,
+    ),
+    TextMutant(
+        "indexes are always zigzag",
+        "kafka2hive.pipeline.decode.protobuf.heads",
+        (('    is_zigzag = wire.indexes == "zigzag"\n', "    is_zigzag = True\n"),),
+        FRAMINGS,
+    ),
+    TextMutant(
+        "a schema is asked for by its GUID as if it were a number",
+        "kafka2hive.registry.client",
+        (('"ids" if isinstance(schema_id, int) else "guids"', '"ids"'),),
+        CLIENT,
     ),
 )

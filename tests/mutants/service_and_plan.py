@@ -9,9 +9,51 @@ POSITIONS = "tests/unit/kafka/test_positions.py"
 PLAN = "tests/unit/pipeline/test_plan.py"
 VIEW = "tests/unit/service/shared/test_kafka_view.py"
 REPAIRS = "tests/unit/service/recover/test_recover_meanwhile.py"
+NAMES = "tests/unit/service/run/test_shared_names.py tests/unit/config/test_config_route.py"
+SIZES = "tests/unit/service/shared/test_record_sizes.py"
 REBUILD = "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py"
 
 MUTANTS = (
+    TextMutant(
+        "Spark is asked for its cores once",
+        "kafka2hive.service.run.epochs",
+        (("        most = self._slots()\n", "        most = self.most_tasks or self._slots()\n"),),
+        ONCE,
+    ),
+    TextMutant(
+        "tables with SQL keep the others waiting",
+        "kafka2hive.service.run.epochs",
+        (
+            (
+                "            self._steps.start_due(with_sql=with_sql)\n            backlogs",
+                "            self._steps.start_due()\n            backlogs",
+            ),
+        ),
+        ONCE,
+    ),
+    TextMutant(
+        "a run that hangs lives",
+        "kafka2hive.observe.endpoint",
+        (("self._stops or self._now() - self._progress <= SILENT_SECONDS", "True"),),
+        "tests/unit/service/run/test_observe.py",
+    ),
+    TextMutant(
+        "growing records are followed half-way",
+        "kafka2hive.service.shared.table_state",
+        (
+            (
+                "max((self.most_bytes_per_record + bound) / 2, bound)",
+                "(self.most_bytes_per_record + bound) / 2",
+            ),
+        ),
+        SIZES,
+    ),
+    TextMutant(
+        "an epoch is planned by the mean of all topic partitions",
+        "kafka2hive.service.shared.table_state",
+        (("        bound = max(largest, 1.0) * _GROWTH\n", "        bound = mean * _GROWTH\n"),),
+        SIZES,
+    ),
     TextMutant(
         "once plans beyond the end that it saw first",
         "kafka2hive.service.run.once",
@@ -322,6 +364,65 @@ MUTANTS = (
         "tests/unit/service/run/test_conditions.py",
     ),
     TextMutant(
+        "a table that never showed a row is as fresh as can be",
+        "kafka2hive.service.run.watch.metrics",
+        (("default=first_seen", "default=now"),),
+        "tests/contract/test_alerts.py",
+    ),
+    TextMutant(
+        "a quiet topic's first record makes its table as stale as what it showed last",
+        "kafka2hive.service.run.watch.metrics",
+        (("[self._caught_up[table.name]] if table.name in self._caught_up else []", "[]"),),
+        "tests/unit/service/run/test_observe.py",
+    ),
+    TextMutant(
+        "workers that decode in Python are not told of",
+        "kafka2hive.service.run.watch.decoders",
+        (("            if slow and not warnings.get(WARNED_BY):\n", "            if False:\n"),),
+        "tests/unit/service/run/test_decoders.py",
+    ),
+    TextMutant(
+        "an outage that lasts is told at each look",
+        "kafka2hive.service.run.watch.outages",
+        (("sorted(away.keys() - self._outages.keys())", "sorted(away)"),),
+        "tests/unit/service/run/test_outages.py",
+    ),
+    TextMutant(
+        "the end of an outage is not noticed",
+        "kafka2hive.service.run.epochs",
+        (("            self._tell_outages(None)\n", ""),),
+        "tests/unit/service/run/test_outages.py",
+    ),
+    TextMutant(
+        "status is well without Kafka",
+        "kafka2hive.service.status",
+        (("            codes.add(ExitCode.UNAVAILABLE)\n", "            pass\n"),),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
+        "how the run before ended is deleted before this one could say how it did",
+        "kafka2hive.ledger.reading.board",
+        (
+            (
+                "            if not self._leave(outcome):\n                return\n            self._delete_all(earlier)\n",
+                "            self._delete_all(earlier)\n            if not self._leave(outcome):\n                return\n",
+            ),
+        ),
+        "tests/unit/service/run/test_conditions.py",
+    ),
+    TextMutant(
+        "a STOP of a run long gone is told of a table that was recovered since",
+        "kafka2hive.service.conditions.table_state",
+        (("and _digits(at) < _digits(generation.started)", "and False"),),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
+        "what the last run left a table in changes no exit code",
+        "kafka2hive.service.conditions.table_state",
+        (("            return exit_code_of(last.condition.state)\n", "            return ExitCode.DONE\n"),),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
         "a plan does not see that a log was written anew",
         "kafka2hive.service.conditions.derive",
         (
@@ -343,5 +444,104 @@ MUTANTS = (
         "kafka2hive.cli.outcome",
         (("    if service_map.registry:\n", "    if False:\n"),),
         "tests/unit/config/test_config_secrets.py",
+    ),
+    TextMutant(
+        "what a ledger reads does not keep its table",
+        "kafka2hive.config.route",
+        (("    readers = [claim for claim in claims if claim.read]\n", "    readers: list[_Claim] = []\n"),),
+        NAMES,
+    ),
+    TextMutant(
+        "of two new topics that make one name the first is read",
+        "kafka2hive.config.route",
+        (("    return claims[0] if all(claim.rule", "    return claims[0] if True or all(claim.rule"),),
+        NAMES,
+    ),
+    TextMutant(
+        "a topic that is gone leaves its table to another",
+        "kafka2hive.config.route",
+        (
+            (
+                "            if names is not None and names[1] == table:\n",
+                "            if names is not None and topic in known:\n",
+            ),
+        ),
+        NAMES,
+    ),
+    TextMutant(
+        "ledgers are not asked which topics they read",
+        "kafka2hive.service.shared.tables",
+        (("    known.update(wiring.side_by_side.map(_LedgerTopics(wiring).of, unknown))\n", ""),),
+        NAMES,
+    ),
+    TextMutant(
+        "a table of which nobody knows whose it is gets a ledger",
+        "kafka2hive.service.run.owned_tables",
+        (("        self._refuse_undecided(table)\n", ""),),
+        NAMES,
+    ),
+    TextMutant(
+        "a run ends with 0 over a topic that is not read",
+        "kafka2hive.service.run.owned_tables",
+        (
+            (
+                "        return aside + tuple((conflict.table, conflict.error) for conflict in self.conflicts)\n",
+                "        return aside\n",
+            ),
+        ),
+        NAMES,
+    ),
+    TextMutant(
+        "validate does not look at owner markers",
+        "kafka2hive.service.online.validate",
+        (("    checks += check_ledgers(wiring, tables_behind(places, tables))\n", ""),),
+        "tests/unit/service/online/test_validate_online.py",
+    ),
+    TextMutant(
+        "a live run judges logs by topic ids that may be old",
+        "kafka2hive.service.run.epochs",
+        (
+            (
+                "        return {table.name: again.get(table.name, seen) for table in tables}\n",
+                "        return {table.name: seen for table in tables}\n",
+            ),
+        ),
+        ONCE,
+    ),
+    TextMutant(
+        "a plan resumes where the table stands, whatever is accepted",
+        "kafka2hive.service.recover.table",
+        (("(*view.state.positions, *repair.positions)}\n", "view.state.positions}\n"),),
+        "tests/unit/service/recover/test_recover_plan.py",
+    ),
+    TextMutant(
+        "a stop that was repaired since is told as it was",
+        "kafka2hive.service.conditions.table_state",
+        (
+            (
+                "        state = _taken_over(stopped, generation) if is_taken else _beside_run(stopped, table)\n",
+                "        state = _beside_run(stopped, table)\n",
+            ),
+        ),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
+        "the command for one table is about all of them",
+        "kafka2hive.kafka.problems",
+        (('    command = f"{RECOVER} --table {table}"\n', "    command = RECOVER\n"),),
+        POSITIONS,
+    ),
+    TextMutant(
+        "a run looks whether it was fenced at tables that it has stopped",
+        "kafka2hive.service.run.table_steps",
+        (
+            (
+                "        self.each(self._owned_tables.serving(), lambda table: list_own",
+                "        self.each(\n            [t for t in self._owned_tables.tables.values() if not"
+                " isinstance(t.ownership, Unowned)],"
+                " lambda table: list_own",
+            ),
+        ),
+        ONCE,
     ),
 )

@@ -24,7 +24,7 @@ MUTANTS = (
         DECODER,
         (
             (
-                "            without_rows=pa.array(empty, pa.int32()),\n",
+                "            without_rows=pa.array(np.flatnonzero(has_none), pa.int32()),\n",
                 "            without_rows=pa.array([], pa.int32()),\n",
             ),
         ),
@@ -33,7 +33,7 @@ MUTANTS = (
     TextMutant(
         "a row that the decoder loses is not missed",
         DECODER,
-        (("            if len(good) + len(bad) != len(piece):\n", "            if False:\n"),),
+        (("            if len(good) + len(bad) + none != len(piece):\n", "            if False:\n"),),
         CONTRACT,
     ),
     TextMutant(

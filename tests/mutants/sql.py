@@ -5,6 +5,8 @@ from tests.mutants.text_mutant import TextMutant
 TASK = "tests/unit/pipeline/task/sql/test_sql_task.py"
 SELECTS = "tests/unit/service/test_selects.py"
 SHUFFLED = "kafka2hive.pipeline.sql.shuffled"
+SENDING = "kafka2hive.pipeline.task.sql.shuffle.sending"
+SHUFFLE_WORKERS = "kafka2hive.pipeline.task.sql.shuffle.workers"
 RECEIVING = "kafka2hive.pipeline.task.sql.shuffle.receiving"
 
 MUTANTS = (
@@ -200,10 +202,68 @@ MUTANTS = (
                 ("(part.to_numpy() != self._part).any() or ", ""),
             ),
             (
+                "leader epochs of all tasks but the first are dropped behind a shuffle",
+                SHUFFLED,
+                ("        leader_epochs=tuple(e for one in manifests for e in one.leader_epochs),\n", ""),
+            ),
+            (
+                "refusals of all tasks but the first are dropped behind a shuffle",
+                SHUFFLED,
+                ("        refusals=tuple(r for one in manifests for r in one.refusals),\n", ""),
+            ),
+            (
+                "the newest record behind a shuffle is the first task's",
+                SHUFFLED,
+                (
+                    "        newest_ms=max((one.newest_ms for one in manifests if one.newest_ms is not None), default=None),\n",
+                    "",
+                ),
+            ),
+            (
+                "a sender's marks are those of its last batch",
+                SENDING,
+                ("self._marks += marks_of", "self._marks = marks_of"),
+            ),
+            (
+                "a receiver's marks are those of its last batch",
+                RECEIVING,
+                ("self._marks[attempt] += marks\n", "self._marks[attempt] = marks\n"),
+            ),
+            (
+                "a receiver counts its last batch",
+                RECEIVING,
+                ("self._counts[attempt] += counts\n", "self._counts[attempt] = counts\n"),
+            ),
+            (
+                "a sender's failure is untold",
+                SHUFFLE_WORKERS,
+                (
+                    "            tell(RowsWritten(attempt=attempt, task=share.index, failure=as_failure(error)))\n",
+                    "            tell(RowsWritten(attempt=attempt, task=share.index))\n",
+                ),
+            ),
+            (
+                "a receiver's failure is untold",
+                SHUFFLE_WORKERS,
+                (
+                    "return RowsReceived(part=part, failure=as_failure(error))",
+                    "return RowsReceived(part=part)",
+                ),
+            ),
+            (
                 "a large bucket is one task's alone",
                 "kafka2hive.pipeline.task.sql.shuffle.moved",
                 (" + place // self._together)", ")"),
             ),
         )
+    ),
+    TextMutant(
+        "what came out of a shuffle is compared with nothing that was sent",
+        SHUFFLED,
+        (
+            ("        if len(attempts) > 1:\n", "        if False:\n"),
+            ("    _check_moved(table, whole_of(shares), chosen, received)\n", ""),
+        ),
+        "tests/unit/pipeline/task/sql/test_sql_attempts.py",
     ),
 )

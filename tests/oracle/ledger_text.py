@@ -22,6 +22,7 @@ _TAGS = (
     "tracking",
     "open",
     "certificate",
+    "reopened",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]
@@ -103,18 +104,22 @@ class LedgerText:
 
     def read(self, path: str) -> Snapshot:
         """The objects of one snapshot; its checksum and first line are right."""
-        data = self._tree.read(path)
-        body, _, checksum = data.removesuffix(b"\n").rpartition(b"\n")
-        whole = hashlib.sha256(body + b"\n").hexdigest()
-        assert checksum.decode() == f"checksum sha256:{whole}"
-        first, *lines = body.decode().split("\n")
-        found: Snapshot = {tag: [] for tag in _TAGS}
-        found["checksum"] = [{"of": f"sha256:{whole}"}]
-        for line in lines:
-            tag, _, value = line.partition(" ")
-            found[tag].append(json.loads(value))
-        assert first.split("\t") == ([file["final"] for file in found["file"]] or ["-"])
-        return found
+        return objects_of(self._tree.read(path))
+
+
+def objects_of(data: bytes) -> Snapshot:
+    """The objects of a snapshot's text. Raises AssertionError: its checksum or its first line is wrong."""
+    body, _, checksum = data.removesuffix(b"\n").rpartition(b"\n")
+    whole = hashlib.sha256(body + b"\n").hexdigest()
+    assert checksum.decode() == f"checksum sha256:{whole}"
+    first, *lines = body.decode().split("\n")
+    found: Snapshot = {tag: [] for tag in _TAGS}
+    found["checksum"] = [{"of": f"sha256:{whole}"}]
+    for line in lines:
+        tag, _, value = line.partition(" ")
+        found[tag].append(json.loads(value))
+    assert first.split("\t") == ([file["final"] for file in found["file"]] or ["-"])
+    return found
 
 
 def _epoch(name: str) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import (
     Denied,
     FileStatus,
@@ -13,6 +14,7 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 from tests.simulation.namenode import FileNode
+from tests.simulation.watch import CERTIFICATE
 from tests.simulation.world import Request, World
 
 
@@ -89,6 +91,14 @@ class SimulatedFileSystem:
             self.faults += 1
             world.tell(self.who, f"{request} = {world.trouble.__name__}")
             raise world.trouble(request.path)
+        if world.forbidden and _forbidden(world.forbidden, request):
+            self.faults += 1
+            world.tell(self.who, f"{request} = Denied (for ever)")
+            raise Denied(request.path)
+        if world.uncertifiable and _certifies(world.uncertifiable, request):
+            world.count["certificates refused for ever"] += 1  # no fault: it is no reason for anything else
+            world.tell(self.who, f"{request} = Denied (for ever)")
+            raise Denied(request.path)
         if world.random() < world.mutation_faults:
             return self._faulty(request)
         if world.trace:
@@ -124,6 +134,18 @@ class SimulatedFileSystem:
             world.late.append(request)
             return self._traced(request, "OK (and once more later)")
         raise OutcomeUnknown(request.path)
+
+
+def _forbidden(directory: str, request: Request) -> bool:
+    """Renames into a directory, but for its staging."""
+    return request.target.startswith(directory + "/") and "/_tmp/" not in request.target
+
+
+def _certifies(directory: str, request: Request) -> bool:
+    """A certificate of the table at this place would come to be."""
+    return request.target.startswith(directory + "/") and bool(
+        CERTIFICATE.fullmatch(base_name(request.target))
+    )
 
 
 def _troubled(trouble: type[StorageError], request: Request) -> bool:

@@ -27,6 +27,9 @@ OWNED_LEDGER = LEDGER + "owned_ledger"
 HEARTBEAT = LEDGER + "reading.heartbeat"
 REGISTER = "kafka2hive.publish.register"
 CODEC = LEDGER + "snapshot.codec"
+LINES = LEDGER + "snapshot.lines"
+RESET = LEDGER + "repair.reset"
+POSITIONS = "kafka2hive.kafka.positions"
 REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
 RECOVER = SERVICE + "recover.table"
@@ -35,6 +38,9 @@ BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
 COMPLETION = SERVICE + "run.completion"
 OWNED_TABLES = SERVICE + "run.owned_tables"
+GATE = SERVICE + "run.compare.gate"
+HIVE_SCHEMAS = SERVICE + "shared.hive_schemas"
+RESULT = SERVICE + "run.result"
 TABLE_STEPS = SERVICE + "run.table_steps"
 TASKS = "tests.simulation.tasks"
 
@@ -292,14 +298,8 @@ MUTANTS = (
         "final before promoted",
         EPOCH,
         (
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n"
-            "    certify(ports, owned)\n"
-            "    return Published(finalise(ports, owned), moves)\n",
-            "    certify(ports, owned)\n"
-            "    final = finalise(ports, owned)\n"
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n"
-            "    certify(ports, owned)\n"
-            "    return Published(final, moves)\n",
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n    final = finalise(ports, owned)\n",
+            "    final = finalise(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
         ),
     ),
     _mutant(
@@ -363,8 +363,8 @@ MUTANTS = (
         "the next epoch does not wait for the final name",
         EPOCH,
         (
-            "    return Published(finalise(ports, owned), moves)",
-            "    return Published(owned.finalised(), moves)",
+            "    final = finalise(ports, owned)\n",
+            "    final = owned.finalised()\n",
         ),
     ),
     # R8: Hive
@@ -564,7 +564,7 @@ MUTANTS = (
         OWNED_LEDGER,
         (
             "        raise fenced(owned.paths, owned.generation) from error\n",
-            "        raise AmbiguousOutcome('mutant', 'again')\n",
+            "        raise StateUnknown('mutant', 'again') from error\n",
         ),
     ),
     _of_service(
@@ -812,93 +812,271 @@ MUTANTS = (
             "            except (TableError, AmbiguousOutcome, ServiceUnavailable) as error:\n",
         ),
     ),
+    _of_service(
+        "an idle run never looks whether it was fenced",
+        EPOCHS,
+        ("            self._steps.look_for_fence()\n", ""),
+    ),
+    _of_service(
+        "a run that was fenced ends as if a service were away",
+        RESULT,
+        (
+            "        return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG\n",
+            "        return ExitCode.UNAVAILABLE\n",
+        ),
+    ),
+    _of_damage(
+        "a table that waits for a person is one that is tried again",
+        RESULT,
+        ("        return ExitCode.STOP\n", "        return ExitCode.SET_ASIDE\n"),
+    ),
+    _of_damage(
+        "a table that may not be written ends the run",
+        TABLE_STEPS,
+        (
+            "            except (TableError, ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+            "            except (ManualActionRequired, AmbiguousOutcome, ServiceUnavailable) as error:\n",
+        ),
+    ),
+    _of_damage(
+        "a registration that was given up stays owed",
+        DRAFT,
+        (" - {\n        f.partition for f in changed.forgotten\n    }", ""),
+    ),
+    _of_damage(
+        "a table that is started over keeps the archived snapshots",
+        RESET,
+        ("        (paths.archives, join(paths.reset(record.id), ARCHIVE_DIRECTORY)),\n", ""),
+    ),
+    _of_damage(
+        "a table that is started over keeps its visible files",
+        RESET,
+        ("        moves += [(path, join(aside, base_name(path))) for path in visible]\n", ""),
+    ),
+    _of_damage(
+        "a reset that was killed is not finished by the next",
+        RESET,
+        ("            if is_there(files, target):\n                return Answer.DONE\n", ""),
+        (
+            "        if any(map(Generation.parse, names)) and RESET_TABLE not in names:\n",
+            "        if False:\n",
+        ),
+    ),
+    # topics and partitions that come, go and are made anew
+    _of_damage(
+        "a topic that was made anew is read on",
+        POSITIONS,
+        ("    if ids and view.id != UNKNOWN_ID:\n", "    if False:\n"),
+    ),
+    _of_damage(
+        "a topic that was made anew is read on from the old position once that is accepted",
+        POSITIONS,
+        (
+            "        found.positions.append(Position(tp, earliest, earliest, view.id))\n",
+            "        old = {p.topic_partition: p.end for p in positions}.get(tp, earliest)\n"
+            "        found.positions.append(Position(tp, old, old, view.id))\n",
+        ),
+    ),
+    _of_service(
+        "partitions that appear later are left out",
+        POSITIONS,
+        ("        found.positions.append(new)\n        return\n", "        return\n"),
+    ),
+    _of_service(
+        "partitions that appear later begin at their end",
+        POSITIONS,
+        (
+            "_known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs",
+            "_known_partition(by_tp.get(tp), Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
+        ),
+    ),
+    # Hive's tables
+    _of_service(
+        "a table that was never compared is dumped while Hive is away",
+        GATE,
+        ("                if spec not in _recorded(table):", "                if False:"),
+    ),
+    _of_damage(
+        "a table that Hive has otherwise is dumped all the same",
+        GATE,
+        (
+            "                self.differs(name, error)\n                raise error",
+            "                self.differs(name, error)",
+        ),
+    ),
+    _of_service(
+        "Hive's table is not altered though the map may",
+        HIVE_SCHEMAS,
+        ("if expected.alter and (statements", "if False and (statements"),
+    ),
+    _of_service(
+        "what was compared with Hive is not recorded",
+        OWNED_TABLES,
+        ("compared=self._gate.agreed(table), completeness", "completeness"),
+    ),
+    _of_damage(
+        "the place of Hive's table is not compared",
+        HIVE_SCHEMAS,
+        (
+            "        check_table(spec, found)\n        self._ensured",
+            "        check_table(spec, replace(found, location=None))\n        self._ensured",
+        ),
+        (
+            "if expected.alter and (statements",
+            "if expected.alter and found.location == spec.location and (statements",
+        ),
+        ("from dataclasses import dataclass, fields", "from dataclasses import dataclass, fields, replace"),
+    ),
+    # the text of a snapshot, where both directions have the same mistake
+    _mutant(
+        "starts and ends of positions are exchanged in both directions",
+        LINES,
+        (
+            '        "start": p.start,\n        "end": p.end,\n        "leader_epoch"',
+            '        "start": p.end,\n        "end": p.start,\n        "leader_epoch"',
+        ),
+        ('v["start"], v["end"], v["topic_id"]', 'v["end"], v["start"], v["topic_id"]'),
+    ),
+    _mutant(
+        "lengths and rows of files are exchanged in both directions",
+        LINES,
+        (
+            '        "length": f.length,\n        "rows": f.rows,\n',
+            '        "length": f.rows,\n        "rows": f.length,\n',
+        ),
+        (
+            '        length=v["length"],\n        rows=v["rows"],\n        checksum',
+            '        length=v["rows"],\n        rows=v["length"],\n        checksum',
+        ),
+    ),
+    _mutant(
+        "further rows of a record are not written into accounts",
+        LINES,
+        ("for name in _COUNTS}, **more}", "for name in _COUNTS}}"),
+    ),
+    _mutant(
+        "the checksum leaves line 1 out in both directions",
+        CODEC,
+        (
+            "    return body + _CHECKSUM + hashlib.sha256(body)",
+            '    return body + _CHECKSUM + hashlib.sha256(body[body.index(b"\\n") :])',
+        ),
+        (
+            "    if tail != _CHECKSUM + hashlib.sha256(body)",
+            '    if tail != _CHECKSUM + hashlib.sha256(body[body.index(b"\\n") :])',
+        ),
+    ),
+    _of_service(
+        "no snapshot says a topic's id",
+        LINES,
+        ('"topic_id": p.topic_id', '"topic_id": "-"'),
+    ),
     # R10: certificates of complete partitions
-    _mutant(
-        "certificates before the files they count",
-        EPOCH,
-        (
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n    certify(ports, owned)\n",
-            "    certify(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
-        ),
-    ),
-    _mutant(
-        "certificates after the snapshot is final",
-        EPOCH,
-        (
-            "    certify(ports, owned)\n    return Published(finalise(ports, owned), moves)",
-            "    final = finalise(ports, owned)\n    certify(ports, owned)\n    return Published(final, moves)",
-        ),
-    ),
     _mutant(
         "a certificate is written where it is to stay",
         CERTIFY,
+        ("        draft = join(directory, certificate_draft_name(base_name(path), ports.new_uuid()))\n", ""),
         (
-            "            draft = _draft(ports, owned, certificate)\n"
-            "            in_its_directory(ports.files, draft, partial(write_file, ports.files, draft, text))\n"
-            "            in_its_directory(ports.files, path, partial(ports.files.rename, draft, path))\n",
-            "            in_its_directory(ports.files, path, partial(write_file, ports.files, path, text))\n",
+            "        write_file(files, draft, certificate_text",
+            "        write_file(files, path, certificate_text",
+        ),
+        ("            files.rename(draft, path)\n", "            pass\n"),
+    ),
+    _mutant(
+        "a success file's error taken for success",
+        CERTIFY,
+        (
+            '        except AlreadyExists:\n            return ""\n',
+            '        except StorageError:\n            return ""\n',
+        ),
+    ),
+    _mutant(
+        "open partitions outlive that nobody asks for them",
+        COMPLETENESS,
+        ("replace(after, tracking=None, open=())", "replace(after, tracking=None)"),
+        (" if before.tracking is not None else ()", ""),
+    ),
+    _mutant(
+        "a partition that is open again counts only what comes now",
+        COMPLETENESS,
+        (
+            "_opened(certificate.partition, certificate.since, before.written_at",
+            "_opened(certificate.partition, after.epoch, before.written_at",
+        ),
+    ),
+    _mutant(
+        "a snapshot does not say what it opens again", COMPLETENESS, ("        reopened=reopened,\n", "")
+    ),
+    _mutant(
+        "a start does not look for the certificates of a final snapshot",
+        EPOCH,
+        (
+            "return Published(certify(ports, owned, given_up), FileMoves())",
+            "return Published(owned, FileMoves())",
+        ),
+    ),
+    _of_service(
+        "a certificate that is refused ends its epoch",
+        CERTIFY,
+        (
+            "    certificates = owned.state.certificates\n    if not",
+            "    from kafka2hive.model.errors import AmbiguousOutcome\n"
+            "    certificates = owned.state.certificates\n    if not",
+        ),
+        (
+            "    in_place = [each",
+            "    if any(reasons):\n"
+            "        raise AmbiguousOutcome('mutant', 'not certified')\n"
+            "    in_place = [each",
+        ),
+    ),
+    _of_service(
+        "a certificate that was not written waits for the next data",
+        TABLE_STEPS,
+        ("                owned_tables.certify_again(table)\n", "                pass\n"),
+    ),
+    _of_service(
+        "a partition that becomes complete waits for the next data",
+        COMPLETION,
+        (
+            "isinstance(said, Completeness) and not said.complete else said",
+            "isinstance(said, Completeness) else said",
         ),
     ),
     _mutant(
         "a certificate's error taken for success",
         CERTIFY,
         (
-            '            log.warning("certify %s epoch %d: %s", path, state.epoch, error)\n'
-            "            return answer_to(error)\n",
-            "            return Answer.DONE\n",
-        ),
-    ),
-    _of_service(
-        "a certificate that another process has written meanwhile is taken for a fault",
-        CERTIFY,
-        (
-            "            return Answer.DONE if _is_there(ports, owned, path, text) else answer_to(error)\n",
-            "            return answer_to(error)\n",
+            '            why = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]\n            continue\n',
+            '            why = ""\n',
         ),
     ),
     _mutant(
-        "a success file's error taken for success",
-        CERTIFY,
+        "a certificate that was not written is forgotten",
+        COMPLETENESS,
         (
-            '            log.warning("mark %s: %s", directory, error)\n            return answer_to(error)\n',
-            "            return Answer.DONE\n",
+            "        if certificate.partition in reopened:\n",
+            "        if False:\n",
         ),
     ),
     _mutant(
         "certificates do not count the files of their own epoch",
         COMPLETENESS,
-        ("    now = open_partitions(before, after)\n", "    now = open_partitions(before, before)\n"),
+        ("    for file in _data(after.files):\n", "    for file in _data(before.files):\n"),
     ),
     _mutant(
         "certified partitions stay open",
         COMPLETENESS,
-        ("sorted(now.keys() - asked.complete)", "sorted(now.keys())"),
+        ("sorted(now.keys() - wanted)", "sorted(now.keys())"),
     ),
     _mutant(
         "dead letters open partitions",
         COMPLETENESS,
         ("    return (file for file in files if file.kind is FileKind.DATA)", "    return files"),
     ),
-    _mutant(
-        "open partitions outlive that nobody asks for them",
-        COMPLETENESS,
-        ("replace(after, tracking=None, open=())", "replace(after, tracking=None)"),
-        (
-            "now = {known.partition: known for known in before.open} if before.tracking is not None else {}",
-            "now = {known.partition: known for known in before.open}",
-        ),
-    ),
-    _of_service(
-        "the time of what was read is that of the plan, not of the look",
-        EPOCHS,
-        (
-            "completion.looked(table, logs, self._kafka.asked_at_ms)",
-            "completion.looked(table, logs, self._clock.epoch_ms())",
-        ),
-    ),
     _of_service(
         "partitions that Hive does not have are complete",
         COMPLETION,
-        ("_unknown_to_hive(owned) if self._waits_for_hive else frozenset()", "frozenset()"),
+        ("_unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()", "frozenset()"),
     ),
 )

@@ -1,36 +1,31 @@
 """The oracle: after a schedule, faults off, clean starts; then every promise is checked against the bare tree.
 
-It knows the topic (which records must be visible) and the tree; of the production code it uses the snapshot codec.
+It knows the topic (which records must be visible) and the tree, and reads snapshots by a parser of its own: of the
+production code it uses the names of places, and drives the clean starts.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import pairwise
 
-from kafka2hive.ledger.snapshot.codec import decode
-from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.errors import Kafka2HiveError
-from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import FileNode
 from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE
+from tests.simulation.snapshot_text import SnapshotText, ToldCertificate, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
-from tests.simulation.topic import records_by_place
-from tests.simulation.watch import Violation
+from tests.simulation.topic import account_of, records_by_place
+from tests.simulation.watch import Violation, epoch_of
 from tests.simulation.world import World
-
-snapshot_of = lru_cache(128)(decode)
-"""What these very bytes say; the oracle reads a ledger's history again and again."""
 
 FOREIGN = DataFileName(
     slug="all", task=0, ledger="f" * 8, generation=0, epoch=0, uuid="0" * 32, extension="parquet"
@@ -54,8 +49,12 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_tidiness(world, LEDGER, LOCATION)
     _go_on(driver)
     snapshots = history(world, LEDGER)
+    incomplete = {parent(path) for path in world.namenode.retired}  # not all that they count is to be seen
+    if withdrawn := [place for place in snapshots[-1].reopened if place.location not in incomplete]:
+        raise Violation(f"nothing went wrong, and certificates are withdrawn: {withdrawn}")
     check_chain(snapshots)
     check_offsets(snapshots)
+    check_accounts(snapshots)
     files = [file for snapshot in snapshots for file in snapshot.files]
     check_files(world, files)
     check_records(world, files, snapshots[-1])
@@ -91,9 +90,16 @@ def _generation(world: World, ledger: LedgerPaths) -> tuple[str, list[str]]:
 
 
 def check_tidiness(
-    world: World, ledger: LedgerPaths, location: str, more: bool = False, since: int = 0
+    world: World,
+    ledger: LedgerPaths,
+    location: str,
+    more: bool = False,
+    since: int = 0,
+    foreign: bool = True,
 ) -> None:
-    """After a clean start, and `more` epochs perhaps: nothing unreferenced is left, nothing of others is gone."""
+    """After a clean start, and `more` epochs perhaps: nothing unreferenced is left, nothing of others is gone, if there was
+    something `foreign`.
+    """
     path, children = _generation(world, ledger)
     finals = [n for n in children if (parse_snapshot_name(n) or (0, ""))[1] == "final"]
     kept = min(KEEP, len(history(world, ledger, since)))
@@ -101,13 +107,13 @@ def check_tidiness(
         raise Violation(f"after a clean start {path} holds {sorted(children)}, not {kept} final snapshots")
     staging = staging_directory(location)
     staged = list(world.namenode.directory(staging) or ())
-    if staged != [FOREIGN]:
+    if staged != [FOREIGN][: int(foreign)]:
         raise Violation(f"after a clean start {staging} holds {staged or 'nothing'}, not just {FOREIGN}")
 
 
-def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]:
+def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[SnapshotText]:
     """All snapshots of all time by epoch, from `since` on: those archived and those in the generation directory."""
-    found: dict[int, Snapshot] = {}
+    found: dict[int, SnapshotText] = {}
     archives = world.namenode.directory(ledger.archives) or {}
     directories = [join(ledger.archives, name) for name in archives] + [_generation(world, ledger)[0]]
     for directory in directories:
@@ -115,7 +121,7 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
             epoch, _ = parse_snapshot_name(name) or (-1, "")
             if epoch in found or epoch < 0:
                 raise Violation(f"{join(directory, name)} is unexpected")
-            found[epoch] = snapshot_of(world.namenode.read(join(directory, name)))
+            found[epoch] = read_snapshot(world.namenode.read(join(directory, name)))
             if found[epoch].epoch != epoch:
                 raise Violation(f"{join(directory, name)} says epoch {found[epoch].epoch}")
     epochs = sorted(epoch for epoch in found if epoch >= since)
@@ -124,49 +130,105 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[Snapshot]
     return [found[epoch] for epoch in epochs]
 
 
-def check_chain(snapshots: list[Snapshot]) -> None:
+def check_chain(snapshots: list[SnapshotText]) -> None:
     """Every snapshot names the checksum of the one before it, and its pending registrations and columns follow from that
     one's.
     """
     for before, snapshot in pairwise(snapshots):
         if snapshot.previous != before.checksum:
             raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
-        added = snapshot.added[len(before.added) :]
-        if (*before.added, *added) != snapshot.added or any(a.epoch != snapshot.epoch for a in added):
-            raise Violation(f"epoch {snapshot.epoch} has {snapshot.added}, before it {before.added}")
+        if (snapshot.ledger_id, snapshot.table) != (before.ledger_id, before.table):
+            raise Violation(f"epoch {snapshot.epoch} is of another ledger or table than the one before it")
+        if snapshot.generation < before.generation:
+            raise Violation(f"epoch {snapshot.epoch} has generation {snapshot.generation}")
+        _check_decisions(before, snapshot)
+        if not set(snapshot.registered) <= set(before.unregistered):
+            raise Violation(f"epoch {snapshot.epoch} has registered {snapshot.registered}")
         touched = {file.hive_partition for file in snapshot.files}
-        if set(snapshot.unregistered) != (set(before.unregistered) - set(snapshot.registered)) | touched:
+        given_up = {each.partition for each in snapshot.forgotten}
+        owed = (set(before.unregistered) - set(snapshot.registered)) | touched
+        if set(snapshot.unregistered) != owed - given_up:
             raise Violation(
                 f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, before it {before.unregistered}"
             )
 
 
-def check_certificates(world: World, snapshots: list[Snapshot]) -> None:
-    """Recounted from the file lines alone: open partitions, what certificates say, and their files beside the data."""
-    counts: dict[HivePartition, tuple[int, int, int]] = {}
+def _check_decisions(before: SnapshotText, snapshot: SnapshotText) -> None:
+    """What was decided once stands in every later snapshot; what is new is of this very epoch."""
+    for what in ("added", "gaps", "losses", "forgotten"):
+        old, now = getattr(before, what), getattr(snapshot, what)
+        if now[: len(old)] != old or any(each.epoch != snapshot.epoch for each in now[len(old) :]):
+            raise Violation(f"epoch {snapshot.epoch} has the {what} {now}, before it {old}")
+
+
+def check_accounts(snapshots: list[SnapshotText]) -> None:
+    """Every offset that an epoch moved stands in one account, with what became of it."""
     for snapshot in snapshots:
+        moved = {p.topic_partition: (p.start, p.end) for p in snapshot.positions if p.end > p.start}
+        told: dict[TopicPartition, list[OffsetRange]] = {}
+        for each in snapshot.accounts:
+            told.setdefault(each.range.topic_partition, []).append(each.range)
+            if each.account != account_of(each.range, snapshot.table):
+                raise Violation(f"epoch {snapshot.epoch} accounts for {each}")
+        for topic_partition, ranges in told.items():
+            ranges.sort()
+            whole = all(a.end == b.start for a, b in pairwise(ranges))
+            if not whole or moved.pop(topic_partition, None) != (ranges[0].start, ranges[-1].end):
+                raise Violation(f"epoch {snapshot.epoch} has accounts of {ranges}, moved was otherwise")
+        if moved:
+            raise Violation(f"epoch {snapshot.epoch} has no account of {moved}")
+
+
+def check_certificates(world: World, snapshots: list[SnapshotText], refused: bool = False) -> None:
+    """Recounted from the file and loss lines alone: open partitions, what certificates say, and their files beside the
+    data. A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again.
+    `refused`: none can be written in this table.
+    """
+    counts: dict[HivePartition, tuple[int, int, int]] = {}
+    complete: dict[HivePartition, tuple[int, int, int]] = {}
+    seen_losses = 0
+    for snapshot, following in zip(snapshots, [*snapshots[1:], None], strict=True):
+        losses, seen_losses = snapshot.losses[seen_losses:], len(snapshot.losses)
         if snapshot.tracking is None:
-            counts = {}
+            counts, complete = {}, {}
             continue
+        if strange := set(snapshot.reopened) - complete.keys():
+            raise Violation(f"epoch {snapshot.epoch} opens {strange} again, which were not complete before")
+        world.count["certificates withdrawn"] += len(snapshot.reopened)
+        for place in snapshot.reopened:
+            counts[place] = complete[place]
         for file in snapshot.files:
-            if file.kind.value == "data":
+            if file.kind == "data":
                 since, files, rows = counts.get(file.hive_partition, (snapshot.epoch, 0, 0))
                 counts[file.hive_partition] = (since, files + 1, rows + file.rows)
+        for loss in losses:
+            for place, (since, files, rows) in list(counts.items()):
+                if parent(loss.path) == place.location and epoch_of(loss.path) >= since:
+                    counts[place] = (since, files - 1, rows - loss.rows)
+        counts = {place: told for place, told in counts.items() if told[1]}
+        complete = {}
+        withdrawn = set() if following is None else set(following.reopened)
         for each in snapshot.certificates:
-            told = (each.since, each.files, each.rows)
+            complete[each.partition] = told = (each.since, each.files, each.rows)
             if counts.pop(each.partition, None) != told:
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}")
-            _check_certificate(world, snapshot, each)
+            if refused and following is not None and each.partition not in withdrawn:
+                raise Violation(f"epoch {snapshot.epoch} certifies {each}, which was never written")
+            _check_certificate(world, snapshot, each, refused or each.partition in withdrawn)
         if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != counts:
             raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {counts}")
 
 
-def _check_certificate(world: World, snapshot: Snapshot, certificate: Certificate) -> None:
+def _check_certificate(
+    world: World, snapshot: SnapshotText, certificate: ToldCertificate, withdrawn: bool
+) -> None:
     directory = certificate.partition.location
     name = (
         f"_kafka2hive_complete-{snapshot.ledger_id[:8]}-g{snapshot.generation:06d}-e{snapshot.epoch:06d}.json"
     )
     node = world.namenode.node(join(directory, name))
+    if withdrawn and not isinstance(node, FileNode):
+        return
     if not isinstance(node, FileNode):
         raise Violation(f"{directory} has no certificate of epoch {snapshot.epoch}")
     text = json.loads(node.content)
@@ -177,11 +239,18 @@ def _check_certificate(world: World, snapshot: Snapshot, certificate: Certificat
     ends = {(p["topic"], p["number"]): p["end"] for p in text["positions"]}
     if ends != {(p.topic_partition.topic, p.topic_partition.number): p.end for p in snapshot.positions}:
         raise Violation(f"{directory} has a certificate of {ends}, its epoch of {snapshot.positions}")
-    if certificate.success_file and not world.namenode.node(join(directory, certificate.success_file)):
+    lost = {loss.path for loss in snapshot.losses if parent(loss.path) == directory}
+    if set(text["given_up"]) != lost:
+        raise Violation(f"{directory} has a certificate without {lost - set(text['given_up'])}, given up")
+    if (
+        certificate.success_file
+        and not withdrawn
+        and not world.namenode.node(join(directory, certificate.success_file))
+    ):
         raise Violation(f"{directory} has a certificate and no {certificate.success_file}")
 
 
-def check_offsets(snapshots: list[Snapshot]) -> None:
+def check_offsets(snapshots: list[SnapshotText]) -> None:
     """I3: every snapshot begins where the one before it ended, at 0 what is new."""
     ends = {p.topic_partition: p.end for p in snapshots[0].positions}
     for snapshot in snapshots[1:]:
@@ -194,7 +263,7 @@ def check_offsets(snapshots: list[Snapshot]) -> None:
         ends = {p.topic_partition: p.end for p in snapshot.positions}
 
 
-def check_files(world: World, files: list[DataFile], given_up: frozenset[str] = frozenset()) -> None:
+def check_files(world: World, files: list[ToldFile], given_up: frozenset[str] = frozenset()) -> None:
     """Exactly the committed files lie where readers look; what lies in places that were given up does not matter."""
     visible = set()
     for table in world.namenode.directory(WAREHOUSE) or ():
@@ -211,7 +280,7 @@ def _is_visible(path: str) -> bool:
     return not any(name.startswith(("_", ".")) for name in path.split("/")[3:])
 
 
-def check_records(world: World, files: list[DataFile], newest: Snapshot) -> None:
+def check_records(world: World, files: list[ToldFile], newest: SnapshotText) -> None:
     """Every record below the newest positions is visible exactly once, whole, in its own bucket."""
     ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
     check_exactly(world, files, ranges, newest.table)
@@ -219,7 +288,7 @@ def check_records(world: World, files: list[DataFile], newest: Snapshot) -> None
 
 def check_exactly(
     world: World,
-    files: list[DataFile],
+    files: list[ToldFile],
     ranges: Iterable[OffsetRange],
     table: str,
     lost: Counter[tuple[str, str]] | None = None,
@@ -242,7 +311,7 @@ def check_exactly(
         raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
 
 
-def check_hive(hive: Hive, files: list[DataFile]) -> None:
+def check_hive(hive: Hive, files: list[ToldFile]) -> None:
     """I6 at the end: every Hive partition with data is registered where it lies."""
     for partition in {file.hive_partition for file in files}:
         if hive.registered.get((partition.table, partition.path)) != partition.location:

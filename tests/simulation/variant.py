@@ -13,6 +13,7 @@ from tests.simulation.code import Production
 from tests.simulation.mutants import Mutant
 
 RELOADED = (
+    "kafka2hive.kafka.positions",
     "kafka2hive.ledger",
     "kafka2hive.publish",
     "kafka2hive.service",
@@ -22,6 +23,9 @@ RELOADED = (
     "tests.simulation.service.repair",
 )
 """Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
+
+PARENTS = ("kafka2hive", "kafka2hive.kafka", "tests.simulation", "tests.simulation.service")
+"""Packages that hold what is copied, and are not copied."""
 
 FIELDS = {
     "draft": "kafka2hive.ledger.snapshot.draft",
@@ -48,9 +52,7 @@ def load(mutant: Mutant) -> Production:
     """A set of modules of its own, with the mutant's patch. Raises PatchDoesNotApply."""
     finder = _Patched(mutant)  # first: a patch that does not apply must leave the real modules where they are
     real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
-    parents = {
-        name: sys.modules[name] for name in ("kafka2hive", "tests.simulation", "tests.simulation.service")
-    }
+    parents = {name: sys.modules[name] for name in PARENTS}
     attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
     for name in real:
         del sys.modules[name]

@@ -27,11 +27,11 @@ class WatchedNameNode(NameNode):
         self.count = count
         self.generations: list[str] = []
         self.committed: set[str] = set()
+        self.ledger_was_lost = False
         self.promoted: set[str] = set()
         self.finished: list[str] = []
         self.retired: dict[str, bytes] = {}
         self.fruitless: Counter[str] = Counter()
-        self.harmed = False
 
     def rename(self, source: str, target: str) -> Node:
         node = super().rename(source, target)
@@ -42,7 +42,7 @@ class WatchedNameNode(NameNode):
         elif target.endswith(VISIBLE):
             self._promoted(target)
         elif found := CERTIFICATE.fullmatch(base_name(target)):
-            self._certified(parent(target), int(found["epoch"]))
+            self._certified(parent(target), int(found["epoch"]), node.content)
         return node
 
     def delete(self, path: str) -> bool:
@@ -137,13 +137,16 @@ class WatchedNameNode(NameNode):
         super().delete(path)
         self.count["retention"] += 1
 
-    def _certified(self, directory: str, epoch: int) -> None:
-        """A certificate appears after the files that it counts; of a harmed table some may never come."""
+    def _certified(self, directory: str, epoch: int, text: bytes) -> None:
+        """A certificate appears after the files that it counts; those that were given up it names."""
         self.count["certificates written"] += 1
         late = [
             path
             for path in self.committed - self.promoted
-            if parent(path) == directory and _epoch_of(path) <= epoch and not self.harmed
+            if parent(path) == directory
+            and epoch_of(path) <= epoch
+            and path.encode() not in text
+            and not self.ledger_was_lost
         ]
         if late:
             raise Violation(f"{directory} is certified up to epoch {epoch}, without {late}")
@@ -158,7 +161,7 @@ class WatchedNameNode(NameNode):
         self.promoted.add(target)
 
 
-def _epoch_of(path: str) -> int:
+def epoch_of(path: str) -> int:
     """In the name of a data file."""
     found = re.search(r"-g[0-9]+-e([0-9]+)-", base_name(path))
     assert found is not None

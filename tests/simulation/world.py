@@ -36,6 +36,8 @@ class World:
         self.late: list[Request] = []
         self.use(NO_FAULTS)
         self.trouble: type[StorageError] | None = None
+        self.forbidden = ""
+        self.uncertifiable = ""
         self.step = 0
         self.arrived = 0
         self.seal: Callable[..., bytes] | None = None

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Tables, Takeover
+from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map, Plan, Tables, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
@@ -57,6 +57,8 @@ def recover(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
 ) -> None:
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
     from kafka2hive.cli.options import parsed
@@ -89,4 +91,8 @@ def recover(
         show(json, color, document, partial(render_recover, name, order, result, hive=hive))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))
+    level = audit_level(log_format) if log_level is None else log_level.number
+    every_change = log_level is None
+    raise typer.Exit(
+        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
+    )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Plan, Takeover
+from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
@@ -31,6 +31,8 @@ def reset(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
 ) -> None:
     """Start a table over: its ledger goes into the archive, the next run creates a new one. Nothing is deleted."""
     from kafka2hive.cli.outcome import audit_level, show, with_map
@@ -61,7 +63,11 @@ def reset(
         show_reset(start_over(wiring, group, order, confirm), json)
         return 0
 
-    raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))
+    level = audit_level(log_format) if log_level is None else log_level.number
+    every_change = log_level is None
+    raise typer.Exit(
+        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
+    )
 
 
 def _check_options(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Log, Map, Takeover
+from kafka2hive.cli.options import AuditLog, Level, Log, Map, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(
@@ -19,6 +19,8 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (cron).")] = False,
     takeover: Takeover = False,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
 ) -> None:
     """Take the tables over, roll forward what is pending, then dump until stopped."""
     from kafka2hive.cli.outcome import tell_error, with_map
@@ -34,4 +36,5 @@ def run(
                 tell_error(error)
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, logging.INFO, command))
+    level = logging.INFO if log_level is None else log_level.number
+    raise typer.Exit(with_map(config, log_format, level, command, audit_log=audit_log))

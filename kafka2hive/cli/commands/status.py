@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Tables
+from kafka2hive.cli.options import Color, Json, KafkaTimeout, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.RETRYING, options.STOP, options.WATCH_ENDED)
-KAFKA_SECONDS = 5.0
 LEAST_WATCH_SECONDS = 1.0
 _CLEAR = "\033[H\033[2J"
 
@@ -27,6 +26,7 @@ def status(
             "--watch", metavar="SECONDS", min=0, help="Show it again every so many seconds, until Ctrl-C."
         ),
     ] = None,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -46,10 +46,10 @@ def status(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        kafka = wiring.kafka(KAFKA_SECONDS)
         name, hive = service_map.service, service_map.hive is not None
 
         def once() -> int:
+            kafka = wiring.kafka(kafka_timeout, altogether=True)
             result = find_status(wiring, kafka, tuple(table or ()))
             if watch is not None and sys.stdout.isatty():
                 sys.stdout.write(_CLEAR)

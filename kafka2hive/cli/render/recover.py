@@ -44,6 +44,10 @@ def render_recover(
     if result.kafka_error:
         text = f"whether the positions still fit is not known: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
+    if order.take_over and not order.plan_only and any(t.recovery is Recovery.DONE for t in result.tables):
+        parts.append(
+            Text("a run that had these tables does not take them back: start it again", style="yellow")
+        )
     parts.append(_verdict(service, order, result))
     return render(screen, parts)
 
@@ -101,7 +105,8 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
         ]
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
     lines += [f"registration given up: {p.table} {p.path}" for p in table.forgotten]
-    lines += [f"gap accepted: {gap.range}: {gap.reason}" for gap in table.gaps]
+    gap_is = "gap to be accepted" if table.recovery is Recovery.PLANNED else "gap accepted"
+    lines += [f"{gap_is}: {gap.range}: {gap.reason}" for gap in table.gaps]
     lines += [f"the next run resumes at {line}" for line in resume_lines(table.resumes_at)]
     return lines
 

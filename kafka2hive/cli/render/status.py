@@ -16,8 +16,15 @@ from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.progress import yours_to_register
-from kafka2hive.service.conditions.condition import Retrying, Serving, Stopped, Trouble
-from kafka2hive.service.conditions.table_state import NotInMap, NotRunning, OwnerLife, Starting, TableState
+from kafka2hive.service.conditions.condition import Retrying, RunConditions, Serving, Stopped, Trouble
+from kafka2hive.service.conditions.table_state import (
+    LastOutcome,
+    NotInMap,
+    NotRunning,
+    OwnerLife,
+    Starting,
+    TableState,
+)
 from kafka2hive.service.shared.process import shown_process
 from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
 
@@ -47,14 +54,25 @@ def render_status(
     for table in result.tables:
         if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
             parts += _details(table, moment, hive)
-        elif trouble := _trouble(table.state):
+        elif trouble := [*_trouble(table.state), *_outcome(table.last, moment)]:
             parts += ["", Text(table.name, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
+    if result.most_tasks is not None:
+        parts += ["", Text(f"an epoch has at most {counted(result.most_tasks, 'task')} now")]
     if result.kafka_error:
         parts += ["", Text(f"no lag is known: {result.kafka_error}", style="yellow")]
     if result.not_begun:
-        parts += ["", Text(f"no ledger yet: {', '.join(result.not_begun)}")]
+        parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
+    for one in result.not_begun:
+        if outcome := _outcome(one.last, moment):
+            parts += ["", Text(one.table, style="bold"), *outcome]
+    parts += _last_run(result.last_run, moment)
+    if result.map_differs:
+        text = "the live run has loaded another map than this one: restart it for this one to take effect"
+        parts += ["", Text(text, style="yellow")]
+    if result.decoder:
+        parts += ["", f"decoder: {result.decoder}"]
     if not (result.tables or result.errors or result.not_begun):
         parts.append(f"service {service}: no ledger yet")
     return render(screen, parts)
@@ -67,7 +85,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
         state = row.view.state
         table.add_row(
             row.name,
-            Text(*_STATES[type(row.state)]),
+            _state_text(row),
             str(state.epoch),
             _lag(row),
             "-" if state.newest_ms is None else f"{duration(max(now - state.newest_ms / 1000, 0))} old",
@@ -75,6 +93,15 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
             Text(str(len(state.unregistered)), style="yellow") if state.unregistered else "0",
         )
     return table
+
+
+def _state_text(row: TableStatus) -> Text:
+    """Where no run has the table, also the exit code that the last one gives it."""
+    text = Text(*_STATES[type(row.state)])
+    if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
+        stopped = isinstance(row.last.condition.state, Stopped)
+        text.append(" (76)" if stopped else " (75)", "bold red" if stopped else "yellow")
+    return text
 
 
 def _lag(row: TableStatus) -> str:
@@ -95,16 +122,46 @@ def _trouble(state: TableState) -> list[RenderableType]:
             return []
 
 
-def _lines(what: str, trouble: Trouble, style: str) -> list[RenderableType]:
+def _outcome(last: LastOutcome | None, now: float) -> list[RenderableType]:
+    """In what state the last run left a table, when it was not well; and its warnings."""
+    if last is None:
+        return []
+    lines: list[RenderableType] = []
+    if last.trouble is not None:
+        stopped = isinstance(last.condition.state, Stopped)
+        what = "manual intervention required" if stopped else "set aside"
+        ago = _ago(last.at, now)
+        when = f"when the last run ended, {ago}" if last.ended else f"{ago}, by a run that died since"
+        lines += _lines(f"{what} {when}", last.trouble, "red" if stopped else "yellow")
+    return lines + [Text(f"  warning of the last run: {text}") for text in last.condition.warnings]
+
+
+def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
+    """How the service's last run ended, where none is alive."""
+    if run is None:
+        return []
+    if run.end is None:
+        told = (
+            f"no run is alive: the last one was killed or died; what it said last is of {_ago(run.at, now)}"
+        )
+        return ["", Text(told, style="yellow")]
+    ended = f"the last run ended {_ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
+    if run.end.trouble is None:
+        return ["", Text(ended)]
+    return ["", *_lines(ended, run.end.trouble, "red", indent="")]
+
+
+def _lines(what: str, trouble: Trouble, style: str, indent: str = "  ") -> list[RenderableType]:
     lines = [f"{what}: [{trouble.code}] {trouble.message}"]
     if trouble.remedy:
         lines.append(f"  what to do: {trouble.remedy}")
-    return [Text("  " + line, style=style) for line in lines]
+    return [Text(indent + line, style=style) for line in lines]
 
 
 def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
     state = table.view.state
-    parts: list[RenderableType] = ["", Text(table.name, style="bold"), *_trouble(table.state)]
+    parts: list[RenderableType] = ["", Text(table.name, style="bold")]
+    parts += [*_trouble(table.state), *_outcome(table.last, now)]
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
@@ -172,10 +229,42 @@ def status_document(service: str, result: StatusResult) -> Document:
         result.exit_code,
         service=service,
         kafka_error=result.kafka_error,
+        most_tasks=result.most_tasks,
         tables=[_status(table) for table in result.tables],
         errors=[{"table": table, **error_of(error)} for table, error in result.errors],
-        not_begun=list(result.not_begun),
+        not_begun=[one.table for one in result.not_begun],
+        last_run=_run_document(result.last_run),
+        map_differs=result.map_differs,
+        decoder=result.decoder or None,
+        not_begun_outcomes=[
+            {"table": one.table, **_outcome_document(one.last)}
+            for one in result.not_begun
+            if one.last is not None
+        ],
     )
+
+
+def _run_document(run: RunConditions | None) -> Document | None:
+    """`null`: a run is alive, or none has said anything; `ended` false: it died without a word, `at` is its last one."""
+    if run is None:
+        return None
+    trouble = None if run.end is None else run.end.trouble
+    return {
+        "at": run.at,
+        "ended": run.end is not None,
+        "exit_code": None if run.end is None else run.end.exit_code,
+        "error": None if trouble is None else error_of(trouble),
+    }
+
+
+def _outcome_document(last: LastOutcome) -> Document:
+    return {
+        "at": last.at,
+        "ended": last.ended,
+        "state": last.condition.state.name,
+        "error": None if last.trouble is None else error_of(last.trouble),
+        "warnings": list(last.condition.warnings),
+    }
 
 
 def _status(table: TableStatus) -> Document:
@@ -189,6 +278,7 @@ def _status(table: TableStatus) -> Document:
         "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
         "error": error_of(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
         "warnings": list(table.warnings),
+        "last_outcome": None if table.last is None else _outcome_document(table.last),
         "epoch": state.epoch,
         "written_at": state.written_at,
         "pending": {"files": len(state.files)} if view.newest.pending else None,

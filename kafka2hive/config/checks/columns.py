@@ -3,6 +3,7 @@
 import json
 import re
 
+from kafka2hive.config.checks.defaults import default_fault
 from kafka2hive.config.checks.table_options import (
     CheckedTable,
     DeclaredColumn,
@@ -12,6 +13,7 @@ from kafka2hive.config.checks.table_options import (
 )
 from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.problems import Path
+from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.model.errors import ConfigError
 
@@ -63,19 +65,62 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
     if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
         message = f"is used with a timestamp or a date, {column.name} is {column.type}"
         checked.add((*path, "unit"), message)
+    if column.leeway.fraction != "exact" and column.type.strip().lower() != "timestamp":
+        checked.add((*path, "fraction"), f"is used with a timestamp, {column.name} is {column.type}")
+    if column.leeway.decimals != "text":
+        _check_decimals(checked, (*path, "decimals"), column)
+    if column.leeway.unknown_enum != "refuse":
+        _check_unknown_enum(checked, (*path, "unknown_enum"), column)
+    if column.leeway.default is not None:
+        _check_default(checked, (*path, "default"), column, column.leeway.default)
     if column.part is not RecordPart.VALUE:
         return
     if column.path is not None and checked.table.format == "csv":
         checked.add((*path, "from"), "a csv column takes the field at its place in the map")
+    if column.other_paths and change_log_of(checked.table.source) is not None:
+        checked.add((*path, "from"), "a row of a change log has one path to a column's value")
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
         checked.add(
             path, "from and unit are for format json, avro and protobuf: a raw column is the whole value"
         )
         return
     try:
-        column.keys  # noqa: B018  for what it raises
+        paths = [column.keys, *column.whole_leeway.others]
+        if len(set(paths)) < len(paths):
+            checked.add((*path, "from"), "a path stands here twice")
     except ValueError as error:
         checked.add((*path, "from"), str(error))
+
+
+def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    table = checked.table
+    if change_log_of(table.source) is not None:
+        checked.add(path, "is told for the whole row of a change log: source: {debezium: {decimals: base64}}")
+    elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
+        checked.add(path, "base64 is for fields of values in JSON: other formats have decimals of their own")
+    elif not column.type.strip().lower().startswith("decimal"):
+        checked.add(path, f"is used with a decimal, {column.name} is {column.type}")
+
+
+def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    table = checked.table
+    format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
+    if format != "protobuf":
+        checked.add(path, "is for enums of Protobuf: in other formats each value of an enum has its name")
+    elif column.type.strip().lower() != "string":
+        checked.add(path, f"is used with a string, {column.name} is {column.type}")
+
+
+def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, text: str) -> None:
+    table = checked.table
+    if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
+        checked.add(path, "is for fields of values in json, json_schema, avro and protobuf")
+    elif change_log_of(table.source) is not None:
+        checked.add(path, "is not for change logs: a row that is not there would be one of defaults")
+    elif column.unit is not None:
+        checked.add(path, "is not for columns with a unit")
+    elif fault := default_fault(column.type, text):
+        checked.add(path, fault)
 
 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:

@@ -12,10 +12,22 @@ def check_csv(checked: CheckedTable) -> None:
             checked.add(checked.path("csv"), f"is used with format csv, the table's is {table.format}")
         return
     _check_characters(checked)
+    _check_header(checked)
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and has_parts(column.type):
             path = checked.path("columns", column.place)
             checked.add(path, f"a field of csv is one text, {column.name} is {column.type}")
+
+
+def _check_header(checked: CheckedTable) -> None:
+    table, header = checked.table, checked.table.csv.header
+    columns = [c for c in declared_columns(table) if c.part is RecordPart.VALUE] if table.columns else []
+    if header and columns and len(header) != len(columns):
+        message = f"has {len(header)} fields for {len(columns)} columns: no record could be such a line"
+        checked.add(checked.path("csv", "header"), message)
+    if header and table.sql is not None:
+        message = "is not used with sql: leave header lines out by its WHERE"
+        checked.add(checked.path("csv", "header"), message)
 
 
 def _check_characters(checked: CheckedTable) -> None:

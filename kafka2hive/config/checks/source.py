@@ -7,10 +7,10 @@ from kafka2hive.config.values.change_log import (
     ChangeLog,
     ChangeLogKeys,
     change_log_of,
-    has_base64_decimals,
     keeps_before,
+    told_decimals,
 )
-from kafka2hive.config.values.columns import RecordPart
+from kafka2hive.config.values.columns import STRICT, RecordPart
 
 
 def check_source(checked: CheckedTable) -> None:
@@ -26,28 +26,37 @@ def check_source(checked: CheckedTable) -> None:
         told = f"the envelope of {log.value} is unpacked with format json or avro"
         checked.add(path, f"{told}; for {table.format} write source: binlog")
     if keeps_before(table.source) and any(
-        column.path is not None or column.unit is not None
+        column.path is not None or column.unit is not None or column.whole_leeway != STRICT
         for column in declared_columns(table)
         if column.part is RecordPart.VALUE
     ):
-        checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from or unit")
+        checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from, unit or leeway")
     if log is ChangeLog.CANAL:
         _check_canal(checked)
-    if has_base64_decimals(table.source):
-        _check_decimals(checked)
+    if log is ChangeLog.DEBEZIUM:
+        _check_decimals(checked, told_decimals(table.source))
 
 
-def _check_decimals(checked: CheckedTable) -> None:
+def _check_decimals(checked: CheckedTable, told: str | None) -> None:
     """Bytes stand for decimals in JSON only, and are known as such where a column is one."""
     table = checked.table
     if table.format in ("avro", "protobuf"):
-        checked.add(
-            checked.path("source"), f"decimals base64 is for JSON: {table.format} has decimals of its own"
-        )
-    for column in declared_columns(table) if table.columns else ():
+        if told == "base64":
+            message = f"decimals base64 is for JSON: {table.format} has decimals of its own"
+            checked.add(checked.path("source"), message)
+        return
+    for column in declared_columns(table) if table.columns and told != "text" else ():
         of_row = column.part is RecordPart.VALUE and column.name != BEFORE
         if of_row and has_parts(column.type) and "decimal" in column.type.lower():
-            message = f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
+            if told == "base64":
+                message = (
+                    f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
+                )
+            else:
+                message = (
+                    f"{column.name} is {column.type}: say how its decimals are written,"
+                    " source: {debezium: {decimals: text}}, or take them as texts"
+                )
             checked.add(checked.path("columns", column.place), message)
 
 

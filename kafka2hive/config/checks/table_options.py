@@ -9,7 +9,7 @@ from kafka2hive.config.grammars.json_path import parse_json_path
 from kafka2hive.config.problems import Path, Problems, closest
 from kafka2hive.config.values.bucketing import Bucketing, BucketTime
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
-from kafka2hive.config.values.columns import ColumnKeys, MetadataColumn, RecordPart
+from kafka2hive.config.values.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
 from kafka2hive.config.values.declared import declared_keys
 from kafka2hive.config.values.key import LEFT_OUT
 from kafka2hive.config.values.table import Table, TableOptions
@@ -53,6 +53,15 @@ class DeclaredColumn:
     path: str | None = None
     unit: str | None = None
     part: RecordPart = RecordPart.VALUE
+    leeway: Leeway = STRICT
+    other_paths: tuple[str, ...] = ()
+
+    @property
+    def whole_leeway(self) -> Leeway:
+        """With the further paths. ValueError where one is no path."""
+        if not self.other_paths:
+            return self.leeway
+        return replace(self.leeway, others=tuple(map(parse_json_path, self.other_paths)))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -107,11 +116,15 @@ def _own_columns(table: Table) -> list[DeclaredColumn]:
 
 
 def _declared(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
+    leeway = Leeway(
+        keys.fraction, default=keys.default, decimals=keys.decimals, unknown_enum=keys.unknown_enum or "null"
+    )
     if keys.header is not None:
-        return DeclaredColumn(place, name, keys.type, keys.header, keys.unit, RecordPart.HEADER)
+        return DeclaredColumn(place, name, keys.type, keys.header, keys.unit, RecordPart.HEADER, leeway)
     if keys.key is not None:
-        return DeclaredColumn(place, name, keys.type, keys.key, keys.unit, RecordPart.KEY)
-    return DeclaredColumn(place, name, keys.type, keys.path, keys.unit)
+        return DeclaredColumn(place, name, keys.type, keys.key, keys.unit, RecordPart.KEY, leeway)
+    first, *others = (keys.path,) if isinstance(keys.path, str | None) else keys.path
+    return DeclaredColumn(place, name, keys.type, first, keys.unit, leeway=leeway, other_paths=tuple(others))
 
 
 def columns_of(table: Table) -> dict[str, str]:

@@ -14,7 +14,10 @@ from kafka2hive.config.values.csv import CsvOptions as CsvOptions
 from kafka2hive.config.values.flush import Flush as Flush
 from kafka2hive.config.values.kerberos import KerberosOptions as KerberosOptions
 from kafka2hive.config.values.plugin import PluginOptions as PluginOptions
+from kafka2hive.config.values.registry import Framing as Framing
+from kafka2hive.config.values.registry import ProtobufIndexes as ProtobufIndexes
 from kafka2hive.config.values.registry import RegistryOptions as RegistryOptions
+from kafka2hive.config.values.registry import WireFormat as WireFormat
 from kafka2hive.config.values.service import DeadLetters as DeadLetters
 from kafka2hive.config.values.service import HiveOptions as HiveOptions
 from kafka2hive.config.values.service import KafkaOptions as KafkaOptions

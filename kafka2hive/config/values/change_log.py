@@ -29,12 +29,13 @@ class DebeziumKeys:
 
     before: Annotated[bool, Key("Keep the row before the change, as the struct column __before.")] = False
     decimals: Annotated[
-        Literal["text", "base64"],
+        Literal["text", "base64"] | None,
         Key(
             "How decimals stand in JSON. text: as text or number (decimal.handling.mode string, double); "
-            "base64: as bytes (precise), the scale is the column's."
+            "base64: as bytes (precise), the scale is the column's. Default: as the record's schema says; "
+            "without one a text that may be both is a dead letter."
         ),
-    ] = "text"
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ def keeps_before(source: SourceKind) -> bool:
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
 
 
-def has_base64_decimals(source: SourceKind) -> bool:
+def told_decimals(source: SourceKind) -> Literal["text", "base64"] | None:
+    """None where the map does not say how Debezium's decimals stand in JSON."""
     if not isinstance(source, ChangeLogKeys) or source.debezium is None:
-        return False
-    return source.debezium.decimals == "base64"
+        return None
+    return source.debezium.decimals

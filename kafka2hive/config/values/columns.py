@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal
 
-from kafka2hive.config.values.key import Key
+from kafka2hive.config.values.key import Key, PropertyText
 
 
 class RecordPart(Enum):
@@ -13,6 +13,31 @@ class RecordPart(Enum):
     VALUE = "value"
     KEY = "key"
     HEADER = "header"
+
+
+Fraction = Literal["exact", "truncate"]
+DecimalText = Literal["text", "base64"]
+UnknownEnum = Literal["refuse", "name", "null"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leeway:
+    """What the map allows of a column's values beyond the acceptance table; what it changes is counted.
+
+    `fraction`: parts of a microsecond are refused, or cut off. `others`: further paths to the value, by which other
+    producers call it. `default`: instead of NULL, as a text. `decimals`:
+    how they stand in JSON, as texts and numbers or as Kafka Connect's bytes. `unknown_enum`: a number that Protobuf's enum
+    has no name for is refused, or is its digits in place of the name, or NULL.
+    """
+
+    fraction: Fraction = "exact"
+    others: tuple[tuple[str, ...], ...] = ()
+    default: str | None = None
+    decimals: DecimalText = "text"
+    unknown_enum: UnknownEnum = "refuse"
+
+
+STRICT = Leeway()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +53,7 @@ class Column:
     path: tuple[str, ...] = ()
     unit: str | None = None
     part: RecordPart = RecordPart.VALUE
+    leeway: Leeway = STRICT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +62,13 @@ class ColumnKeys:
 
     type: Annotated[str, Key("Hive type.")]
     path: Annotated[
-        str | None,
-        Key("Path of its value in the record's JSON: $.props['US Gross']. Default: its name.", name="from"),
+        str | tuple[str, ...] | None,
+        Key(
+            "Path of its value in the record's JSON: $.props['US Gross']. Default: its name. "
+            "Several: the first with a value counts, others must not have another one.",
+            name="from",
+            shortest=1,
+        ),
     ] = None
     header: Annotated[
         str | None,
@@ -52,6 +83,31 @@ class ColumnKeys:
     unit: Annotated[
         Literal["d", "s", "ms", "us", "ns"] | None,
         Key("For timestamp and date: the value is a number that counts from 1970 UTC in this unit."),
+    ] = None
+    fraction: Annotated[
+        Fraction,
+        Key(
+            "For timestamp: what is finer than a microsecond. exact: it makes a dead letter; "
+            "truncate: it is cut off, towards the past, and counted."
+        ),
+    ] = "exact"
+    decimals: Annotated[
+        DecimalText,
+        Key(
+            "For decimal in JSON. text: a text or a number; base64: the bytes of Kafka Connect's converter, "
+            "the scale is the column's."
+        ),
+    ] = "text"
+    unknown_enum: Annotated[
+        UnknownEnum | None,
+        Key(
+            "For string in Protobuf: a number that the enum has no name for. refuse: it makes a dead letter; "
+            "name: its digits stand in place of the name; null: NULL; such values are counted."
+        ),
+    ] = "refuse"
+    default: Annotated[
+        PropertyText | None,
+        Key("The column's value where the field is missing or null; such rows are counted."),
     ] = None
 
 

@@ -1,7 +1,7 @@
 """How fields stand in a record of format csv."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from kafka2hive.config.values.key import Key
 
@@ -20,3 +20,12 @@ class CsvOptions:
     ] = None
     null_text: Annotated[str, Key("Text of a field without quotes that is NULL.")] = ""
     trim: Annotated[bool, Key("Leave out blanks and tabs around fields.")] = False
+    header: Annotated[
+        tuple[str, ...],
+        Key(
+            "Fields of a header line, in order: a record that holds exactly these texts is no row. Default: none."
+        ),
+    ] = ()
+    booleans: Annotated[
+        Literal["words", "digits"], Key("What a boolean is. words: true and false; digits: 1 and 0 too.")
+    ] = "words"

@@ -1,6 +1,6 @@
 """What the map says of a value, beside the field that holds it: the key's name and words, its written form, its bounds.
 
-    epoch_bytes: Annotated[Size, Key("Most Kafka bytes of one epoch.")] = 512 * MIB
+    epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
 
 is the only place that knows this key: checking, the frozen value and the editors' JSON schema all come from it. A field
 without a `Key` is not in the map. Workers import these values: nothing here costs them anything.
@@ -38,7 +38,7 @@ class FurtherKeys:
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """How a value is written. `read` raises ValueError with what was expected; `write` gives a default back as text."""
 

@@ -1,9 +1,20 @@
 """The schema registry that Avro and Protobuf records in Confluent's wire format name their schemas by."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from kafka2hive.config.values.key import Duration, Key
+
+Framing = Literal["id4", "id8", "header"]
+ProtobufIndexes = Literal["zigzag", "unsigned"]
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """Where records name their schema, and how Protobuf's message indexes are written."""
+
+    framing: Framing = "id4"
+    indexes: ProtobufIndexes = "zigzag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,8 @@ class RegistryOptions:
     refresh_seconds: Annotated[
         Duration,
         Key(
-            "How often the newest schemas of tables with schema_evolution add or stop are asked for.",
+            "How often the newest schemas of tables with schema_evolution add or stop are asked for, and schemas in use "
+            "compared with the registry's.",
             name="refresh",
         ),
     ] = 300.0

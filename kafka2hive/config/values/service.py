@@ -129,7 +129,9 @@ class SparkOptions:
 class Limits:
     """Bounds of one epoch and of one task."""
 
-    epoch_bytes: Annotated[Size, Key("Most Kafka bytes of one epoch.")] = 512 * MIB
+    epoch_bytes: Annotated[
+        Size, Key("Kafka bytes that one epoch aims at, by the record sizes of the ones before.")
+    ] = 512 * MIB
     epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
     file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
     open_files: Annotated[int, Key("Most files one task keeps open; others wait or are closed.", above=0)] = (
@@ -147,6 +149,13 @@ class Limits:
     stop_seconds: Annotated[
         Duration, Key("Time an epoch gets to finish after SIGTERM.", name="stop_within")
     ] = 60.0
+    transaction_wait_seconds: Annotated[
+        Duration,
+        Key(
+            "Time `run --once` waits for open transactions that hold records back; then it ends with 75.",
+            name="transaction_wait",
+        ),
+    ] = 75.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.config.values.flush import Flush
 from kafka2hive.config.values.key import Bounds, Key, Properties
 from kafka2hive.config.values.plugin import PluginOptions
+from kafka2hive.config.values.registry import Framing, ProtobufIndexes, WireFormat
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.writer import WriterOptions
 
@@ -69,6 +70,21 @@ class SharedOptions:
             "Default: the only one that is declared at the top of the schema."
         ),
     ] = None
+    framing: Annotated[
+        Framing,
+        Key(
+            "Where records that name their schema in the registry have its id, keys too. id4: byte 0 and 4 bytes before the "
+            "data (Confluent's wire format); id8: byte 0 and 8 bytes (Apicurio's earlier default); header: in "
+            "__value_schema_id and __key_schema_id (Confluent's newer one), and as id4 in a record without that header."
+        ),
+    ] = "id4"
+    protobuf_indexes: Annotated[
+        ProtobufIndexes,
+        Key(
+            "With protobuf records that name their schema in the registry: how the indexes of the message type are written; "
+            "unsigned: by earlier serializers, without zigzag."
+        ),
+    ] = "zigzag"
     rows: Annotated[
         Literal["one", "lines", "array"],
         Key(
@@ -112,6 +128,11 @@ class SharedOptions:
             at_most=1,
         ),
     ] = 0.1
+
+    @property
+    def wire_format(self) -> WireFormat:
+        """Of records and keys whose schema the registry has."""
+        return WireFormat(self.framing, self.protobuf_indexes)
 
     @property
     def may_hold_several(self) -> bool:

@@ -5,14 +5,16 @@ So each row group becomes a whole ORC file in memory; its stripe goes into the f
 others' when the file ends. Nothing is held between row groups, however many files are open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 
 from kafka2hive.config.values import WriterOptions
+from kafka2hive.formats.microseconds import in_nanoseconds
+from kafka2hive.formats.orc.nested import writable
 from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, joined, parse_tail, tail_bytes, tail_length
+from kafka2hive.formats.read_back import check_row_group
 
 _CODECS = {"none": "uncompressed", "gzip": "zlib"}
 _BLOCK = 256 * 1024  # as Java's ORC
@@ -26,16 +28,25 @@ _TIGHT = ("snappy", "lz4", "none")
 class OrcEncoder:
     """One ORC file."""
 
-    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, codec: str) -> None:
+    def __init__(
+        self,
+        stream: pa.NativeFile,
+        schema: pa.Schema,
+        codec: str,
+        prepare: Callable[[pa.Table], pa.Table] = writable,
+    ) -> None:
+        """`prepare`: equal rows as pyarrow's writer takes them."""
         self._stream = stream
         self._schema = schema
         self._codec = codec
+        self._prepare = prepare
         self._tails: list[Tail] = []
         self._stripes: list[Stripe] = []
         self._length = stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
         data = self._whole_file(rows)
+        self._read_back(rows, data)
         tail = parse_tail(_end(data))
         for stripe in tail.stripes:
             self._stream.write(data.slice(stripe.offset, stripe.length))
@@ -54,8 +65,17 @@ class OrcEncoder:
             compression_strategy="compression" if self._codec in _TIGHT else "speed",
             dictionary_key_size_threshold=_DICTIONARY,
         ) as writer:
-            writer.write(_without_offsets(rows))
+            writer.write(self._prepare(rows))
         return sink.getvalue()
+
+    def _read_back(self, rows: pa.Table, data: pa.Buffer) -> None:
+        """Times that pyarrow writes and does not read (before 1677, after 2262) are written once more, as others."""
+        for number, field in enumerate(rows.schema):
+            if (readable := _in_readable_times(rows.column(number))) is not None:
+                rows = rows.set_column(number, field.name, readable)
+                data = self._whole_file(rows)
+        file = orc.ORCFile(pa.BufferReader(data))
+        check_row_group(rows, lambda number: file.read(columns=[number]).column(0), "orc")
 
     def end(self, metadata: Mapping[str, str]) -> int:
         if not self._tails:
@@ -68,14 +88,16 @@ class OrcEncoder:
         """Nothing is held."""
 
 
-def _without_offsets(rows: pa.Table) -> pa.Table:
-    """pyarrow 26 writes the nulls of other rows for a struct within an array that begins in the middle of its memory."""
-    every = None
-    for number, field in enumerate(rows.schema):
-        if pa.types.is_nested(field.type):
-            every = pa.array(np.arange(len(rows))) if every is None else every
-            rows = rows.set_column(number, field, rows.column(number).combine_chunks().take(every))
-    return rows
+def _in_readable_times(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """In nanoseconds, those beyond 64 bits as any other time; None: all are within."""
+    kind = in_nanoseconds(column.type)
+    if kind == column.type:
+        return None
+    try:
+        column.cast(kind)
+    except pa.ArrowInvalid:
+        return column.cast(kind, safe=False)
+    return None
 
 
 def _end(data: pa.Buffer) -> bytes:

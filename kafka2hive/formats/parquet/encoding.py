@@ -1,12 +1,14 @@
 """How rows become Parquet: codec, pages, and a dictionary for those columns where it makes the file smaller."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.parquet.columns import BloomFilters, bloom_filters, leaf_paths, sorting_columns
+from kafka2hive.formats.read_back import check_row_group
 
 #: 1 MiB of 8-byte values. With Arrow's own 20,000 the compressor, which begins anew with each page, sees less of what repeats.
 _ROWS_PER_PAGE = 128 * 1024
@@ -88,13 +90,36 @@ class ParquetEncoder:
         schema: pa.Schema,
         options: WriterOptions,
         dictionary: bool | list[str],
+        make: Callable[..., pq.ParquetWriter] = parquet_writer,
     ) -> None:
         self._footers: list[pq.FileMetaData] = []
+        self._options = options
+        self._dictionary = dictionary
         filters = bloom_filters(options)
-        self._writer = parquet_writer(stream, schema, options, dictionary, self._footers, filters)
+        self._make = make
+        self._writer = make(stream, schema, options, dictionary, self._footers, filters)
 
     def write(self, rows: pa.Table) -> None:
+        self._read_back(rows.select([f.name for f in rows.schema if pa.types.is_nested(f.type)]))
         self._writer.write_table(rows, row_group_size=max(1, len(rows)))
+
+    def _read_back(self, nested: pa.Table) -> None:
+        """Nested columns: of them pyarrow computes levels, and could compute wrong ones.
+
+        A row group of the file cannot be read before the footer is there, and its bytes are not held until then. So these
+        columns are written once more by themselves, without compression.
+        """
+        if not nested.num_columns or not len(nested):
+            return
+        sink = pa.BufferOutputStream()
+        plain = replace(self._options, compression="none", level=None, sorted_by=(), page_index=False)
+        with self._make(sink, nested.schema, plain, self._dictionary, []) as writer:
+            writer.write_table(nested, row_group_size=len(nested))
+        file = pq.ParquetFile(pa.BufferReader(sink.getvalue()), coerce_int96_timestamp_unit="us")
+        names = nested.schema.names
+        check_row_group(
+            nested, lambda n: file.read(columns=[names[n]], use_threads=False).column(0), "parquet"
+        )
 
     def end(self, metadata: Mapping[str, str]) -> int:
         self._writer.add_key_value_metadata(dict(metadata))

@@ -9,7 +9,7 @@ blame the statement; what is left is tried again.
 import re
 from typing import Any
 
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 
 NO_SUCH_TABLE = 10001
 NO_SUCH_PARTITION = 10006
@@ -41,7 +41,7 @@ def from_status(status: Any, statement: str) -> MetastoreUnavailable | Metastore
         return MetastoreUnavailable(text)
     if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(said):
         return MetastoreRefused(text)
-    return MetastoreUnavailable(text)
+    return StatementFailed(text)
 
 
 def is_missing_table(status: Any) -> bool:

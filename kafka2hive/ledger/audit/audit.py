@@ -4,15 +4,16 @@ What must hold (docs/protocol.md, I3): epochs without a hole, each beginning at 
 ended; what an epoch moved is read and accounted for to the last offset, or explained by an accepted gap.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.audit.lines import audit_lines
-from kafka2hive.model.files import FileKind
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position
-from kafka2hive.model.snapshot import REBUILT, Snapshot
+from kafka2hive.model.quantities import counted
+from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, Snapshot
 
 
 def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
@@ -21,9 +22,12 @@ def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
     for before, after in pairwise(snapshots):
         if after.epoch == before.epoch + 1:
             found.extend(_step(before, after))
+    named: dict[str, DataFile] = {}
     for snapshot in snapshots:
         found.extend(_accounts(snapshot))
-        found.extend(_rows(snapshot))
+        found.extend(_losses(snapshot, named))
+        found.extend(_rows(snapshot, named))
+        named.update({file.final: file for file in snapshot.files})
     found.extend(audit_lines(snapshots))
     return tuple(found)
 
@@ -89,21 +93,41 @@ def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
         yield of_epoch(snapshot, "verify.account", f"an account of {name}, which has no position")
 
 
-def _rows(snapshot: Snapshot) -> Iterator[Finding]:
-    """The files hold as many rows as the accounts say; an epoch that dumped a lost file again has more.
+def _losses(snapshot: Snapshot, named: Mapping[str, DataFile]) -> Iterator[Finding]:
+    """A file that this epoch gives up was committed before, with as many rows."""
+    for loss in _lost_now(snapshot):
+        lost = named.get(loss.path)
+        if lost is None:
+            yield Finding(
+                "verify.decision", loss.path, f"epoch {snapshot.epoch} gives it up, no earlier one has it"
+            )
+        elif lost.rows != loss.rows:
+            message = f"epoch {snapshot.epoch} gives up {loss.rows} rows of it, committed were {lost.rows}"
+            yield Finding("verify.decision", loss.path, message)
 
-    Files of offsets that were accepted as a gap when a ledger was rebuilt stand in no account.
+
+def _rows(snapshot: Snapshot, named: Mapping[str, DataFile]) -> Iterator[Finding]:
+    """The files hold as many rows as the accounts say, and as the lost files held whose records this epoch dumped again.
+
+    Files of offsets that were accepted as a gap when a ledger was rebuilt stand in no account. `named`: earlier files.
     """
-    if any(loss.epoch == snapshot.epoch for loss in snapshot.losses):
-        return
     unproven = set(_passed_over(snapshot))
     total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
-    for kind, expected in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
+    again = [named[x.path] for x in _lost_now(snapshot) if x.remedy == REFETCH and x.path in named]
+    for kind, read in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
         rows = sum(f.rows for f in snapshot.files if f.kind is kind and not unproven.intersection(f.ranges))
+        expected = read + sum(lost.rows for lost in again if lost.kind is kind)
         if rows != expected:
+            of = f"; {counted(len(again), 'lost file')} dumped again among them" if again else ""
             yield of_epoch(
-                snapshot, "verify.rows", f"{kind.value} files hold {rows} rows, the accounts say {expected}"
+                snapshot,
+                "verify.rows",
+                f"{kind.value} files hold {rows} rows, the accounts say {expected}{of}",
             )
+
+
+def _lost_now(snapshot: Snapshot) -> list[AcceptedLoss]:
+    return [loss for loss in snapshot.losses if loss.epoch == snapshot.epoch]
 
 
 def _passed_over(snapshot: Snapshot) -> list[OffsetRange]:

@@ -12,8 +12,8 @@ from itertools import pairwise
 from kafka2hive.ledger.audit.completeness import audit_completeness
 from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.snapshot.codec import checksum_of
-from kafka2hive.ledger.snapshot.draft import touched
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
@@ -42,11 +42,13 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _decisions(before, after)
             yield from _unregistered(before, after)
             yield from audit_completeness(before, after)
+    ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
+        again = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
             yield of_epoch(snapshot, "verify.position", "a topic partition stands there twice")
         for file in snapshot.files:
-            if wrong := _wrong_with(file, snapshot):
+            if wrong := _wrong_with(file, snapshot, again):
                 yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {wrong}")
     named = Counter(file.final for snapshot in snapshots for file in snapshot.files)
     for path, times in named.items():
@@ -62,10 +64,12 @@ def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """A ledger has one table and one Kafka cluster, a generation one owner and service; a table moves by reading on."""
+    """A ledger has one table and one Kafka cluster, a generation one owner and service. A table moves by reading on, or by a
+    snapshot without files (`--accept-location`): what it says then, the new location's owner marker confirms.
+    """
     same = ["table"]
     same += ["owner", "service"] if after.generation == before.generation else []
-    same += [] if after.accounts else ["location"]
+    same += ["location"] if after.files and not after.accounts else []
     for what in same:
         now, then = getattr(after, what), getattr(before, what)
         if now != then:
@@ -122,8 +126,9 @@ def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Pending registrations: those before without the ones registered since, and all partitions of this epoch's files;
     none that an operator gave up.
     """
-    own, then, registered, unregistered = map(
-        frozenset, (touched(after.files), before.unregistered, after.registered, after.unregistered)
+    own = {file.hive_partition for file in after.files}
+    then, registered, unregistered = map(
+        frozenset, (before.unregistered, after.registered, after.unregistered)
     )
     wanted = (then - registered | own) - {f.partition for f in after.forgotten}
     for what, lines, different in (
@@ -149,11 +154,11 @@ def _registration(snapshot: Snapshot, partition: HivePartition, message: str) ->
     return Finding("verify.registrations", partition.location, f"epoch {snapshot.epoch} {message}")
 
 
-def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
+def _wrong_with(file: DataFile, snapshot: Snapshot, again: Sequence[set[OffsetRange] | None]) -> str | None:
     """A file's line against its own name, its partition, and the offsets of its epoch.
 
-    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now. A
-    rebuilt ledger lists the files of many epochs.
+    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now: `again`
+    are those of the files that are lost since this epoch. A rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
@@ -167,7 +172,6 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     elif told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
         told_here = f"generation {snapshot.generation}, task {file.task}"
         return f"its name tells of another ledger, generation, epoch or task than {told_here}"
-    again = any(loss.epoch == snapshot.epoch for loss in snapshot.losses)
     staging = parent(file.staged) if again else staging_directory(snapshot.location)
     if file.staged != join(staging, name.in_state("pending")):
         return f"its staged address is another file's: {file.staged}"
@@ -184,6 +188,6 @@ def _wrong_with(file: DataFile, snapshot: Snapshot) -> str | None:
     if rebuilt:  # of a task whose files are not all there, the offsets are a gap
         read |= {gap.range for gap in snapshot.gaps}
     named = set(file.ranges)
-    if not again and not (named and named <= read and len(named) == len(file.ranges)):
+    if named not in again and not (named and named <= read and len(named) == len(file.ranges)):
         return "its offset ranges are not some that its task read"
     return None

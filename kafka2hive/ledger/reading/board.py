@@ -1,8 +1,10 @@
-"""What a live run says about its tables, for other processes to read: advice beside its heartbeat, like that one.
+"""What a run says about its tables, for other processes to read: advice beside its heartbeat, like that one.
 
 `<ledger root>/alive/<service>/condition.<owner>.<k>` is written new, under a new name, whenever the text changes; the one
 before is deleted afterwards. A reader takes the newest that it can make sense of, of live owners: a file that is
 being written, or was left by a kill, does no harm. The text's meaning is the caller's.
+
+`outcome.<owner>.<k>` in the same directory is what a run said when it ended. It stays until the next one has ended.
 """
 
 from collections.abc import Callable
@@ -13,13 +15,16 @@ from kafka2hive.ledger.reading.heartbeat import Processes, is_known_dead
 from kafka2hive.model.paths.heartbeat import (
     condition_name,
     heartbeat_directory,
+    outcome_name,
     parse_condition_name,
     parse_heartbeat_name,
+    parse_outcome_name,
 )
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import StorageError, children, write_file
 
 Said = TypeVar("Said")
+_TRIES_OF_OUTCOME = 2
 
 
 class Board:
@@ -58,10 +63,39 @@ class Board:
         self._shown, self._failing = text, False
         self._delete(before)
 
-    def end(self) -> None:
-        """Delete what was said, on a clean shutdown."""
+    def end(self, outcome: bytes | None) -> None:
+        """Leave `outcome` behind, then delete what was said, and the outcomes of earlier runs.
+
+        An outcome that cannot be written leaves all that is there, as a kill does. None: nothing happened that would be
+        worth a word, and earlier outcomes stay. A crash in between leaves both: the newer one counts.
+        """
+        if outcome is not None:
+            earlier = _named(self._ports, self._directory, parse_outcome_name, outcome_name)
+            if not self._leave(outcome):
+                return
+            self._delete_all(earlier)
         self._delete(list(self._left))
         self._shown = None
+
+    def _leave(self, outcome: bytes) -> bool:
+        files = self._ports.files
+        for count in range(_TRIES_OF_OUTCOME):
+            try:
+                files.mkdirs(self._directory)
+                write_file(files, join(self._directory, outcome_name(self._owner, count)), outcome)
+            except StorageError as error:
+                failed = error
+                continue
+            return True
+        log.warning("how the run ended is not told in %s: %s", self._directory, failed)
+        return False
+
+    def _delete_all(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                self._ports.files.delete(path)
+            except StorageError as error:
+                log.debug("delete %s: %s", path, error)
 
     def _delete(self, paths: list[str]) -> None:
         for path in paths:
@@ -81,16 +115,14 @@ def read_boards(
     `understand` raises ValueError for a text that is none (half written); then the one before counts. Never fails:
     what cannot be read is not said.
     """
-    said: dict[str, Said] = {}
-    directory = heartbeat_directory(root, service)
-    for owner, count in sorted(_conditions(ports, directory), reverse=True):
-        if owner in said:
-            continue
-        try:
-            said[owner] = understand(ports.files.read(join(directory, condition_name(owner, count))))
-        except (StorageError, ValueError) as error:
-            log.debug("what %s says in %s: %s", owner, directory, error)
-    return said
+    return _read(ports, heartbeat_directory(root, service), parse_condition_name, condition_name, understand)
+
+
+def read_outcomes(
+    ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
+) -> dict[str, Said]:
+    """What each owner said when it ended. Like read_boards."""
+    return _read(ports, heartbeat_directory(root, service), parse_outcome_name, outcome_name, understand)
 
 
 def delete_dead_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:
@@ -103,7 +135,7 @@ def delete_dead_boards(ports: Ports, root: str, service: str, processes: Process
     except StorageError:
         return 0
     deleted = 0
-    for owner, count in _conditions(ports, directory):
+    for owner, count in _owners_and_counts(ports, directory, parse_condition_name):
         if owner in heartbeats and not is_known_dead(ports, heartbeats[owner], processes):
             continue
         try:
@@ -113,10 +145,31 @@ def delete_dead_boards(ports: Ports, root: str, service: str, processes: Process
     return deleted
 
 
-def _conditions(ports: Ports, directory: str) -> list[tuple[str, int]]:
+_Parse = Callable[[str], tuple[str, int] | None]
+_Build = Callable[[str, int], str]
+
+
+def _read(
+    ports: Ports, directory: str, parse: _Parse, build: _Build, understand: Callable[[bytes], Said]
+) -> dict[str, Said]:
+    said: dict[str, Said] = {}
+    for owner, count in sorted(_owners_and_counts(ports, directory, parse), reverse=True):
+        if owner in said:
+            continue
+        try:
+            said[owner] = understand(ports.files.read(join(directory, build(owner, count))))
+        except (StorageError, ValueError) as error:
+            log.debug("what %s says in %s: %s", owner, directory, error)
+    return said
+
+
+def _named(ports: Ports, directory: str, parse: _Parse, build: _Build) -> list[str]:
+    return [join(directory, build(*one)) for one in _owners_and_counts(ports, directory, parse)]
+
+
+def _owners_and_counts(ports: Ports, directory: str, parse: _Parse) -> list[tuple[str, int]]:
     try:
-        found = children(ports.files, directory)
-        return [p for child in found if (p := parse_condition_name(child.name))]
+        return [p for child in children(ports.files, directory) if (p := parse(child.name))]
     except StorageError as error:
-        log.debug("look at conditions in %s: %s", directory, error)
+        log.debug("look at %s: %s", directory, error)
         return []

@@ -1,10 +1,10 @@
 """A snapshot as text that people can read, and back. Format version 1; 2 where columns were added, 3 where records became
-more rows than one, 4 where complete partitions are told from others.
+more rows than one, 4 where complete partitions are told from others, 5 where some of them were opened again.
 
 Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
 them. Then one line each, a tag and a JSON object: `file`s, one `header`, `position`s (all of the table's topic
 partitions), `account`s by task, `gap`s, `loss`es, `unregistered` and `registered` partitions, `compared` tables,
-`forgotten` registrations, `added` columns; `tracking`, `open` partitions and `certificate`s of complete ones. Last
+`forgotten` registrations, `added` columns; `tracking`, `open` partitions, `certificate`s of complete ones, `reopened` ones. Last
 `checksum sha256:<hex>` over every byte before it; the next snapshot's header repeats it.
 A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
 """
@@ -18,7 +18,7 @@ import orjson
 from kafka2hive.ledger.snapshot import completeness_lines, lines
 from kafka2hive.model.snapshot import Snapshot
 
-FORMAT = 4
+FORMAT = 5
 """The newest that is read. One is written only where it is needed: a program that does not know it reads all others, and
 would find too many rows in the files of these, or forget which partitions are open.
 """
@@ -50,6 +50,7 @@ def encode(snapshot: Snapshot) -> bytes:
         *([_line("tracking", completeness_lines.tracking(snapshot.tracking))] if snapshot.tracking else []),
         *(_line("open", completeness_lines.open_partition(o)) for o in snapshot.open),
         *(_line("certificate", completeness_lines.certificate(c)) for c in snapshot.certificates),
+        *(_line("reopened", lines.partition(p)) for p in snapshot.reopened),
     ]
     body = ("\n".join(text) + "\n").encode()
     return body + _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n"
@@ -125,6 +126,7 @@ def _decode(text: str) -> Snapshot:
         tracking=completeness_lines.parse_tracking(*rows.pop("tracking", [None])),
         open=tuple(map(completeness_lines.parse_open_partition, rows.pop("open", ()))),
         certificates=tuple(map(completeness_lines.parse_certificate, rows.pop("certificate", ()))),
+        reopened=tuple(map(lines.parse_partition, rows.pop("reopened", ()))),
     )
     if rows:
         raise SnapshotDamaged(f"unknown lines: {', '.join(sorted(rows))}")
@@ -137,8 +139,10 @@ def _line(tag: str, value: dict[str, Any]) -> str:
 
 def _format_of(s: Snapshot) -> int:
     """The oldest whose readers read it right."""
+    if s.reopened:
+        return 5
     if s.tracking is not None:
-        return FORMAT
+        return 4
     if any(a.account.more_rows for a in s.accounts):
         return 3
     return 2 if s.added else 1

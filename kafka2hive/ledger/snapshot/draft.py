@@ -42,9 +42,10 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         accounts=(),
         registered=tuple(sorted(registered)),
         certificates=(),
+        reopened=(),
         compared=tuple(compared[table] for table in sorted(compared)),
     )
-    changed = with_completeness(state, _apply(unchanged, change), change.completeness)
+    changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
     unregistered = (frozenset(state.unregistered) - registered | touched(changed.files)) - {
         f.partition for f in changed.forgotten
     }

@@ -52,6 +52,7 @@ _SHAPES = {
     "added": _Shape("column type schema at", "epoch"),
     "tracking": _Shape("through", "since"),
     "open": _Shape("table partition location opened_at", "since files rows"),
+    "reopened": _Shape("table partition location", ""),
     "certificate": _Shape("table partition location through policy success_file", "since files rows"),
 }
 """Each line's values of plain types; the rest is checked where it is read."""

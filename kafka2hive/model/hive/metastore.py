@@ -31,6 +31,13 @@ class HiveLoginRefused(MetastoreUnavailable):
         return AccessRefused(self.code, message, self.remedy + then)
 
 
+class StatementFailed(MetastoreUnavailable):
+    """HiveServer2 answers: the statement failed while it ran, perhaps because another did the same at that moment.
+
+    It says nothing of other statements.
+    """
+
+
 class MetastoreRefused(Exception):
     """The statement itself is refused (no such table, permission, wrong schema): trying again changes nothing."""
 

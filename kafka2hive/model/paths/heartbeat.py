@@ -1,4 +1,4 @@
-"""A service's heartbeat, and what it says about its tables: names that carry the owner and a count that grows."""
+"""A service's heartbeat, and what it says about its tables, alive and at its end: names with the owner and a count that grows."""
 
 import re
 from collections.abc import Callable
@@ -9,6 +9,7 @@ HEARTBEAT_DIRECTORY = "alive"
 
 _HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
+_OUTCOME = re.compile(r"outcome\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 
 
 def heartbeat_directories(root: str) -> str:
@@ -37,6 +38,16 @@ def condition_name(owner: str, count: int) -> str:
 def parse_condition_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
     return _owner_and_count(_CONDITION.fullmatch(name), condition_name)
+
+
+def outcome_name(owner: str, count: int) -> str:
+    """Name of what a run that has ended said about its tables; `count` grows with each try to write it."""
+    return f"outcome.{owner}.{count}"
+
+
+def parse_outcome_name(name: str) -> tuple[str, int] | None:
+    """`(owner, count)`, None when it is not exactly one of ours."""
+    return _owner_and_count(_OUTCOME.fullmatch(name), outcome_name)
 
 
 def _owner_and_count(found: re.Match[str] | None, build: Callable[[str, int], str]) -> tuple[str, int] | None:

@@ -111,8 +111,8 @@ class LedgerPaths:
         return join(self.resets, uuid)
 
 
-def schema_path(root: str, registry: str, schema_id: int) -> str:
-    """Where a schema of a registry is kept: beside the ledgers, where nothing takes it for one."""
+def schema_path(root: str, registry: str, schema_id: int | str) -> str:
+    """Where a schema of a registry is kept by its number or GUID: beside the ledgers, where nothing takes it for one."""
     return join(root, SCHEMAS_DIRECTORY, registry, f"{schema_id}.schema")
 
 

@@ -9,6 +9,7 @@ from kafka2hive.model.paths.path import join
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 RESET_ASIDE = "_kafka2hive_reset"
+_DRAFT = re.compile(r"(.+\.json)\.[0-9a-f]{32}\.in-progress")
 _CERTIFICATE = re.compile(r"_kafka2hive_complete-([0-9a-f]{8})-g([0-9]{6,18})-e([0-9]{6,18})\.json")
 
 
@@ -48,6 +49,17 @@ class CertificateName:
 
 def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch: int) -> str:
     return join(hive_partition, CertificateName(ledger_tag(ledger_id), generation, epoch).text)
+
+
+def certificate_draft_name(certificate: str, uuid: str) -> str:
+    """In the partition's own directory, where its rename crosses no mount and no encryption zone; Hive does not see it."""
+    return f"{certificate}.{uuid}.in-progress"
+
+
+def certificate_of_draft(name: str) -> CertificateName | None:
+    """Whose draft it is, None when it is not exactly one."""
+    found = _DRAFT.fullmatch(name)
+    return CertificateName.parse(found[1]) if found else None
 
 
 def reset_aside(directory: str, uuid: str) -> str:

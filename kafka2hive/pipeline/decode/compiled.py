@@ -16,23 +16,11 @@ from kafka2hive.pipeline.decode.c_data import CArray
 from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
+from kafka2hive.pipeline.native_library import FOUND, fits
 from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
 
-try:
-    import kafka2hive_native
-except ImportError:
-    kafka2hive_native = None
-
-INTERFACE = 1
-"""What this module expects of the library's functions."""
-
-
-def fits(library: Any) -> bool:
-    """Whether there is a library, and one that this module knows how to call."""
-    return library is not None and library.INTERFACE == INTERFACE
-
-
-LIBRARY: Any = kafka2hive_native if fits(kafka2hive_native) else None
+kafka2hive_native: Any = FOUND
+LIBRARY: Any = FOUND if fits(FOUND) else None
 INSTALLED = LIBRARY is not None
 
 _log = logging.getLogger(__name__)
@@ -77,6 +65,15 @@ class CompiledReader(NativeReader):
         types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
         tree = _tree(source_tree(sources, spelling))
         super().__init__(schema, zone, kafka2hive_native.Decoder(types, tree, any_case, zone == "UTC"))
+
+        self._met = 0
+
+    def new_keys(self) -> tuple[str, ...]:
+        """Of the first some hundred keys that messages had."""
+        if self._native is None:
+            return ()
+        keys, self._met = self._native.passed_keys(self._met)
+        return tuple(keys)
 
 
 def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:

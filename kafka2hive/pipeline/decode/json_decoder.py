@@ -26,6 +26,10 @@ class _FastWay(Protocol):
         """Rows of the messages that it accepts for certain, in order, and their mask."""
         ...
 
+    def new_keys(self) -> tuple[str, ...]:
+        """Keys that no column takes, which messages had since the last call, and had not before; as far as it knows them."""
+        ...
+
 
 class JsonDecoder:
     """One JSON object a message, its values to the columns that take them, by docs/decoding.md."""
@@ -52,7 +56,9 @@ class JsonDecoder:
         rows, certain = self._fast.read(values)
         accepted, doubtful = np.flatnonzero(certain), np.flatnonzero(~certain)
         if not len(doubtful):
-            return Decoded(rows, pa.array(accepted, pa.int32()), _NOWHERE, _NO_REASONS)
+            return Decoded(
+                rows, pa.array(accepted, pa.int32()), _NOWHERE, _NO_REASONS, new_keys=self._fast.new_keys()
+            )
         places, batch, rejected, reasons = self._decode_exactly(values, doubtful)
         if len(places):
             order = np.argsort(np.concatenate([accepted, places]), kind="stable")
@@ -63,6 +69,7 @@ class JsonDecoder:
             accepted=pa.array(accepted, pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
             reasons=pa.array(reasons, pa.string()),
+            new_keys=self._fast.new_keys(),
         )
 
     def _decode_exactly(

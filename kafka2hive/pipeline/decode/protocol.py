@@ -15,6 +15,7 @@ class Decoded:
     row's message, as often as the message has rows (most formats: once). `rejected`: positions that go to the dead letters.
     `reasons`: one per rejected, `<stable code>: <text with column and JSON path>`. `without_rows`: sound messages that hold
     no row; None: there are none. Every input position is in exactly one of accepted, rejected and without_rows.
+    `new_keys`: the messages' own keys that no column takes and that came up since the batch before, as far as they are known.
     """
 
     rows: "pa.RecordBatch"
@@ -22,6 +23,7 @@ class Decoded:
     rejected: "pa.Int32Array"
     reasons: "pa.StringArray"
     without_rows: "pa.Int32Array | None" = None
+    new_keys: tuple[str, ...] = ()
 
 
 class Decoder(Protocol):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kafka2hive.config.grammars.json_path import path_text
+from kafka2hive.config.values.columns import STRICT, Leeway
 
 Spelling = Callable[[str], str]
 """A key as it is compared with others: as it stands, or in small letters."""
@@ -14,10 +15,12 @@ class Source:
     """Where a column's value stands: `keys` lead to it from the message's object inward.
 
     `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
+    `leeway`: what the map allows beyond the acceptance table.
     """
 
     keys: tuple[str, ...]
     unit: str | None = None
+    leeway: Leeway = STRICT
 
 
 def own_names(names: Sequence[str]) -> list[Source]:

@@ -15,7 +15,8 @@ class TableBacklog:
     """One table as the planner sees it: everything between its ledger's position and Kafka's watermarks.
 
     `ranges`: one per topic partition, position to end, possibly empty. `bytes_per_record` is the driver's estimate of
-    a record's size in Kafka (taken from earlier epochs); `seconds_since_epoch` since the table's last epoch began to
+    a record's size in Kafka (taken from earlier epochs), `most_bytes_per_record` what it may be next: an epoch is bounded
+    by that; `seconds_since_epoch` since the table's last epoch began to
     be planned, infinity when there was none in this run. `epoch` is the number its next snapshot will have.
     """
 
@@ -27,6 +28,7 @@ class TableBacklog:
     bytes_per_record: float
     seconds_since_epoch: float
     flush: Flush
+    most_bytes_per_record: float = 0.0
 
     @property
     def records(self) -> int:
@@ -69,7 +71,8 @@ def plan_epoch(
     - of each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without hole or overlap;
     - tables share the epoch's budget max-min fairly, measured by whichever of bytes and records a table uses more of;
       so do the topic partitions of a table; each that has records gets at least one. So an epoch stays within
-      `epoch_bytes` and `epoch_records`, but for at most one record of each topic partition;
+      `epoch_records`, and as far as its records are no larger than expected within `epoch_bytes`, but for at most one
+      record of each topic partition;
     - at most `slots` tasks, one when there is little to do; a table is spread over more than one only when it is
       bigger than an even task; task indexes are 0..n-1.
     """
@@ -105,7 +108,8 @@ def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[Offs
     fairness, Ghodsi et al. 2011), in whole numbers so that nothing is lost to rounding.
     """
     epoch_bytes, epoch_records = max(1, limits.epoch_bytes), max(1, limits.epoch_records)
-    prices = [max(epoch_bytes, ceil(_record_bytes(t) * epoch_records)) for t in tables]
+    most = [max(_record_bytes(t), t.most_bytes_per_record) for t in tables]
+    prices = [max(epoch_bytes, ceil(size * epoch_records)) for size in most]
     demands = [t.records * price for t, price in zip(tables, prices, strict=True)]
     shares = fair_shares(demands, epoch_bytes * epoch_records)
     return [

@@ -64,6 +64,7 @@ def shuffled_manifests(
         newest_ms=max((one.newest_ms for one in manifests if one.newest_ms is not None), default=None),
         seconds=tuple(s for one in ends for s in one.seconds),
         refusals=tuple(r for one in manifests for r in one.refusals),
+        changed=tuple(c for one in manifests for c in one.changed),
     )
     return [whole, *map(_empty, shares[1:])]
 

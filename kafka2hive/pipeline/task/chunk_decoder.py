@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn, Tombstones
-from kafka2hive.config.values.change_log import change_log_of, has_base64_decimals
+from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import Changes, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.rows.bounds import LINE_END, OBJECT, groups, most_rows
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
@@ -19,10 +19,18 @@ from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
-from kafka2hive.pipeline.task.record_parts.columns import RecordParts
+from kafka2hive.pipeline.task.record_parts.columns import FRAMED, RecordParts
+from kafka2hive.pipeline.task.record_parts.schema_headers import OF_VALUES, SchemaHeaders
 from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
-from kafka2hive.pipeline.task.rows import rows_of_nulls, value_schema, value_sources, with_metadata
-from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+from kafka2hive.pipeline.task.rows import (
+    beyond_record_times,
+    rows_of_nulls,
+    value_schema,
+    value_sources,
+    with_metadata,
+)
+from kafka2hive.pipeline.task.unmapped_fields import UnmappedFieldsOfTask
+from kafka2hive.pipeline.values import ColumnsSeen, TableSettings, UnmappedFields
 
 LARGEST_VALUE = 64 * 1024 * 1024
 """What a decoder takes, in bytes; a larger value is a dead letter."""
@@ -48,10 +56,11 @@ class DecodedChunk:
 
 def _made(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
-) -> tuple[Decoder, RecordParts]:
+) -> tuple[Decoder, RecordParts, Changes]:
+    changes = Changes()
     try:
         if table.format == "plugin":
-            return _of_plugin(table), RecordParts(table, key_writers)
+            return _of_plugin(table), RecordParts(table, key_writers, changes), changes
         decoder = make_decoder(
             table.format,
             value_schema(table),
@@ -60,12 +69,14 @@ def _made(
             table.any_case,
             writers,
             change_log_of(table.source),
-            has_base64_decimals(table.source),
+            told_decimals(table.source),
             table.csv,
             None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table),
             table.rows,
+            table.wire_format,
+            changes,
         )
-        return decoder, RecordParts(table, key_writers)
+        return decoder, RecordParts(table, key_writers, changes), changes
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
 
@@ -81,7 +92,7 @@ def _of_plugin(table: TableSettings) -> Decoder:
 
 
 @lru_cache(_MOST_KEPT)
-def _kept(table: TableSettings, thread: int) -> tuple[Decoder, RecordParts]:
+def _kept(table: TableSettings, thread: int) -> tuple[Decoder, RecordParts, Changes]:
     """Making one costs as much as decoding some hundred records. A decoder is for one thread."""
     return _made(table, None, None)
 
@@ -99,13 +110,19 @@ class ChunkDecoder:
         self._table = table
         # one with writers of its own is made anew: which schemas there are may differ by task
         is_plain = writers is None and key_writers is None
-        self._decoder, self._parts = (
+        self._decoder, self._parts, self._changes = (
             _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
         )
+        self._changes.take()  # what a task counted that was given up
         self._filled = FilledColumns(table)
+        self._unmapped = UnmappedFieldsOfTask(table)
         self._unwritable = unwritable_of(table.writer)
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
-        self._wants_headers = in_metadata or self._parts.wants_headers
+        names_schemas = table.format in FRAMED and not isinstance(writers, WriterSchema)
+        indexes = table.wire_format.indexes
+        self._schema_headers = SchemaHeaders(OF_VALUES, table.format, indexes) if names_schemas else None
+        self._joins_headers = names_schemas and table.framing == "header"
+        self._wants_headers = in_metadata or self._parts.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
         """The chunk at once; in parts where messages may hold several rows, so that no part holds many more than a chunk does.
@@ -124,7 +141,7 @@ class ChunkDecoder:
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
             batches = [self._whole(nulls, chunk, tombstones, refused)]
         for part in self._parts_of(values, chosen):
-            rows, places, rejected, empty = self._decode(values, part)
+            rows, places, rejected, empty = self._decode(chunk, values, part)
             refused += rejected
             batches.insert(0, self._whole(rows, chunk, places, refused))
             yield DecodedChunk(batches, refused, skipped, empty)
@@ -133,6 +150,14 @@ class ChunkDecoder:
     def columns_seen(self) -> ColumnsSeen:
         """Over all chunks so far."""
         return self._filled.seen()
+
+    def unmapped_fields(self) -> UnmappedFields:
+        """Over all chunks so far."""
+        return self._unmapped.found()
+
+    def changed(self) -> tuple[tuple[str, int], ...]:
+        """How many values the map's leeway changed since the last time, by kind."""
+        return self._changes.take()
 
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
@@ -162,33 +187,57 @@ class ChunkDecoder:
             yield every[piece]
 
     def _decode(
-        self, values: pa.BinaryArray, chosen: Positions | None
+        self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
     ) -> tuple[pa.RecordBatch, Positions | None, list[Refused], Positions]:
         """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
         a row."""
         if chosen is not None:
             values = values.take(pa.array(chosen))
-        decoded = self._decoder.decode(values)
+        framed, unreadable = values, dict[int, str]()
+        if self._joins_headers and self._schema_headers is not None:
+            framed, unreadable = self._schema_headers.joined(values, chunk.header_pairs(chosen))
+        decoded = self._decoder.decode(framed)
         self._filled.note(decoded.rows, values)
-        if not (len(decoded.rejected) or self._table.may_hold_several):
+        self._unmapped.note(values, decoded, chunk, chosen)
+        if not (len(decoded.rejected) or self._table.may_hold_several or decoded.without_rows is not None):
             return decoded.rows, chosen, [], NOWHERE
         rejected = decoded.rejected.to_numpy().astype(np.int64)
+        reasons = [
+            unreadable.get(place, reason)
+            for place, reason in zip(rejected.tolist(), decoded.reasons.to_pylist(), strict=True)
+        ]
         accepted = decoded.accepted.to_numpy().astype(np.int64)
         empty = NOWHERE if decoded.without_rows is None else decoded.without_rows.to_numpy().astype(np.int64)
         if chosen is not None:
             rejected, accepted, empty = chosen[rejected], chosen[accepted], chosen[empty]
-        refused = [(rejected, decoded.reasons.to_pylist())] if len(rejected) else []
-        return decoded.rows, accepted, refused, empty
+        reasons = self._with_hints(chunk, rejected, reasons)
+        return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
+
+    def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[str]) -> list[str]:
+        """Whether the headers of messages that are not framed say what their schema is."""
+        if self._schema_headers is None or self._joins_headers:
+            return reasons
+        unframed = [place for place, reason in enumerate(reasons) if ".frame: " in reason[:20]]
+        if unframed:
+            hints = self._schema_headers.hint(chunk.header_pairs(rejected[unframed]))
+            for place, hint in zip(unframed, hints, strict=True):
+                reasons[place] += hint
+        return reasons
 
     def _whole(
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Refused]
     ) -> tuple[pa.RecordBatch, Positions | None]:
-        """With the columns of key, headers and metadata; whose key or headers are bad, or which the table's file format
-        cannot hold, goes to `refused`."""
+        """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
+        which the table's file format cannot hold, goes to `refused`."""
         rows, chosen, bad = self._parts.beside(rows, chunk, chosen)
         if bad is not None:
             refused.append(bad)
         rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
+        beyond, reasons = beyond_record_times(rows, chunk, self._table.metadata, chosen)
+        if reasons:
+            every = np.arange(len(rows)) if chosen is None else chosen
+            rows, chosen, bad = without_refused(rows, every, beyond, reasons)
+            refused.append(bad)
         if self._unwritable is not None:
             unwritable, reasons = rows_not_held(rows, self._unwritable)
             if reasons:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
-from kafka2hive.pipeline.task.rows import value_columns, value_sources
+from kafka2hive.pipeline.task.rows import all_sources, value_columns
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 
 MOST_MESSAGES = 20
@@ -22,7 +22,7 @@ class FilledColumns:
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
-        self._wanted = source_tree(value_sources(table), self._spelling)
+        self._wanted = source_tree(all_sources(table), self._spelling)
         is_log = change_log_of(table.source) is not None
         own = (
             column.name

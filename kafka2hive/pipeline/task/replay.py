@@ -1,7 +1,7 @@
 """A task whose rows go elsewhere than into files: for whoever looks at records as a dump would, and writes nothing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from kafka2hive.pipeline.task.run import Task, seldom_collected
 from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
-from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
 STALL_SECONDS = 60.0
@@ -64,6 +64,14 @@ def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How many tombstones were skipped, and which columns all records left empty."""
+
+    tombstones: int
+    columns: ColumnsSeen = field(default_factory=ColumnsSeen)
+
+
 def look(
     table: str,
     ranges: tuple[OffsetRange, ...],
@@ -71,8 +79,8 @@ def look(
     files: FileSystem,
     open_sink: OpenSink,
     planned_at_ms: int = 0,
-) -> int:
-    """Records of a table without a ledger, to `open_sink`; gives how many tombstones were skipped.
+) -> Looked:
+    """Records of a table without a ledger, to `open_sink`.
 
     Raises TableError (the table's task failed), ServiceUnavailable.
     """
@@ -80,4 +88,4 @@ def look(
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
     if (failure := manifest.failure) is not None:
         raise TableError(failure.code, failure.message, failure.remedy)
-    return sum(account.account.tombstones for account in manifest.accounts)
+    return Looked(sum(account.account.tombstones for account in manifest.accounts), manifest.columns)

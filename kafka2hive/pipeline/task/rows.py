@@ -1,18 +1,18 @@
 """Rows beside what the decoder makes: metadata columns of the record, rows of nulls for tombstones, dead letters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka2hive.config.values import Column, MetadataColumn, RecordPart
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Source
+from kafka2hive.pipeline.task.bucket.times import record_wall_clock
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.values import TableSettings
-from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 
@@ -34,7 +34,17 @@ def value_schema(table: TableSettings) -> pa.Schema:
 
 
 def value_sources(table: TableSettings) -> list[Source]:
-    return [Source(column.path or (column.name,), column.unit) for column in value_columns(table)]
+    return [source_of(column) for column in value_columns(table)]
+
+
+def all_sources(table: TableSettings) -> list[Source]:
+    """Those too from which a column takes its value where it is not at the first one."""
+    sources = value_sources(table)
+    return [*sources, *(replace(one, keys=keys) for one in sources for keys in one.leeway.others)]
+
+
+def source_of(column: Column) -> Source:
+    return Source(column.path or (column.name,), column.unit, column.leeway)
 
 
 def _schema(columns: Sequence[Column]) -> pa.Schema:
@@ -46,7 +56,10 @@ def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
-    """One metadata column, a value per position; None: all messages once. Timestamps are the wall clock of `zone`."""
+    """One metadata column, a value per position; None: all messages once.
+
+    Timestamps are the wall clock of `zone`, null outside the years 1 to 9999.
+    """
     match column:
         case MetadataColumn.TOPIC:
             return chunk.topics(positions)
@@ -59,8 +72,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
         case MetadataColumn.HEADERS:
             return chunk.headers(positions)
         case MetadataColumn.TIMESTAMP:
-            instants = pc.multiply(chunk.timestamps(positions), 1_000)
-            return wall_clock(instants.cast(NAIVE), zone)
+            return record_wall_clock(chunk.timestamps(positions), zone)
         case MetadataColumn.ORDINAL:
             return _ordinals(len(chunk), positions)
 
@@ -80,6 +92,23 @@ def with_metadata(
         return values
     columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]
     return pa.RecordBatch.from_arrays([*values.columns, *columns], schema=row_schema(values.schema, metadata))
+
+
+def beyond_record_times(
+    rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
+) -> tuple[Positions, list[str]]:
+    """The rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
+    names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
+    if not names or not rows.column(names[0]).null_count:
+        return np.array([], np.int64), []
+    times = chunk.timestamps(positions)
+    held = rows.column(names[0]).is_valid().to_numpy(zero_copy_only=False)
+    beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~held)
+    shown = times.take(pa.array(beyond)).to_pylist()
+    return beyond, [
+        f"metadata.timestamp: the record's timestamp, {time} ms since 1970, is outside the years 1 to 9999"
+        for time in shown
+    ]
 
 
 def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:

@@ -39,6 +39,7 @@ def process_schemas(
     registry: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
 ) -> WriterSchemas:
     """This process's schemas, which all its tasks and tables share."""
+    from kafka2hive.pipeline.decode.registered.same import same_schema
     from kafka2hive.registry.connect import schema_lookup
 
     key = (
@@ -49,5 +50,5 @@ def process_schemas(
         keeps,
     )  # the lookup holds `files`, so its id stays its own
     if key not in _lookups:
-        _lookups[key] = schema_lookup(registry, files, ledger_root, keeps=keeps)
+        _lookups[key] = schema_lookup(registry, files, ledger_root, same_schema, keeps=keeps)
     return _lookups[key]

@@ -44,8 +44,8 @@ def make_option(file: Path) -> str:
 
 
 def archive_stem(environment: Mapping[str, str]) -> Path | None:
-    """How the archives of this Java, this Spark and this class path begin; None where no Java tells its version, or
-    for a user without a home directory.
+    """How the archives of this Java, this Spark and this class path begin; None where no Java tells its version, there is
+    no Spark beside pyspark, or for a user without a home directory.
 
     `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows: `installation` is a digest of
     the places of Spark, Java and what else is on the class path, `state` one of their contents.
@@ -55,6 +55,8 @@ def archive_stem(environment: Mapping[str, str]) -> Path | None:
         return None
     java = launcher.resolve().parent.parent
     spark = spark_home()
+    if spark is None:
+        return None
     try:
         release = (java / "release").read_text()
         version = "".join(_VERSION.findall((_pyspark() / "version.py").read_text()))
@@ -90,15 +92,14 @@ def of_same_installation(file: Path) -> list[Path]:
     return [other for other in file.parent.glob(f"{installation}-*.jsa") if other != file]
 
 
-def spark_home() -> Path:
-    """What pyspark takes for it, without importing pyspark where it lies beside its jars, as pip installs it."""
+def spark_home() -> Path | None:
+    """What pyspark takes for it: SPARK_HOME, or the folder of pyspark, where pip has put the jars and scripts.
+
+    None: there is neither, as in the driver of YARN's cluster mode, whose pyspark comes without jars.
+    """
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
-    if (_pyspark() / "bin/spark-submit").is_file():
-        return _pyspark()
-    from pyspark.find_spark_home import _find_spark_home
-
-    return Path(_find_spark_home())
+    return _pyspark() if (_pyspark() / "bin/spark-submit").is_file() else None
 
 
 def _pyspark() -> Path:

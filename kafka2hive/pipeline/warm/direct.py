@@ -78,6 +78,7 @@ def direct_command(
     home, java = spark_home(), java_launcher()
     if (
         java is None
+        or home is None
         or options.conf
         or not is_local(options.master)
         or any(environment.get(name) for name in _READ_BY_LAUNCHER)

@@ -125,6 +125,8 @@ def launch(options: SparkOptions, service: str) -> Jvm:
     # of the JVM that only puts the command line of the driver's JVM together
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_JVM)
     if _PORT in os.environ or _has_gateway():
+        if user := os.environ.get("SPARK_USER"):  # who submitted: YARN's containers run as another one
+            os.environ.setdefault("HADOOP_USER_NAME", user)
         return JvmIsThere()
     try:
         require_java()
@@ -143,7 +145,10 @@ def not_started(reason: str) -> ServiceUnavailable:
 
 
 def _through_spark_submit(conf: Mapping[str, str]) -> Command:
-    command = [str(spark_home() / "bin/spark-submit")]
+    home = spark_home()
+    if home is None:
+        raise not_started("pyspark has no jars and scripts beside it, and SPARK_HOME is not set")
+    command = [str(home / "bin/spark-submit")]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
@@ -176,7 +181,9 @@ def _start(command: Command) -> StartingJvm:
 
 
 def _ignore_interrupts() -> None:
+    """And a closed terminal: what they end, the driver ends in order."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _has_gateway() -> bool:

@@ -20,7 +20,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.quantities import counted
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.pipeline.task.replay import STALL_SECONDS, replay
 from kafka2hive.pipeline.task.table import written_schema
 from kafka2hive.pipeline.values import TableTask, TaskSettings
@@ -40,6 +40,7 @@ from kafka2hive.service.audit.units import (
     still_there,
     summed,
     units_of,
+    without_refetched,
 )
 from kafka2hive.service.audit.verified import Audited
 from kafka2hive.service.shared.kafka_view import logs_of
@@ -71,10 +72,12 @@ class KafkaAudit:
         self._uncompared: Counter[str] = Counter()
         self._filled: set[str] = set()
         self._rows = 0
+        self._refetched: set[str] = set()
 
     def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> Audited:
         """Raises StorageError. A Kafka that does not answer stands in `no_answer`."""
         units, unassigned = units_of(finals)
+        self._refetched = {x.path for s in finals for x in s.losses if x.remedy == REFETCH}
         try:
             topics = {r.topic_partition.topic for unit in units for r in unit.ranges}
             logs = logs_of(kafka, kafka.cluster(topics.__contains__), topics)
@@ -90,6 +93,7 @@ class KafkaAudit:
         there, gone = still_there(unit, logs)
         self._gone += gone
         contents = self._concurrency.map(self._read, unit.files)
+        unit, contents = without_refetched(unit, contents, self._refetched)
         self._note_filled(unit, contents)
         columns = self._common_columns(unit, contents)
         place = self._place if self._place and self._place.tells_apart(unit.ranges) else None

@@ -1,7 +1,7 @@
 """What `verify --deep` compares at a time: what one task of one epoch read, and every file that holds rows of it. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
@@ -60,6 +60,20 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
             unit_of = own if own and wanted == own.accounts.keys() else newest.get(wanted)
             (unassigned if unit_of is None else unit_of.files).append(file)
     return units, unassigned
+
+
+def without_refetched(
+    unit: Unit, contents: Sequence[bytes | None], refetched: Collection[str]
+) -> tuple[Unit, list[bytes | None]]:
+    """The files that are there (with contents) or whose rows are missed; a file whose records were dumped again is not:
+    its rows are in the newer file, and it explains no row that another file of its bucket lacks.
+    """
+    left = [
+        (file, data)
+        for file, data in zip(unit.files, contents, strict=True)
+        if data is not None or file.final not in refetched
+    ]
+    return replace(unit, files=[file for file, _ in left]), [data for _, data in left]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
-"""The condition of a table of a live run, and the text in which another process reads it. Advice, never a decision's base."""
+"""The conditions of a run's tables, and the text in which another process reads them. Advice, never a decision's base."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, assert_never
 
@@ -9,6 +8,7 @@ import orjson
 from kafka2hive.model.errors import Kafka2HiveError
 
 FORMAT = 1
+BUG = "bug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,11 @@ class Trouble:
     remedy: str = ""
 
     @staticmethod
-    def of(error: Kafka2HiveError) -> "Trouble":
-        return Trouble(error.code, error.message, error.remedy)
+    def of(error: Exception) -> "Trouble":
+        """What is no Kafka2HiveError is a bug."""
+        if isinstance(error, Kafka2HiveError):
+            return Trouble(error.code, error.message, error.remedy)
+        return Trouble(BUG, f"{type(error).__name__}: {error}", "look at the run's log; report it: a bug")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,13 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Manual intervention required: the table waits for the command in `trouble.remedy`."""
+    """Manual intervention required: the table waits for the command in `trouble.remedy`.
+
+    `since` is ISO 8601 UTC to the second, by the run's clock; empty: it is not known.
+    """
 
     trouble: Trouble
+    since: str = ""
     name: ClassVar = "manual_intervention_required"
 
 
@@ -53,29 +60,74 @@ RunState = Serving | Retrying | Stopped
 
 @dataclass(frozen=True, slots=True)
 class TableCondition:
-    """One table of a live run. `warnings` are texts that hold now and do not stop it."""
+    """One table of a run. `warnings` are texts that hold now and do not stop it."""
 
     table: str
     state: RunState
     warnings: tuple[str, ...] = ()
 
 
-def encode(conditions: Iterable[TableCondition]) -> bytes:
-    """All tables of a run as one JSON document; equal conditions give equal bytes."""
-    tables = [_plain(condition) for condition in sorted(conditions, key=lambda c: c.table)]
-    return orjson.dumps({"format": FORMAT, "tables": tables}, option=orjson.OPT_SORT_KEYS)
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended; `trouble`: what ended it, or is left undone for all tables; None: nothing."""
+
+    exit_code: int
+    trouble: Trouble | None = None
 
 
-def decode(data: bytes) -> tuple[TableCondition, ...]:
+@dataclass(frozen=True, slots=True)
+class RunConditions:
+    """All tables of a run, so since `at` (ISO 8601 UTC to the second, by the run's clock). `end` None: it has not ended.
+
+    `most_tasks`: how many tasks an epoch has at most now; None: not known yet. `map` is the fingerprint of the map that the
+    run has loaded; "": an older version's run.
+    `decoder`: which one its driver has; empty: the same.
+    """
+
+    tables: tuple[TableCondition, ...]
+    at: str = ""
+    end: RunEnd | None = None
+    most_tasks: int | None = None
+    map: str = ""
+    decoder: str = ""
+
+    def of(self, table: str) -> TableCondition | None:
+        return next((one for one in self.tables if one.table == table), None)
+
+
+def encode(run: RunConditions) -> bytes:
+    """One JSON document; equal conditions give equal bytes, in whatever order."""
+    tables = [_plain(condition) for condition in sorted(run.tables, key=lambda c: c.table)]
+    end = None if run.end is None else asdict(run.end)
+    said = {"format": FORMAT, "at": run.at, "end": end, "most_tasks": run.most_tasks, "map": run.map}
+    document = {**said, "decoder": run.decoder, "tables": tables}
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def decode(data: bytes) -> RunConditions:
     """Inverse of encode. Raises ValueError: half written, or not ours."""
     try:
         document = orjson.loads(data)
         if document["format"] != FORMAT:
             raise ValueError(f"conditions of format {document['format']}")
         tables = document["tables"]
-        return tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables)
-    except (KeyError, TypeError) as error:
+        return RunConditions(
+            tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables),
+            document.get("at", ""),  # an older version's text has none
+            _end(document.get("end")),
+            document.get("most_tasks"),
+            str(document.get("map", "")),
+            document.get("decoder", ""),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a run's conditions: {error}") from error
+
+
+def _end(plain: dict[str, Any] | None) -> RunEnd | None:
+    if plain is None:
+        return None
+    trouble = plain["trouble"]
+    return RunEnd(plain["exit_code"], None if trouble is None else Trouble(**trouble))
 
 
 def _plain(condition: TableCondition) -> dict[str, object]:
@@ -85,8 +137,8 @@ def _plain(condition: TableCondition) -> dict[str, object]:
             return plain | {"state": "serving"}
         case Retrying(trouble, next_try):
             return plain | {"state": "retrying", "next_try": next_try} | asdict(trouble)
-        case Stopped(trouble):
-            return plain | {"state": "stopped"} | asdict(trouble)
+        case Stopped(trouble, since):
+            return plain | {"state": "stopped", "since": since} | asdict(trouble)
         case _:
             assert_never(condition.state)
 
@@ -99,5 +151,5 @@ def _state(plain: dict[str, Any]) -> RunState:
     if kind == "retrying":
         return Retrying(trouble, plain["next_try"])
     if kind == "stopped":
-        return Stopped(trouble)
+        return Stopped(trouble, plain.get("since", ""))
     raise ValueError(f"a table is {kind}")

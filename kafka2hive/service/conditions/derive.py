@@ -29,10 +29,13 @@ class KafkaLook:
 
 
 def look_at_kafka(
-    kafka: Kafka | None, views: Collection[View], routed: Mapping[str, RoutedTable]
+    kafka: Kafka | None, views: Collection[View], routed: Mapping[str, RoutedTable], *, patterns: bool = False
 ) -> KafkaLook:
-    """Topics and both ends of their logs, for every topic partition that the tables read or have read."""
-    if kafka is None or not views:
+    """Topics and both ends of their logs, for every topic partition that the tables read or have read.
+
+    `patterns`: the map has some, so that the topics there are matter also before a table has a ledger.
+    """
+    if kafka is None or not (views or patterns):
         return KafkaLook()
     names = {p.topic_partition.topic for v in views for p in v.state.positions}
     names |= {topic for table in routed.values() for topic in (*table.topics, *table.missing)}

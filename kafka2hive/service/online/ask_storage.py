@@ -11,11 +11,14 @@ from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.connect import root_of
 from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, StorageError, write_file
 
+LEDGER_ROOT = "ledger root"
+"""The subject of its check."""
+
 
 def check_storage(wiring: Wiring, tables: Collection[Table]) -> list[Check]:
     """One line for the ledger root, one for each table's directory and the dead letters'."""
     ledger_root = wiring.map.storage.ledger_root
-    places = {"ledger root": ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}
+    places = {LEDGER_ROOT: ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}
     places |= {table.name: table.location for table in tables}
 
     def check(name: str) -> Check:
@@ -90,14 +93,11 @@ def _delete(files: FileSystem, path: str) -> None:
 
 
 def _refusal(place: str, error: StorageError) -> Kafka2HiveError:
+    message = str(error) if error.path.startswith(place) else f"{place}: {error}"
     if isinstance(error, Denied):
-        return TableError(
-            "storage.denied",
-            f"{place}: {error}",
-            "grant the user of the service read, write and execute there",
-        )
+        remedy = error.remedy or "grant the user of the service read, write and execute there"
+        return TableError("storage.denied", message, remedy)
     if isinstance(error, NoRoom):
-        return TableError("storage.no_room", f"{place}: {error}", "free room, or raise the quota")
-    return ServiceUnavailable(
-        "storage.unavailable", f"{place}: {error}", "is the NameNode up, and are its DataNodes?"
-    )
+        return TableError("storage.no_room", message, "free room, or raise the quota")
+    remedy = error.remedy or "is the NameNode up, and are its DataNodes?"
+    return ServiceUnavailable("storage.unavailable", message, remedy)

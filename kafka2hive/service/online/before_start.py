@@ -47,7 +47,7 @@ def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
             raise ServiceUnavailable(
                 "storage.unavailable",
                 f"{root} does not answer: {error}",
-                "is the NameNode up, and storage.uri in the map right?",
+                error.remedy or "is the NameNode up, and storage.uri in the map right?",
             ) from error
 
 

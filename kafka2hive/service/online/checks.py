@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, worst
+from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Kafka2HiveError, ServiceUnavailable, worst
 
 # Errors whose cause lies outside of the map: rights, room.
 _OUTSIDE = frozenset({"kafka.denied", "storage.denied", "storage.no_room", "hive.refused"})
@@ -36,7 +36,7 @@ Result = Passed | Warned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line: `system` is `kafka`, `registry`, `storage`, `hive` or `spark`, `subject` a topic, a table, an address."""
+    """One line: `system` is `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`, `subject` what was asked about."""
 
     system: str
     subject: str
@@ -53,7 +53,7 @@ def _exit_code(result: Result) -> ExitCode:
         case Passed() | Warned():
             return ExitCode.DONE
         case Failed(error):
-            if isinstance(error, ServiceUnavailable):
+            if isinstance(error, ServiceUnavailable | AmbiguousOutcome):
                 return ExitCode.UNAVAILABLE
             return ExitCode.SET_ASIDE if error.code in _OUTSIDE else ExitCode.CONFIG
         case _:

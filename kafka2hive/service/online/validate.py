@@ -8,14 +8,14 @@ from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.service.online.ask_hive import check_hive
 from kafka2hive.service.online.ask_kafka import check_kafka
+from kafka2hive.service.online.ask_ledger import check_ledgers, tables_behind
 from kafka2hive.service.online.ask_registry import check_registry
 from kafka2hive.service.online.ask_spark import check_selects_online
 from kafka2hive.service.online.ask_storage import check_storage
 from kafka2hive.service.online.checks import Check, Failed, Passed, exit_code_of
 from kafka2hive.service.selects import SelectCheck
 from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.tables import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 
 
@@ -37,10 +37,11 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
     """
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
-    tables: list[Table] = []
+    routes: TopicRoutes | None = None
     try:
         cluster = kafka.cluster()
-        tables = routed_tables(wiring, cluster.topics)
+        routes = topic_routes(wiring, cluster.topics)
+        tell_missing(routes.tables)
         checks.append(
             Check(
                 "kafka",
@@ -48,14 +49,18 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
                 Passed(f"cluster {cluster.cluster_id}, {counted(len(cluster.topics), 'topic')}"),
             )
         )
-        checks += check_kafka(kafka, tables, cluster)
+        checks += (Check("kafka", f"topic {c.topic}", Failed(c.error)) for c in routes.conflicts)
+        checks += check_kafka(kafka, routes.tables, cluster)
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
         listed = {topic for rule in wiring.map.tables for topic in rule.topics}
-        tables = tables or routed_tables(wiring, listed)
+        routes = routes or topic_routes(wiring, listed)
+    tables = routes.tables
     if (registry := wiring.registry()) is not None and wiring.map.registry is not None:
         checks.append(check_registry(registry, wiring.map.registry.url))
-    checks += check_storage(wiring, tables)
+    places = check_storage(wiring, tables)
+    checks += places
+    checks += check_ledgers(wiring, tables_behind(places, tables))
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:

@@ -20,7 +20,7 @@ from kafka2hive.model.quantities import counted
 from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
 from kafka2hive.service.shared.process import shown_process
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.tables import topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 
@@ -122,9 +122,13 @@ def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
     if (rule := literal_rules(wiring).get(table)) is not None:
         return rule.location
     if any(rule.pattern is not None for rule in wiring.map.tables):
-        for routed in routed_tables(wiring, kafka().cluster(lambda _topic: False).topics):
+        routes = topic_routes(wiring, kafka().cluster(lambda _topic: False).topics)
+        for routed in routes.tables:
             if routed.name == table:
                 return routed.location
+        for conflict in routes.conflicts:
+            if conflict.table == table:
+                raise conflict.error
     raise no_such_table(table, literal_rules(wiring))
 
 

@@ -72,7 +72,10 @@ def recover(
         starts = StartPreview(wiring, kafka, seen, routed, order.accept_gap, order.accept_location)
         for view in planned:
             done, failures = apart(
-                attempt(view.paths.table, partial(planned_table, wiring, view, starts, order))
+                attempt(
+                    view.paths.table,
+                    partial(planned_table, wiring, view, starts, order, repairs if seen.logs else None),
+                )
             )
             results += done
             errors += failures

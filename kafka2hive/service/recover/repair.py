@@ -17,13 +17,10 @@ from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.snapshot import AcceptedLoss
+from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot
 from kafka2hive.service.shared.kafka_view import logs_of, with_last_read
 from kafka2hive.service.shared.ledgers import did_you_mean
 from kafka2hive.service.shared.wiring import Wiring
-
-ACCEPT_LOSS = "accept-loss"
-REFETCH = "refetch"
 
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 
@@ -110,27 +107,31 @@ class Repairs:
         )
         again = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
         repair = Repair(files=again, losses=losses)
-        return self._accept(owned, gaps, repair) if gaps else repair
-
-    def _accept(self, owned: OwnedLedger, gaps: Collection[GapAcceptance], repair: Repair) -> Repair:
-        """`repair` with the gaps and new positions of the accepted topics that this table has read."""
-        topics = {gap.topic for gap in gaps} & {p.topic_partition.topic for p in owned.state.positions}
-        if not topics:
-            return repair
-        kafka = self._kafka()
-        logs = with_last_read(kafka, owned.state, logs_of(kafka, kafka.cluster(), topics))
-        decision = decide(
-            owned.state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps)
+        accepted = self.accepted(owned.state, gaps)
+        return replace(
+            repair, positions=accepted.positions, gaps=accepted.gaps, cluster_id=accepted.cluster_id
         )
+
+    def accepted(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
+        """The gaps and new positions of the accepted topics that this table has read; for `--plan`, too.
+
+        Raises ManualActionRequired (what is accepted does not suffice), ServiceUnavailable.
+        """
+        topics = {gap.topic for gap in gaps} & state.topics
+        if not topics:
+            return Repair()
+        kafka = self._kafka()
+        logs = with_last_read(kafka, state, logs_of(kafka, kafka.cluster(), topics))
+        decision = decide(state, logs, TableIntent(topics, StartPolicy(StartKind.EARLIEST), acceptances=gaps))
         match decision:
             case Halt(problems):
-                raise stop(owned.paths.table, problems)
+                raise stop(state.table, problems)
             case FirstPositions(positions, accepted):
-                now, epoch = self._wiring.ports.clock.now(), owned.next_epoch
+                now, epoch = self._wiring.ports.clock.now(), state.epoch + 1
                 recorded = tuple(gap.recorded(now, epoch) for gap in accepted)
-                return replace(repair, positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
+                return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
             case Resume():
-                return repair
+                return Repair()
             case _:
                 assert_never(decision)
 

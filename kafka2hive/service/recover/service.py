@@ -34,8 +34,8 @@ def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
     if order.rebuild is not None:
         return rebuild_and_recover(wiring, order, order.rebuild, wiring.kafka)
     outside = _Outside(wiring)
-    repairs = Repairs(wiring, wiring.kafka, outside.refetch)
     kafka = wiring.kafka(PLAN_SECONDS) if order.plan_only else None
+    repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
     return recover(wiring, order, outside.register, repairs, kafka)
 
 

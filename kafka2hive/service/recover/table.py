@@ -9,7 +9,7 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import Started, StartOrder, start
-from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.addresses import same_location
 from kafka2hive.model.snapshot import Snapshot
@@ -101,11 +101,19 @@ def _done(
 
 
 def planned_table(
-    wiring: Wiring, view: View, starts: StartPreview, order: RecoverOrder
+    wiring: Wiring, view: View, starts: StartPreview, order: RecoverOrder, repairs: Repairs | None
 ) -> Iterator[RecoveredTable]:
-    """`--plan`: only reads."""
+    """`--plan`: only reads. `repairs` None: Kafka does not answer, so what is accepted is not known."""
     ahead = starts.of(view)
+    stop = ahead.stop
     accepted = view.paths.table in order.accept_location
+    repair = Repair()
+    try:
+        if repairs is not None:
+            repair = repairs.accepted(view.state, order.accept_gap)
+    except ManualActionRequired as not_enough:
+        stop = stop or not_enough
+    positions = {p.topic_partition: p for p in (*view.state.positions, *repair.positions)}
     yield RecoveredTable(
         view.paths.table,
         Recovery.PLANNED,
@@ -114,8 +122,9 @@ def planned_table(
         rolled_forward=view.state.epoch if view.newest.pending else None,
         pending=ahead.pending,
         unregistered=len(view.state.unregistered),
-        resumes_at=view.state.positions,
-        error=ahead.stop,
+        gaps=repair.gaps,
+        resumes_at=tuple(positions[tp] for tp in sorted(positions)),
+        error=stop,
         relocated=_relocation(wiring, view.state, order) if accepted else None,
     )
 

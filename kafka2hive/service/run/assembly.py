@@ -1,18 +1,24 @@
 """What a run is made of, beside Spark: put together once, before anything is asked or touched."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.pipeline.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.service.run.compare.gate import hive_gate
 from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.evolution import registry_evolution
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunOrder
+from kafka2hive.service.run.watch.changed_values import ChangedValuesWatch
+from kafka2hive.service.run.watch.decoders import DecoderWatch
 from kafka2hive.service.run.watch.liveness import Liveness
 from kafka2hive.service.run.watch.metrics import EpochWatcher, GroupFollower
 from kafka2hive.service.run.watch.never_filled import ColumnWatch
+from kafka2hive.service.run.watch.outages import OutageWatch
 from kafka2hive.service.run.watch.report import Reporter
+from kafka2hive.service.run.watch.unmapped_fields import UnmappedFieldsWatch
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
@@ -32,11 +38,19 @@ class Parts:
     metrics: ServiceMetrics
     watcher: EpochWatcher
     columns: ColumnWatch
+    unmapped: UnmappedFieldsWatch
+    changed: ChangedValuesWatch
     follower: GroupFollower | None
     liveness: Liveness
+    decoder: DecoderInUse
 
-    def epoch_loop(self, wiring: Wiring, slots: int, once: bool) -> EpochLoop:
-        reporter = Reporter([self.watcher.epoch, self.columns], [self.watcher.started])
+    def epoch_loop(self, wiring: Wiring, slots: Callable[[], int], once: bool) -> EpochLoop:
+        outages = OutageWatch(self.metrics, wiring.ports.clock)
+        reporter = Reporter(
+            [self.watcher.epoch, self.columns, self.unmapped, self.changed, DecoderWatch(self.decoder)],
+            [self.watcher.started],
+            [outages],
+        )
         if self.follower is not None:
             reporter.epochs.append(self.follower)
         return EpochLoop(
@@ -48,6 +62,8 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
     """Nothing is connected: every adapter does so when it is first asked."""
     service_map = wiring.map
     metrics = ServiceMetrics(service_map.service)
+    decoder = decoder_in_use()
+    metrics.observe_decoder(decoder.version, is_compiled=decoder.is_compiled)
     kafka, metastore = wiring.kafka(), wiring.hive()
     catalogue = Catalogue(service_map, metastore)
     ownership = wiring.ownership_check(take_over=order.take_over)
@@ -70,6 +86,9 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
         metrics=metrics,
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
         columns=ColumnWatch(metrics),
+        unmapped=UnmappedFieldsWatch(metrics, wiring.ports.clock),
+        changed=ChangedValuesWatch(metrics),
         follower=GroupFollower(kafka, group, wiring.background) if group else None,
-        liveness=Liveness(wiring, wiring.new_owner()),
+        liveness=Liveness(wiring, wiring.new_owner(), str(decoder), metrics.health),
+        decoder=decoder,
     )

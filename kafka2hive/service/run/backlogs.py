@@ -54,6 +54,12 @@ def ranges_to_read(
             assert_never(decision)
 
 
+def contradicts(table: Table, logs: Logs) -> bool:
+    """Kafka and the ledger do not fit, by what is known so far."""
+    intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None)
+    return isinstance(decide(table.owned.state, logs, intent), Halt)
+
+
 def changed_start(table: Table) -> tuple[str, ...]:
     """A start policy that was changed in the map after the first positions were committed: it moves none of them."""
     state, wanted = table.owned.state, table.rule.start.text
@@ -110,9 +116,20 @@ def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:
 
 
 def backlog(
-    table: Table, ranges: Collection[OffsetRange], now: float, target: Mapping[TopicPartition, int] | None
+    table: Table,
+    ranges: Collection[OffsetRange],
+    high: Mapping[TopicPartition, Watermark],
+    now: float,
+    target: Mapping[TopicPartition, int] | None,
 ) -> TableBacklog:
-    """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned."""
+    """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned.
+
+    Planned is what readers get now; the table lags by all that Kafka has acknowledged, up to the `high` watermarks.
+    """
+    ends = {
+        r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)
+        for r in ranges
+    }
     if target is not None:
         ranges = [
             OffsetRange(
@@ -120,7 +137,8 @@ def backlog(
             )
             for r in ranges
         ]
-    table.lag_records = sum(map(len, ranges))
+        ends = {tp: min(end, target.get(tp, 0)) for tp, end in ends.items()}
+    table.lag_records = sum(max(ends[r.topic_partition] - r.start, 0) for r in ranges)
     table.lag_known = True
     return TableBacklog(
         table=table.name,
@@ -129,6 +147,7 @@ def backlog(
         epoch=table.owned.ledger.next_epoch,
         ranges=tuple(ranges),
         bytes_per_record=table.bytes_per_record,
+        most_bytes_per_record=table.most_bytes_per_record,
         seconds_since_epoch=now - table.planned_at,
         flush=table.rule.flush,
     )

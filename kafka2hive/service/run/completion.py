@@ -11,7 +11,7 @@ from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, N
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.quantities import utc_text
+from kafka2hive.model.quantities import counted, utc_text
 from kafka2hive.pipeline.completion.policy import Decider, Decides
 from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
 from kafka2hive.service.shared.table_state import Owned, Table
@@ -39,13 +39,13 @@ class Completion:
     _deciders: dict[str, Decides] = field(default_factory=dict)
 
     def looked(self, table: Table, logs: Logs, at_ms: int) -> None:
-        """Kafka's logs were looked at, at `at_ms` or later."""
+        """Kafka's logs were looked at, at `at_ms` or later. What counts is what Kafka had acknowledged: the high watermarks."""
         if table.rule.completion is None:
             return
         owned = table.owned
         positions = _positions(owned)
         wanted = logs.cluster.topic_partitions(table.topics)
-        ends = {tp: logs.latest[tp].offset for tp in wanted if tp in logs.latest}
+        ends = {tp: logs.high[tp].offset for tp in wanted if tp in logs.high}
         gone = sorted(
             {tp.topic for tp in positions.keys() - set(wanted) if _is_topic_of(table.rule, tp.topic)}
         )
@@ -95,13 +95,31 @@ class Completion:
             success_file=options.success_file or "",
         )
 
+    def certified(self, table: Table) -> None:
+        """The table has a new snapshot: which of its certificates are in place is known. Others are a warning, no more."""
+        ledger = table.owned.ledger
+        for each in ledger.state.certificates:
+            if each.partition in ledger.certified:
+                table.uncertified.discard(each.partition.path)
+            else:
+                table.uncertified.add(each.partition.path)
+        count = len(table.uncertified)
+        table.warnings["certificates"] = (
+            (
+                f"the certificates of {counted(count, 'complete partition')} could not be written, {min(table.uncertified)} among"
+                " them: the log says why; they are tried again, data go on",
+            )
+            if count
+            else ()
+        )
+
     def after(self, table: Table, change: Change | None) -> ReadThrough:
         """What is read through once `change` is committed."""
         owned = table.owned
         return owned.read_through.reached({**_positions(owned), **_moved(change)})
 
     def _decided(self, table: Table, owned: Owned, through_ms: int) -> tuple[frozenset[HivePartition], str]:
-        unknown = _unknown_to_hive(owned) if self._waits_for_hive else frozenset()
+        unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()
         candidates = [each for each in owned.state.open if each.partition not in unknown]
         try:
             decider = self._deciders.get(table.name)
@@ -122,8 +140,11 @@ class Completion:
         table.warnings[about] = told
 
 
-def _unknown_to_hive(owned: Owned) -> frozenset[HivePartition]:
-    return owned.open_registrations | {each.partition for each in owned.state.forgotten}
+def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
+    """What Hive confirmed once in this run it has, though each epoch with more files registers it again: steady late records
+    would postpone a certificate for ever.
+    """
+    return (owned.open_registrations - table.in_hive) | {each.partition for each in owned.state.forgotten}
 
 
 def _is_topic_of(rule: TableRule, topic: str) -> bool:

@@ -4,21 +4,24 @@ Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other. What th
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange, first_ranges
+from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.failure_isolation import FailureIsolation
 from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.run.backlogs import backlog, count_lag_of_set_aside, ranges_to_read
+from kafka2hive.service.run.backlogs import backlog, contradicts, count_lag_of_set_aside, ranges_to_read
 from kafka2hive.service.run.manifests import check_epoch, judge_manifests
 from kafka2hive.service.run.once import OnceTarget
+from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.run.watch.outages import systems_away
 from kafka2hive.service.run.watch.report import EpochReport, Reporter, TableReport
-from kafka2hive.service.shared.kafka_view import KafkaView
+from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.shared.progress_lock import BusyLock
 from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
 from kafka2hive.service.shared.table_state import Table
@@ -50,8 +53,8 @@ class InFlightEpoch:
 class EpochLoop:
     """The query's planner and its listener.
 
-    `slots` is how many tasks an epoch should have at most. With `once`, what Kafka holds at the first plan is dumped,
-    then nothing more is due.
+    `slots` says how many tasks an epoch should have at most now; it is asked when something waits. With `once`, what
+    Kafka holds at the first plan is dumped, then nothing more is due.
     """
 
     def __init__(
@@ -62,18 +65,24 @@ class EpochLoop:
         registrar: Registrar | NoRegistrar,
         reporter: Reporter,
         *,
-        slots: int,
+        slots: Callable[[], int],
         once: bool,
     ) -> None:
         self._wiring = wiring
         self._clock = wiring.ports.clock
         self._kafka = kafka
         self._owned_tables = owned_tables
+        self._registrar = registrar
         self._reporter = reporter
         self._slots = slots
-        self._once = OnceTarget() if once else None
+        self.most_tasks: int | None = None
+        """How many tasks the last epoch was planned for at most; None before the first."""
+        self._transactions = OpenTransactions(wiring.ports.clock)
+        wait = wiring.map.limits.transaction_wait_seconds
+        self._once = OnceTarget(wait, self._transactions) if once else None
         self._in_flight: InFlightEpoch | None = None
         self._planned = 0
+        self._sql_waits = False
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
         self._steps = TableSteps(wiring, owned_tables, registrar, reporter, self._lock)
@@ -87,12 +96,14 @@ class EpochLoop:
         """
         with self._lock:
             try:
-                return self._plan()
+                epoch = self._plan()
             except ServiceUnavailable as error:
                 if self._once is not None:
                     raise
-                log.warning("nothing is planned for now: %s", error.message)
+                self._tell_outages(error)
                 return None
+            self._tell_outages(None)
+            return epoch
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
@@ -116,6 +127,8 @@ class EpochLoop:
                     tasks_seconds=tasks_done - in_flight.began,
                     publish_seconds=self._clock.monotonic() - tasks_done,
                     tables=tuple(self._owned_tables.tables.values()),
+                    tasks=len(in_flight.epoch.tasks),
+                    most_tasks=self.most_tasks or 0,
                 )
             )
 
@@ -141,14 +154,24 @@ class EpochLoop:
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
-        """When the run ends: a snapshot for every table whose registrations changed, or that has complete partitions."""
+        """When the run ends: a snapshot for every table whose registrations changed, or that has complete partitions.
+
+        Not for one that was set aside, though its wait may be over by now: it would end the run as if all was dumped.
+        """
         with self._lock:
             self._steps.hear_registrar()
-            self._steps.record_registrations(self._owned_tables.serving(), ending=True)
+            going_on = [table for table in self._owned_tables.serving() if table.aside is None]
+            self._steps.record_registrations(going_on, ending=True)
 
-    def start_tables(self) -> None:
+    def start_tables(self, *, with_sql: bool = False) -> None:
+        """Before the first plan. Tables with SQL come when the others have their first epoch, as Spark plans for seconds."""
         with self._lock:
-            self._steps.start_due()
+            self._sql_waits = not with_sql and any(rule.sql is not None for rule in self._wiring.map.tables)
+            self._steps.start_due(with_sql=with_sql)
+
+    def _tell_outages(self, planning: ServiceUnavailable | None) -> None:
+        tables = self._owned_tables.tables.values()
+        self._reporter.outage(systems_away(planning, self._registrar.no_answer, tables), tables)
 
     def _finish(self, number: int) -> InFlightEpoch:
         in_flight, self._in_flight = self._in_flight, None
@@ -161,11 +184,15 @@ class EpochLoop:
             self._steps.hear_registrar()
             fresh = self._once is not None and bool(self._once.missing)
             self._owned_tables.refresh(self._kafka.cluster(fresh=fresh).topics)
-            self._steps.start_due()
+            with_sql, self._sql_waits = not self._sql_waits, False
+            self._steps.start_due(with_sql=with_sql)
             backlogs = self._backlogs()
             if (epoch := self._plan_due(backlogs)) is not None:
                 return epoch
-            idle = [table for table in self._owned_tables.serving() if table.lag_records == 0]
+            if not with_sql:
+                continue
+            # not those whose wait is over since the look: nobody knows what there is to read for them
+            idle = [self._owned_tables.tables[each.table] for each in backlogs if not each.records]
             self._steps.record_registrations(idle)
             self._steps.look_for_fence()
             retry_at = self._next_try(self._once, round_began) if self._once is not None else None
@@ -182,7 +209,7 @@ class EpochLoop:
         tables = self._owned_tables.tables.values()
         retry_at = once.next_try(tables, round_began, self._clock.monotonic())
         if retry_at is None:
-            for name, error in once.left_out(tables).items():
+            for name, error in once.left_out(tables, self._clock.epoch_ms()).items():
                 if (table := self._owned_tables.tables[name]).aside is None:
                     self._owned_tables.set_aside(table, error, until="for the rest of this run")
         return retry_at
@@ -191,6 +218,8 @@ class EpochLoop:
         """Kafka against the ledgers, for every table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
+        self._transactions.looked(tables, kafka_offsets)
+        offsets_of = self._judged(tables, kafka_offsets)
         if self._once is not None:
             self._once.note(tables, kafka_offsets)
         target = None if self._once is None else self._once.ends
@@ -199,21 +228,31 @@ class EpochLoop:
         knows_all = self._owned_tables.routed_by(kafka_offsets.logs.cluster.topics)
 
         def read(table: Table) -> TableBacklog:
-            logs, born_later = kafka_offsets.of(table.name), self._kafka.born_later
+            logs, born_later = offsets_of[table.name].of(table.name), self._kafka.born_later
             ranges = ranges_to_read(table, logs, born_later, now, self._steps.publish)
             if knows_all:
-                self._owned_tables.completion.looked(table, logs, self._kafka.asked_at_ms)
-            return backlog(table, ranges, self._clock.monotonic(), target)
+                self._owned_tables.completion.looked(table, logs, offsets_of[table.name].asked_at_ms)
+            return backlog(table, ranges, logs.high, self._clock.monotonic(), target)
 
         count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return self._steps.each(tables, read)
+
+    def _judged(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
+        """By table. Topic ids may be some seconds old: where offsets do not fit, they are asked for anew first."""
+        doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
+        again = (
+            dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
+            if doubtful
+            else {}
+        )
+        return {table.name: again.get(table.name, seen) for table in tables}
 
     def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._isolation.next_only()
         plans = plan_epoch(
             backlogs,
             self._wiring.map.limits,
-            self._slots,
+            self._count_slots(backlogs),
             self._clock.epoch_ms(),
             drain=self._once is not None,
             only_tables=only,
@@ -230,6 +269,16 @@ class EpochLoop:
             self._owned_tables.tables[name].planned_at = self._in_flight.began
         return self._in_flight.epoch
 
+    def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
+        """Spark is not asked where nothing waits."""
+        if all(b.records == 0 for b in backlogs):
+            return 1
+        most = self._slots()
+        if most != self.most_tasks:
+            log.info("an epoch has at most %s now", counted(most, "task"))
+            self.most_tasks = most
+        return most
+
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
     ) -> TableReport:
@@ -245,6 +294,6 @@ class EpochLoop:
             table.location,
         )
         published = self._steps.publish(table, outcome.change)
-        table.learn_record_size(outcome.total.read, outcome.total.bytes)
+        table.learn_record_sizes(outcome.change.accounts)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
         return TableReport(table.name, outcome, published.moves, published.state, owned.open_registrations)

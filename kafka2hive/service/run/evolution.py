@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafka2hive.ledger.snapshot.change import ColumnsAdded
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
-from kafka2hive.model.writer_schema import WriterId, WriterSchema
+from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
 from kafka2hive.pipeline.task.writer_schemas import process_schemas
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.effective import watches_schemas
@@ -46,7 +46,7 @@ class RegistryEvolution(Evolution):
 
     _wiring: Wiring
     _newest: NewestSchemas
-    _schema_of: Callable[[int], WriterSchema | None]
+    _schema_of: Callable[[SchemaId], WriterSchema | None]
 
     def is_due(self, table: Table) -> bool:
         if not watches_schemas(table.rule, has_registry=True):

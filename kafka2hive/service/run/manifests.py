@@ -1,7 +1,8 @@
 """From the manifests of an epoch to a table's change: judged before the commit, dead letters too. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
@@ -10,16 +11,22 @@ from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition, first_ranges
 from kafka2hive.pipeline.delivered import check_accounts
-from kafka2hive.pipeline.values import ColumnsSeen, Refusal, TableManifest
+from kafka2hive.pipeline.values import ColumnsSeen, Refusal, TableManifest, UnmappedField, UnmappedFields
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One table's epoch, ready to be committed. `columns`: which columns its records left empty."""
+    """One table's epoch, ready to be committed. `columns`: which columns its records left empty, `unmapped`: what none takes.
+    `changed`: how many values the map's leeway changed, by kind.
+    `fallback_tasks`: how many tasks had no compiled decoder.
+    """
 
     change: DataEpoch
     total: OffsetAccounting
     columns: ColumnsSeen
+    unmapped: UnmappedFields = field(default_factory=UnmappedFields)
+    changed: Mapping[str, int] = field(default_factory=dict)
+    fallback_tasks: int = 0
 
 
 def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
@@ -75,7 +82,8 @@ def judge_manifests(
         location=location,
         newest_ms=max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None),
     )
-    return Outcome(change, total, _columns(manifests))
+    fallback = sum(not m.is_compiled for m in manifests)
+    return Outcome(change, total, _columns(manifests), _unmapped(manifests), _changed(manifests), fallback)
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
@@ -94,12 +102,28 @@ def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, i
     return newest
 
 
+def _changed(manifests: Sequence[TableManifest]) -> dict[str, int]:
+    changed: Counter[str] = Counter()
+    for manifest in manifests:
+        changed.update(dict(manifest.changed))
+    return dict(changed)
+
+
 def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
     """Over all tasks that decoded anything: empty is what is empty in each of them."""
     some = [manifest.columns for manifest in manifests if manifest.columns.rows]
     empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
     unmapped = tuple(dict.fromkeys(key for seen in some for key in seen.unmapped)) if empty else ()
     return ColumnsSeen(sum(seen.rows for seen in some), empty, unmapped)
+
+
+def _unmapped(manifests: Sequence[TableManifest]) -> UnmappedFields:
+    """Over all tasks."""
+    by_name: dict[str, UnmappedField] = {}
+    for one in (found for manifest in manifests for found in manifest.unmapped.fields):
+        known = by_name.get(one.name)
+        by_name[one.name] = one if known is None else replace(known, records=known.records + one.records)
+    return UnmappedFields(sum(m.unmapped.looked_at for m in manifests), tuple(by_name.values()))
 
 
 FLOOR_RECORDS = 100

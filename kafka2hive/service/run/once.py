@@ -1,32 +1,38 @@
 """`--once`: what Kafka holds at the first look is dumped; what was left out is tried again, a few times."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from kafka2hive.kafka.errors import no_answer, unknown_topics
+from kafka2hive.kafka.errors import no_answer, open_transaction, unknown_topics
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.run.open_transactions import OpenTransactions, held_back
 from kafka2hive.service.shared.kafka_view import KafkaOffsets
 from kafka2hive.service.shared.table_state import Table
 
 TRIES = 3
 ASK_AGAIN_SECONDS = 5.0
+ASK_TRANSACTION_SECONDS = 1.0
 
 
 class OnceTarget:
-    """What a `--once` run dumps. `ends`: where each log ended when it was first seen; nothing beyond is planned.
+    """What a `--once` run dumps. `ends`: where each log ended when it was first seen, by high watermark; nothing beyond is
+    planned.
 
-    A table that starts at a later try has its ends, too.
+    A table that starts at a later try has its ends, too. Records behind an open transaction are waited for,
+    `transaction_wait` seconds once nothing else is left.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, transaction_wait: float, transactions: OpenTransactions) -> None:
         self.ends: dict[TopicPartition, int] = {}
         self.missing = MissingOffsets()
+        self._held = HeldBack(transaction_wait, transactions)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.latest.items()}
+        ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.high.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
+        self._held.note(tables, kafka_offsets.logs, self.ends)
 
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
         """When to look again for what was left out (all in monotonic seconds); None: tried often enough, or all is there.
@@ -41,13 +47,15 @@ class OnceTarget:
             and aside.times < TRIES
             and aside.until > round_began
         ]
-        kafka_at = self.missing.ask_again_at(now)
-        return min(waiting + ([] if kafka_at is None else [kafka_at]), default=None)
+        asks = (self.missing.ask_again_at(now), self._held.ask_again_at(now))
+        return min(waiting + [at for at in asks if at is not None], default=None)
 
-    def left_out(self, tables: Collection[Table]) -> dict[str, TableError]:
-        """By table: what was not dumped, though the map names it: silent topic partitions, unknown topics."""
+    def left_out(self, tables: Collection[Table], now_ms: int) -> dict[str, TableError]:
+        """By table: what was not dumped, though the map names it: silent topic partitions, unknown topics, records behind
+        open transactions. `now_ms`: wall clock.
+        """
         unknown = {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}
-        return self.missing.errors() | unknown
+        return self._held.errors(now_ms) | self.missing.errors() | unknown
 
 
 class MissingOffsets:
@@ -75,6 +83,42 @@ class MissingOffsets:
         return {table: no_answer(table, tps) for table, tps in self._missing.items()}
 
 
+class HeldBack:
+    """Topic partitions whose target lies behind an open transaction, table by table, by the last look."""
+
+    def __init__(self, seconds: float, transactions: OpenTransactions) -> None:
+        self._seconds = seconds
+        self._transactions = transactions
+        self._until: float | None = None
+        self._held: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
+
+    def note(self, tables: Collection[Table], logs: Logs, ends: Mapping[TopicPartition, int]) -> None:
+        """`ends`: what is to be reached."""
+        self._held = {}
+        for table in tables:
+            for tp in logs.cluster.topic_partitions(table.topics):
+                if held_back(logs, tp) and logs.latest[tp].offset < ends.get(tp, 0):
+                    offsets = logs.latest[tp].offset, ends[tp]
+                    self._held.setdefault(table.name, {})[tp] = offsets
+
+    def ask_again_at(self, now: float) -> float | None:
+        """Nothing else is due: when to look again, in the seconds of `now`; None: nothing is held back, or waited enough."""
+        if not self._held:
+            return None
+        if self._until is None:
+            self._until = now + self._seconds
+        return now + ASK_TRANSACTION_SECONDS if now < self._until else None
+
+    def errors(self, now_ms: int) -> dict[str, TableError]:
+        errors = {}
+        for table, held in self._held.items():
+            tp = min(held)
+            since_ms = self._transactions.since_ms(tp)
+            seconds = 0 if since_ms is None else max(now_ms - since_ms, 0) / 1000
+            errors[table] = open_transaction(table, tp, held[tp], seconds)
+        return errors
+
+
 def _not_answered(table: Table, logs: Logs) -> tuple[TopicPartition, ...]:
     of_table = logs.cluster.topic_partitions(table.topics)
-    return tuple(tp for tp in of_table if tp not in logs.earliest or tp not in logs.latest)
+    return tuple(tp for tp in of_table if not (tp in logs.earliest and tp in logs.latest and tp in logs.high))

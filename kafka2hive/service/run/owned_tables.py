@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from kafka2hive.config.route import RouteConflict
+from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import Change
@@ -30,7 +32,7 @@ from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.registrar import RefusedByHive
 from kafka2hive.service.shared.table_state import Owned, Table, Unowned
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.tables import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -59,19 +61,54 @@ class OwnedTables:
     evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
     check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)
     tables: dict[str, Table] = field(default_factory=dict, init=False)
+    conflicts: tuple[RouteConflict, ...] = field(default=(), init=False)
     _topics: frozenset[str] | None = field(default=None, init=False)
+    _decided: bool = field(default=False, init=False)
+    _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _told: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
-        """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet."""
-        if self._topics == frozenset(topics):
+        """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet.
+
+        A topic that makes the name of a table that reads others is in `conflicts`, and is not read.
+        """
+        if self._decided and self._topics == frozenset(topics):
             return
-        self._topics = frozenset(topics)
-        for table in routed_tables(self._wiring, topics):
-            if (known := self.tables.get(table.name)) is None:
+        routes = topic_routes(self._wiring, topics, self._read_topics())
+        if self._topics != frozenset(topics):
+            tell_missing(routes.tables)
+        self._topics, self._decided = frozenset(topics), routes.complete
+        for table in routes.tables:
+            known = self.tables.get(table.name)
+            if known is None or (known.rule != table.rule and known.last_state is None):
                 self.tables[table.name] = table
             else:
                 known.topics, known.missing = table.topics, table.missing
+        self._note_conflicts(routes)
+
+    def _read_topics(self) -> dict[str, frozenset[str]]:
+        """By table: what its ledger has positions of, else what it is about to read; where neither is known, no entry."""
+        read: dict[str, frozenset[str]] = {}
+        for name, table in self.tables.items():
+            if (state := table.last_state) is not None:
+                read[name] = state.topics or frozenset((*table.topics, *table.missing))
+        return read
+
+    def _note_conflicts(self, routes: TopicRoutes) -> None:
+        """Log what is new of them; a table's own are its warnings, and without a source it reads nothing more."""
+        self.conflicts = routes.conflicts
+        for conflict in routes.conflicts:
+            log.log(
+                logging.DEBUG if str(conflict.error) in self._told else logging.ERROR, "%s", conflict.error
+            )
+            self._told.add(str(conflict.error))
+        served = {table.name for table in routes.tables}
+        self._undecided = frozenset(c.table for c in routes.conflicts) - served
+        for name, table in self.tables.items():
+            own = [conflict.error.message for conflict in routes.conflicts if conflict.table == name]
+            table.warnings["routes"] = tuple(own)
+            if name in self._undecided:
+                table.topics, table.missing = (), ()
 
     def routed_by(self, topics: Collection[str]) -> bool:
         """The tables have what the map's routes give for just these topics."""
@@ -107,7 +144,10 @@ class OwnedTables:
         aside = table.set_aside(error, self._now())
         until = until or f"for {aside.until - self._now():.0f} s"
         if aside.needs_manual_action:
-            until = "until manual intervention and another start of the run"
+            until = (
+                f"until manual intervention (beside this run with --table {table.name} --takeover) and another start"
+                " of the run"
+            )
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
@@ -123,6 +163,7 @@ class OwnedTables:
         if not refused.partitions:
             self._revoke(table)
         table.refused.update(dict.fromkeys(refused.partitions, refused.error))
+        table.in_hive -= refused.partitions
         if not table.is_waiting(self._now()):
             self.set_aside(table, refused.error)
 
@@ -131,6 +172,7 @@ class OwnedTables:
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
+                table.in_hive |= confirmed
             waited = bool(table.refused)
             for partition in partitions & table.refused.keys():
                 del table.refused[partition]
@@ -156,7 +198,15 @@ class OwnedTables:
         now = replace(owned, ledger=published.owned, read_through=read_through)
         table.state = replace(now, registered=frozenset())
         table.failures = 0
+        self.completion.certified(table)
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
+
+    def certify_again(self, table: Table) -> None:
+        """R10 once more where certificates of the newest snapshot are not in place: a table may never have another one."""
+        owned = table.owned
+        if len(owned.ledger.certified) < len(owned.state.certificates):
+            table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
+            self.completion.certified(table)
 
     def clean_up(self, table: Table) -> None:
         """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
@@ -170,6 +220,11 @@ class OwnedTables:
 
     def set_aside_tables(self) -> list[Table]:
         return [t for t in self.tables.values() if t.aside is not None]
+
+    def troubles(self) -> tuple[tuple[str, Kafka2HiveError], ...]:
+        """By table: why it is set aside, or does not read a topic that makes its name."""
+        aside = tuple((t.name, aside.error) for t in self.tables.values() if (aside := t.aside) is not None)
+        return aside + tuple((conflict.table, conflict.error) for conflict in self.conflicts)
 
     def _refuse_what_hive_refuses(self, table: Table, change: Change) -> None:
         for error in table.refused.values():
@@ -201,6 +256,7 @@ class OwnedTables:
 
         Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost, Fenced end the run.
         """
+        self._refuse_undecided(table)
         settings = self._schemas.resolve(table)
         self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
         order = StartOrder(
@@ -217,6 +273,8 @@ class OwnedTables:
             begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
+        self.completion.certified(table)
+        table.learn_record_sizes(started.owned.state.accounts)
         if started.owned.state.added != table.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
@@ -226,6 +284,12 @@ class OwnedTables:
             "%s: generation %d, epoch %d, %s", table.name, held.generation.number, held.state.epoch, done
         )
         return TableStarted(table.name, settings, started.moves, table.open_registrations)
+
+    def _refuse_undecided(self, table: Table) -> None:
+        """Not even a ledger is made for a table of which nobody knows whose it is."""
+        for conflict in self.conflicts:
+            if conflict.table == table.name and table.name in self._undecided:
+                raise conflict.error
 
     def _fit(self, table: Table) -> Generation:
         """What may be taken over: nobody alive owns it, and it is the newest ledger that the table had.

@@ -3,10 +3,21 @@
 import signal
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.errors import (
+    ExitCode,
+    Kafka2HiveError,
+    ManualActionRequired,
+    OwnedByLiveRun,
+    ServiceUnavailable,
+)
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.service.conditions.condition import RunEnd, Trouble
+
+if TYPE_CHECKING:  # else a run would wait for these imports before it launches its JVM
+    from kafka2hive.service.shared.table_state import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +42,29 @@ class RunResult:
 
 
 def exit_code(
-    error: Exception | None, interrupted_by: int | None, set_aside: Collection[Kafka2HiveError]
+    error: Exception | None,
+    interrupted_by: int | None,
+    set_aside: Collection[Kafka2HiveError],
+    unregistered: ServiceUnavailable | None = None,
 ) -> ExitCode:
-    """`error` ended the run, else the signal `interrupted_by`, else it ended by itself; `set_aside` by then."""
+    """`error` ended the run, else the signal `interrupted_by`, else it ended by itself; `set_aside` by then.
+
+    `unregistered` (see RunResult) counts where nothing else does.
+    """
     if error is not None:
         return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG
     if interrupted_by is not None:
         return ExitCode.INTERRUPTED if interrupted_by == signal.SIGINT else ExitCode.TERMINATED
     if any(isinstance(one, ManualActionRequired) for one in set_aside):
         return ExitCode.STOP
-    return ExitCode.SET_ASIDE if set_aside else ExitCode.DONE
+    if set_aside:
+        return ExitCode.SET_ASIDE
+    return ExitCode.DONE if unregistered is None else unregistered.exit_code
+
+
+def no_table_can_go_on(tables: Collection["Table"]) -> bool:
+    """Every table waits for manual intervention: nothing is left for a run to do."""
+    return bool(tables) and all(table.needs_manual_action for table in tables)
 
 
 def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
@@ -51,3 +75,17 @@ def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable)
         f" committed: {why}",
         "; the next run, or `kafka2hive recover`, registers them",
     )
+
+
+def end_of(ended: RunResult | BaseException) -> RunEnd | None:
+    """What `status` is to be told of a run's end. None: nothing was begun, or a live run has the say."""
+    match ended:
+        case RunResult():
+            error = ended.error or ended.unregistered
+            return RunEnd(int(ended.exit_code), None if error is None else Trouble.of(error))
+        case OwnedByLiveRun():
+            return None
+        case Exception():
+            return RunEnd(int(exit_code(ended, None, ())), Trouble.of(ended))
+        case _:
+            return None

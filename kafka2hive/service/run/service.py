@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, ServiceUnavailable, TakeOverLost
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.scratch import Scratch
@@ -16,7 +16,14 @@ from kafka2hive.pipeline.warm.launch import Jvm
 from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.result import RunOrder, RunResult, exit_code, not_registered
+from kafka2hive.service.run.result import (
+    RunOrder,
+    RunResult,
+    end_of,
+    exit_code,
+    no_table_can_go_on,
+    not_registered,
+)
 from kafka2hive.service.run.signals import StopSignals
 from kafka2hive.service.shared.tables import task_settings
 from kafka2hive.service.shared.wiring import Wiring
@@ -67,8 +74,18 @@ class Run:
         The JVM starts beside 1. Nothing is touched before 3.
         Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
         """
-        parts, service_map = self._parts, self._wiring.map
+        decoder = self._parts.decoder
+        level = logging.INFO if decoder.is_compiled else logging.WARNING
+        log.log(level, "run of service %s; decoder: %s", self._wiring.map.service, decoder)
         refuse_to_start(self._wiring)
+        try:
+            return self._run()
+        except BaseException as error:  # only told
+            self._tell_end(error)
+            raise
+
+    def _run(self) -> RunResult:
+        parts, service_map = self._parts, self._wiring.map
         parts.owned_tables.refresh(parts.kafka.cluster().topics)
         parts.owned_tables.check_all()
         warn_beside(
@@ -84,30 +101,40 @@ class Run:
                 if self._signals.stop.is_set():
                     log.info("interrupted while Spark started: nothing was touched")
                     return RunResult(exit_code(None, self._signals.number, ()), None, ())
-                return self._run_on(spark, scratch)
+                result = self._run_on(spark, scratch)
+                self._tell_end(result)
+                return result
             finally:
-                parts.liveness.end()
                 stop_session(spark)
+
+    def _tell_end(self, ended: RunResult | BaseException) -> None:
+        """Who was fenced has no say in the tables any more."""
+        error = ended.error if isinstance(ended, RunResult) else ended
+        fenced = isinstance(error, Fenced | TakeOverLost)
+        tables = [] if fenced else list(self._parts.owned_tables.tables.values())
+        self._parts.liveness.end(end_of(ended), tables)
 
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
         """Steps 3 to 5."""
         from kafka2hive.pipeline.jobs import task_function
         from kafka2hive.pipeline.query.dump import DumpQuery
-        from kafka2hive.pipeline.spark import session_slots, warm_workers
+        from kafka2hive.pipeline.spark import session_settings, session_slots, warm_workers
         from kafka2hive.pipeline.task import run_task
 
         parts, service_map = self._parts, self._wiring.map
         warm_workers(spark)
         self._serve_metrics()
         parts.liveness.begin()
-        slots = session_slots(spark, service_map.limits.tasks_per_core)
-        loop = parts.epoch_loop(self._wiring, slots, self._order.once)
+        conf, per_core = session_settings(spark), service_map.limits.tasks_per_core
+        loop = parts.epoch_loop(self._wiring, lambda: session_slots(spark, conf, per_core), self._order.once)
+        parts.liveness.most_tasks = lambda: loop.most_tasks
         selects = _selects(spark, service_map)
         if selects is not None:
             parts.owned_tables.check_select = selects.check
         parts.registrar.start()
         with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
-            loop.start_tables()
+            # later owners of tables are not fenced
+            loop.start_tables(with_sql=self._order.take_over)
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
         query = DumpQuery(
@@ -144,10 +171,13 @@ class Run:
 
     def _tick(self, loop: EpochLoop) -> None:
         """A few times a second, from the main loop; ends the run when no table can go on."""
+        if self._signals.hung_up:
+            self._signals.hung_up = False
+            log.warning("SIGHUP changes nothing: restart the run when the map has changed")
         tables = self._parts.owned_tables.tables.values()
         if self._parts.liveness.tick(loop.stuck_seconds(), tables):
-            self._parts.watcher.idle(list(tables))
-            if tables and all(t.needs_manual_action for t in tables):
+            self._parts.watcher.idle(list(tables), len(self._parts.owned_tables.conflicts))
+            if no_table_can_go_on(tables):
                 log.error("no table can go on without manual intervention")
                 self._signals.stop.set()
 
@@ -172,10 +202,9 @@ class Run:
             parts.columns.end(tables)
         parts.metrics.close()
         log.info("%s", parts.watcher.summary(tables))
-        set_aside = tuple((t.name, aside.error) for t in tables if (aside := t.aside) is not None)
-        code = exit_code(ended.error, self._signals.number, [error for _, error in set_aside])
-        if code is ExitCode.DONE and unregistered is not None:
-            code = unregistered.exit_code
+        set_aside = parts.owned_tables.troubles()
+        errors = [error for _, error in set_aside]
+        code = exit_code(ended.error, self._signals.number, errors, unregistered)
         return RunResult(code, ended.error, set_aside, unregistered)
 
     def _settle_with_hive(self) -> ServiceUnavailable | None:

@@ -1,5 +1,9 @@
-"""SIGTERM and SIGINT: while a run has nothing to end in order they may interrupt whatever it does, else they are noted."""
+"""SIGTERM and SIGINT: while a run has nothing to end in order they may interrupt whatever it does, else they are noted.
 
+SIGHUP of a terminal that is closed counts as SIGTERM; without a terminal (`systemctl kill -s HUP`) it ends nothing.
+"""
+
+import os
 import signal
 import threading
 from types import FrameType
@@ -14,9 +18,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopSignals:
-    """`stop` is set, `number` is the first of them."""
+    """`stop` is set, `number` is the first of them. `hung_up`: SIGHUP came, and ends nothing."""
 
     def __init__(self) -> None:
+        self.hung_up = False
+        self._has_terminal = False
         self.stop = threading.Event()
         self.number: int | None = None
         self._interrupt = False
@@ -25,6 +31,9 @@ class StopSignals:
         """From now on a signal sets `stop`, and nothing else happens."""
         signal.signal(signal.SIGTERM, self._heard)
         signal.signal(signal.SIGINT, self._heard)
+        self._has_terminal = _has_terminal()  # one that was closed is none
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+            signal.signal(signal.SIGHUP, self._hung_up)
 
     def interrupt(self) -> None:
         """From now on the first signal raises Interrupted, too; at once, if there was one."""
@@ -42,3 +51,17 @@ class StopSignals:
         self.stop.set()
         if interrupt:
             raise Interrupted
+
+    def _hung_up(self, _number: int, frame: FrameType | None) -> None:
+        if self._has_terminal:
+            self._heard(signal.SIGTERM, frame)
+        else:
+            self.hung_up = True
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -60,9 +60,10 @@ class TableSteps:
 
         return [result for results in self._wiring.side_by_side.map(attempt, tables) for result in results]
 
-    def start_due(self) -> None:
+    def start_due(self, *, with_sql: bool = True) -> None:
         """Take over every table that is neither held nor waiting, and admit it when Hive's table is the map's.
 
+        Not `with_sql`: those that Spark has to plan a SELECT for are left for later.
         Before that, and now and then, the table gets columns for what its records' schemas have.
         """
 
@@ -77,7 +78,8 @@ class TableSteps:
 
         evolution = self._owned_tables.evolution
         evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
-        self.each([*self._owned_tables.due(), *evolving], start)
+        due = [t for t in self._owned_tables.due() if with_sql or t.rule.sql is None]
+        self.each([*due, *evolving], start)
 
     def _evolve(self, table: Table) -> None:
         """The ledger has a column before Hive's table has it, and that before any file: admit and publish see to it."""
@@ -117,16 +119,19 @@ class TableSteps:
 
     def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
         """A snapshot without files for each of them whose registrations, comparisons or complete partitions its newest one
-        does not have.
+        does not have. Certificates that could not be written are tried again as often as the policy is asked.
         """
 
         def record(table: Table) -> None:
             registered = table.owned.registered
             owned_tables = self._owned_tables
             is_new = registered or owned_tables.newly_compared(table)
+            asked = table.owned.completion_asked
             completeness = owned_tables.completion.due(table, ending)
             if is_new or completeness is not None:
                 self.publish(table, RegistrationUpdate(registered=registered, completeness=completeness))
+            elif table.owned.completion_asked > asked:
+                owned_tables.certify_again(table)
 
         self.each(tables, record)
 

@@ -11,6 +11,7 @@ from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
 from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
 from kafka2hive.pipeline.decode.texts.exact import NUMBER
+from kafka2hive.service.sample.shape import Shape
 
 DELIMITERS = (",", "\t", ";", "|")
 SHARE = 0.9
@@ -20,6 +21,7 @@ LONGEST = 64 * 1024
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"-?[0-9]+")
+_NAME = re.compile(r"\ufeff?[^\W\d][\w .#%()/-]{1,99}")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -44,6 +46,30 @@ def lines_of(values: Sequence[bytes]) -> list[bytes]:
     short = [value for value in values if len(value) <= LONGEST]
     lines: list[bytes] = CsvLines(CsvOptions()).split(pa.array(short, pa.binary())).texts.to_pylist()
     return lines
+
+
+def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
+    """The fields of a header line among the rows; empty: none can be told from the others.
+
+    It has a distinct name at each place, and without it more places are numbers, booleans, days or times.
+    """
+    named = Counter(tuple(row) for row in rows if _are_names(row))
+    for header, _ in named.most_common(1):
+        rest = [row for row in rows if tuple(row) != header]
+        if rest and _typed_places(rest) > _typed_places(rows):
+            return tuple(text or "" for text in header)
+    return ()
+
+
+def _are_names(row: Sequence[str | None]) -> bool:
+    return len(set(row)) == len(row) and all(text and _NAME.fullmatch(text) for text in row)
+
+
+def _typed_places(rows: Sequence[Sequence[str | None]]) -> int:
+    shape = Shape()
+    for document in as_documents(rows):
+        shape.add(document)
+    return sum(bool(member.kinds) and "string" not in member.kinds for member in shape.members.values())
 
 
 def as_documents(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:

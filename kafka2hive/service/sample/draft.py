@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kafka2hive.config.grammars.json_path import path_text
 
@@ -30,7 +30,9 @@ class DraftColumn:
 class Draft:
     """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
 
-    `delimiter`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
+    `delimiter` and `header`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
+    `storage` and `hive` are URIs, `table` is a name with {topic}. `path`, `location` and `file_format` are those of a table
+    that Hive has.
     """
 
     topic: str
@@ -45,45 +47,101 @@ class Draft:
     delimiter: str = ","
     rows: str = "one"
     decimals: str = "text"
+    header: tuple[str, ...] = ()
+    framing: str = "id4"
+    storage: str | None = None
+    hive: str | None = None
+    table: str = "kafka.{topic}"
+    metadata: tuple[str, ...] = ()
+    path: str | None = None
+    location: str | None = None
+    file_format: str = "parquet"
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is known of the topic's records."""
+        return self.format == "raw" and not self.columns and len(self.notes) == 1
+
+    @property
+    def table_name(self) -> str:
+        """Of the draft's table."""
+        return self.table.replace("{topic}", _word(self.topic, "_").lower())
 
     def text(self) -> str:
-        return "\n".join([*self._service(), *self._table(), ""])
-
-    def _service(self) -> list[str]:
-        return [
-            f"service: {_word(self.topic, '-')}",
-            "kafka:",
-            *(f"  {key}: {_quoted(value)}" for key, value in self.kafka.items()),
-            f"storage: {{uri: {_quoted(STORAGE)}}}   # later: hdfs://namenode:8020",
-            *([f"registry: {{url: {_quoted(self.registry)}}}"] if self.registry else []),
-            '# hive: {url: "hive://127.0.0.1:10000"}   # creates the table and registers its partitions',
-            "",
-        ]
+        """A map of this table alone."""
+        service = _service(_word(self.topic, "-"), self)
+        return "\n".join([*service, *_comments(self.notes, ""), "tables:", *self._table(), ""])
 
     def _table(self) -> list[str]:
-        lines = [f"# {_on_one_line(note)}" for note in self.notes]
-        lines += [
-            "tables:",
-            f"  - table: kafka.{_word(self.topic, '_').lower()}",
-            f"    topics: [{_quoted(self.topic)}]",
-        ]
+        lines = [f"  - table: {_plain_or_quoted(self.table_name)}", f"    topics: [{_quoted(self.topic)}]"]
+        lines += [f"    location: {_quoted(self.location)}"] if self.location else []
         lines += ["    start: earliest   # without this line: the end of the topic"]
         lines += [f"    format: {self.format}"] if self.format != "json" else []
-        if self.format == "csv" and self.delimiter != ",":
-            lines += [f"    csv: {{delimiter: {_quoted(self.delimiter)}}}"]
+        lines += [f"    framing: {self.framing}"] if self.framing != "id4" else []
+        lines += self._csv()
         lines += [f"    rows: {self.rows}"] if self.rows != "one" else []
         if self.decimals == "base64":
             lines += [f"    source: {{{self.source}: {{decimals: base64}}}}"]
         elif self.source != "events":
             lines += [f"    source: {self.source}"]
         lines += ["    columns:", *map(_column, self.columns)] if self.columns else []
+        lines += [f"    metadata: [{', '.join(self.metadata)}]"] if self.metadata else []
         names = {column.name.lower() for column in self.columns}
         day = next(name for name in ("dt", "day", "part_day", "bucket_day") if name not in names)
-        event = f"{self.event}, " if self.event else ""
-        lines += [f'    bucket: {{{event}path: "{day}=%Y-%m-%d"}}']
+        path = f"{day}=%Y-%m-%d" if self.path is None else self.path
+        event = f"{self.event}, " if self.event and path else ""
+        lines += [f"    bucket: {{{event}path: {_quoted(path)}}}"]
+        lines += [f"    writer: {{format: {self.file_format}}}"] if self.file_format != "parquet" else []
         if self.interval_seconds > 60:
             lines += [f"    flush: {{interval: {self.interval_seconds // 60}m}}"]
         return lines
+
+    def _csv(self) -> list[str]:
+        options = [f"delimiter: {_quoted(self.delimiter)}"] if self.delimiter != "," else []
+        options += [f"header: [{', '.join(map(_quoted, self.header))}]"] if self.header else []
+        return [f"    csv: {{{', '.join(options)}}}"] if self.format == "csv" and options else []
+
+
+def map_of(drafts: Sequence[Draft], notes: Sequence[str]) -> str:
+    """The text of a map with a table for each topic. `notes` are those of all of them."""
+    names = [draft.table_name.lower() for draft in drafts]
+    registry, storage = (
+        next((value for draft in drafts if (value := getattr(draft, key))), None)
+        for key in ("registry", "storage")
+    )
+    whole = replace(drafts[0], registry=registry, storage=storage)
+    lines = [*_service("drafted", whole), *_comments(notes, ""), "tables:"]
+    taken: set[str] = set()
+    for draft, name in zip(drafts, names, strict=True):
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{draft.table_name.lower()}_{number}"
+        taken.add(name)
+        lines += [*_comments(draft.notes, "  "), *replace(draft, table=name)._table(), ""]
+    return "\n".join(lines)
+
+
+def _service(name: str, draft: Draft) -> list[str]:
+    hive = '# hive: {url: "hive://127.0.0.1:10000"}   # creates the table and registers its partitions'
+    later = "" if draft.storage else "   # later: hdfs://namenode:8020"
+    return [
+        f"service: {name}",
+        "kafka:",
+        *(f"  {key}: {_quoted(value)}" for key, value in draft.kafka.items()),
+        f"storage: {{uri: {_quoted(draft.storage or STORAGE)}}}{later}",
+        *([f"registry: {{url: {_quoted(draft.registry)}}}"] if draft.registry else []),
+        f"hive: {{url: {_quoted(draft.hive)}}}" if draft.hive else hive,
+        "",
+    ]
+
+
+def _comments(notes: Sequence[str], indent: str) -> list[str]:
+    return [f"{indent}# {_on_one_line(note)}" for note in notes]
+
+
+def _plain_or_quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*\.[A-Za-z_]\w*", name) else _quoted(name)
 
 
 def _column(column: DraftColumn) -> str:

@@ -7,19 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka2hive.config.values import Framing, WireFormat
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS
 from kafka2hive.model.quantities import counted
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.schema import Record
 from kafka2hive.pipeline.decode.protobuf.heads import groups, type_at
-from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
+from kafka2hive.pipeline.decode.registered.frames import HEAD, LONG_HEAD, Places, schema_ids
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.avro_types import envelope_row
 from kafka2hive.pipeline.decode.written_fields.fields import avro_fields, protobuf_fields
 from kafka2hive.service.sample.canal_columns import canal_columns, is_canal
-from kafka2hive.service.sample.columns import Columns, free_name
+from kafka2hive.service.sample.columns import Columns, Names, free_name
 from kafka2hive.service.sample.connect_columns import PAYLOAD, ConnectColumns, fields_beside, image_fields
-from kafka2hive.service.sample.csv_fields import as_documents, fields_of, lines_of
+from kafka2hive.service.sample.csv_fields import as_documents, fields_of, header_of, lines_of
 from kafka2hive.service.sample.documents import Documents, documents_of, several_in, why_none
 from kafka2hive.service.sample.draft import DraftColumn
 from kafka2hive.service.sample.shape import Shape
@@ -30,7 +31,7 @@ from kafka2hive.service.sample.written_columns import WrittenColumns
 class Recognised:
     """`format`, `source`, `rows` and columns of a table that takes the values; no columns: they are raw. `delimiter`: of CSV.
 
-    `decimals`: of Debezium's envelopes.
+    `decimals`: of Debezium's envelopes. `header`: the fields of a header line of CSV.
     """
 
     format: str
@@ -40,6 +41,8 @@ class Recognised:
     delimiter: str = ","
     rows: str = "one"
     decimals: str = "text"
+    header: tuple[str, ...] = ()
+    framing: Framing = "id4"
 
 
 def recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recognised:
@@ -69,21 +72,24 @@ def _recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recog
         return replace(_of_rows("json", "events", [row for row in within if row is not None]), rows=rows)
     if _most(documents):
         return _of_documents("json", documents)
-    ids = schema_ids(pa.array(values, pa.binary()))
+    framing, ids = _ids_of(values)
     objects = sum(document is not None for document in documents)
     notes = [f"only {objects:,} of {counted(len(values), 'record')} are JSON objects"]
     if 2 * (ids >= 0).sum() > len(values):
         within = documents_of(
-            [value[HEAD:] if number >= 0 else b"" for value, number in zip(values, ids, strict=True)]
+            [
+                value[HEAD if framing == "id4" else LONG_HEAD :] if number >= 0 else b""
+                for value, number in zip(values, ids, strict=True)
+            ]
         )
         if _most(within):
-            return _of_documents("json_schema", within)
+            return replace(_of_documents("json_schema", within), framing=framing)
         frequent = [number for number, _ in Counter(ids[ids >= 0].tolist()).most_common(3)]
         hint = "give the registry with --registry"
         if writers is not None:
             for number in sorted(frequent, reverse=True):
-                if (found := _of_schema(number, writers, values)) is not None:
-                    return found
+                if (found := _of_schema(number, writers, values, framing)) is not None:
+                    return replace(found, framing=framing)
             hint = "the registry has none of them for Avro or Protobuf records"
         named = ", ".join(map(str, sorted(frequent)))
         notes.append(f"most begin as a schema registry's records do (schema ids {named}): {hint}")
@@ -97,14 +103,23 @@ def _recognised(values: Sequence[bytes], writers: WriterSchemas | None) -> Recog
 
 def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognised:
     """A column for each place, also where every record has nothing there: places count."""
+    header = header_of(rows)
     shape = Shape()
-    for document in as_documents(rows):
+    for document in as_documents([row for row in rows if tuple(row) != header]):
         shape.add(document)
     known = {column.name: column for column in Columns(shape).columns}
-    names = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
-    columns = tuple(known.get(name, DraftColumn(name, "string", (name,))) for name in names)
-    note = f"fields stand by their places ({delimiter!r} between them) and have no names: give each column its own"
-    return Recognised("csv", "events", columns, (note,), delimiter)
+    places = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
+    columns = tuple(known.get(name, DraftColumn(name, "string", (name,))) for name in places)
+    notes = [
+        f"fields stand by their places ({delimiter!r} between them) and have no names: give each column its own"
+    ]
+    if header:
+        lines = counted(sum(tuple(row) == header for row in rows), "header line")
+        notes = [f"columns are named by the {lines} among the records, which csv.header leaves out"]
+        names = Names(notes)
+        own = [names.name((text.removeprefix("\ufeff"),)) for text in header]
+        columns = tuple(replace(c, name=name, keys=(name,)) for c, name in zip(columns, own, strict=True))
+    return Recognised("csv", "events", columns, tuple(notes), delimiter, header=header)
 
 
 def _most(documents: Documents) -> bool:
@@ -164,11 +179,20 @@ def _maxwell_row(document: dict[str, Any]) -> dict[str, Any] | None:
     return row if known and isinstance(row, dict) else None
 
 
-def _of_schema(schema_id: int, writers: WriterSchemas, values: Sequence[bytes]) -> Recognised | None:
+def _ids_of(values: Sequence[bytes]) -> tuple[Framing, Places]:
+    """Ids begin with 1: if most of those in 4 bytes are 0, they are the first half of ids in 8 bytes."""
+    data = pa.array(values, pa.binary())
+    ids = schema_ids(data)
+    return ("id8", schema_ids(data, "id8")) if 2 * (ids == 0).sum() > len(values) else ("id4", ids)
+
+
+def _of_schema(
+    schema_id: int, writers: WriterSchemas, values: Sequence[bytes], framing: Framing
+) -> Recognised | None:
     """None: it is no record's schema in Avro, and none of the values' message in Protobuf."""
     written = writers.get(schema_id)
     if written is not None and written.kind == PROTOBUF:
-        return _of_messages(schema_id, written, values)
+        return _of_messages(schema_id, written, values, framing)
     if written is None or written.kind != AVRO:
         return None
     try:
@@ -183,7 +207,9 @@ def _of_schema(schema_id: int, writers: WriterSchemas, values: Sequence[bytes]) 
     return _of_written("avro", source, found, f"schema {schema_id}, the newest of the records")
 
 
-def _of_messages(schema_id: int, written: WriterSchema, values: Sequence[bytes]) -> Recognised | None:
+def _of_messages(
+    schema_id: int, written: WriterSchema, values: Sequence[bytes], framing: Framing
+) -> Recognised | None:
     """By the message type that most of the schema's values have."""
     from kafka2hive.pipeline.decode.protobuf.parse import parse as parse_protobuf
 
@@ -193,8 +219,8 @@ def _of_messages(schema_id: int, written: WriterSchema, values: Sequence[bytes])
         return None
     named = (
         (len(places), indexes)
-        for number, indexes, _, places in groups(pa.array(values, pa.binary()))
-        if number == schema_id
+        for head, indexes, places in groups(pa.array(values, pa.binary()), WireFormat(framing))
+        if head.schema_id == schema_id
     )
     name = type_at(schema.declared, max(named, default=(0, ()))[1])
     if name is None:

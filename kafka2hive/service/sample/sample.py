@@ -2,16 +2,21 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values.change_log import TIME, change_log_of, has_base64_decimals
+from kafka2hive.config.values.change_log import TIME, change_log_of, told_decimals
+from kafka2hive.hive.description import TableDescription
+from kafka2hive.hive.tables import describe
+from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import first_ranges
 from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.pipeline.decode import make_decoder
@@ -20,37 +25,147 @@ from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.rows import value_schema, value_sources
 from kafka2hive.pipeline.task.writer_schemas import process_schemas
 from kafka2hive.service.sample.advice import EventTime, Rate, event_times, personal_names, rate_of
-from kafka2hive.service.sample.draft import STORAGE, Draft, DraftColumn, key_text
+from kafka2hive.service.sample.draft import STORAGE, Draft, DraftColumn, key_text, map_of
+from kafka2hive.service.sample.hive_columns import with_table
 from kafka2hive.service.sample.recognised import recognised
 from kafka2hive.service.sample.records import Sampled, read_newest
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.tables import routed_tables
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.shared.wiring import Wiring, wire
 
 
-def sample(
-    topic: str, kafka: Mapping[str, str], registry: str | None, records: int, environ: Mapping[str, str]
-) -> str:
-    """The map's text. `kafka`: properties as a map has them, references unresolved; `registry`: its URL.
-
-    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable; the registry).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is drafted: `topics`, and those that `pattern` matches as a whole. `kafka`: properties as a map has them,
+    references unresolved; `kafka_seconds`: how long Kafka may take to answer what is asked beside a topic's records.
+    `registry`, `hive` and `storage` are URLs, `table` is a name with {topic}.
     """
-    draft = Draft(topic=topic, kafka=kafka, registry=registry)
+
+    topics: Sequence[str]
+    kafka: Mapping[str, str]
+    records: int
+    kafka_seconds: float
+    pattern: str | None = None
+    registry: str | None = None
+    hive: str | None = None
+    storage: str | None = None
+    table: str = "kafka.{topic}"
+
+
+def sample(wanted: Wanted, environ: Mapping[str, str]) -> str:
+    """The map's text, with one table for each topic.
+
+    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable; the registry) where
+    nothing is left to draft; what cannot be drafted beside others stands in the notes.
+    """
+    first = Draft(
+        topic=wanted.topics[0] if wanted.topics else "any",
+        kafka=wanted.kafka,
+        registry=wanted.registry,
+        hive=wanted.hive,
+        storage=wanted.storage,
+        table=wanted.table,
+    )
+    topics = _topics(wanted, first, environ)
+    if len(topics) == 1:
+        return _drafted_topic(replace(first, topic=topics[0]), wanted, environ).text()
+    drafts: list[Draft] = []
+    failures: list[tuple[str, TableError]] = []
+    empty: list[Draft] = []
+    for topic in topics:
+        try:
+            draft = _drafted_topic(replace(first, topic=topic), wanted, environ)
+        except TableError as error:
+            failures.append((topic, error))
+            continue
+        if draft.is_empty:
+            empty.append(draft)
+        else:
+            drafts.append(draft)
+    if not drafts and failures:
+        raise failures[0][1]
+    notes = [f"topic {topic} is left out: {error.message}" for topic, error in failures]
+    if not drafts:
+        return replace(empty[0], notes=("none of the topics holds a record",)).text()
+    notes += [f"topic {draft.topic} is left out: it holds no record" for draft in empty]
+    return map_of(drafts, [*notes, *_alike(drafts)])
+
+
+def _topics(wanted: Wanted, draft: Draft, environ: Mapping[str, str]) -> list[str]:
+    """In the order given, then by name."""
+    if wanted.pattern is None:
+        return list(dict.fromkeys(wanted.topics))
+    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    pattern = re.compile(wanted.pattern)
+    there = sorted(
+        t
+        for t in wiring.kafka(wanted.kafka_seconds, altogether=True).cluster().topics
+        if pattern.fullmatch(t) and not t.startswith("__")
+    )
+    if not there and not wanted.topics:
+        advice = "a pattern matches whole names: 'orders-.*'"
+        raise ConfigError("usage.no_such_topic", f"Kafka has no topic that {wanted.pattern} matches", advice)
+    return list(dict.fromkeys([*wanted.topics, *there]))
+
+
+def _drafted_topic(draft: Draft, wanted: Wanted, environ: Mapping[str, str]) -> Draft:
     wiring = wire(load_text(_reading_map(draft), "the options given", environ))
     options, root = wiring.map.registry, wiring.map.storage.ledger_root
     writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
-    sampled = read_newest(wiring, wiring.kafka(), topic, records)
-    return drafted_map(draft, sampled, writers, environ)
+    sampled = read_newest(
+        wiring, wiring.kafka(wanted.kafka_seconds, altogether=True), draft.topic, wanted.records
+    )
+    table = _table_in_hive(wiring, draft) if draft.hive else None
+    return drafted(draft, sampled, writers, environ, table)
+
+
+def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
+    """None: Hive has no such table."""
+    metastore = wiring.hive()
+    assert metastore is not None
+    try:
+        return describe(metastore.session, draft.table_name)
+    except MetastoreUnavailable as error:
+        raise error.ending(f"the schema of {draft.table_name}: {error}") from error
+    except MetastoreRefused as error:
+        raise TableError("hive.refused", f"the schema of {draft.table_name}: {error}") from error
+    finally:
+        metastore.close()
+
+
+def _alike(drafts: Sequence[Draft]) -> list[str]:
+    """Topics that one table could take."""
+    topics: dict[object, list[str]] = {}
+    for draft in drafts:
+        shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
+        topics.setdefault((draft.format, draft.source, draft.rows, shape), []).append(draft.topic)
+    return [
+        f"topics {', '.join(alike)} have the same columns: one table may have them all in topics, or a pattern"
+        for alike in topics.values()
+        if len(alike) > 1
+    ]
 
 
 def drafted_map(
     draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
 ) -> str:
-    """See sample; `draft` has no columns yet."""
+    """The text of a map with one table; see drafted."""
+    return drafted(draft, sampled, writers, environ, None).text()
+
+
+def drafted(
+    draft: Draft,
+    sampled: Sampled,
+    writers: WriterSchemas | None,
+    environ: Mapping[str, str],
+    table: TableDescription | None,
+) -> Draft:
+    """`draft` has no columns yet. `table`: the one that Hive has, whose columns are taken instead of the records'."""
     shown = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
     draft = replace(draft, kafka=shown)
     if not sampled.values:
-        return replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",)).text()
+        draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
+        return draft if table is None else with_table(replace(draft, format="json"), table)
     found = recognised(sampled.values, writers)
     used = draft.registry if found.format in ("avro", "protobuf") else None
     draft = replace(
@@ -60,18 +175,24 @@ def drafted_map(
         columns=found.columns,
         registry=used,
         delimiter=found.delimiter,
+        header=found.header,
         rows=found.rows,
+        framing=found.framing,
         decimals=found.decimals,
     )
+    if table is not None and found.columns:
+        draft = with_table(draft, table)
     decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
-    notes = [*_outcome(draft, sampled, decoded), *found.notes]
+    notes = [*_outcome(draft, sampled, decoded), *draft.notes, *found.notes]
+    if draft.hive and table is None:
+        notes.append(f"Hive has no table {draft.table_name}: a run creates it")
     if found.columns:
         events, rate = _events(draft, sampled, decoded), _rate(sampled)
         notes += [*_advice(draft, events, rate)]
         interval = 60 if rate is None else rate.interval_seconds
         draft = replace(draft, event=_event_keys(draft, events), interval_seconds=interval)
-    return replace(draft, notes=tuple(notes)).text()
+    return replace(draft, notes=tuple(notes))
 
 
 def _reading_map(draft: Draft) -> str:
@@ -83,13 +204,20 @@ def _reading_map(draft: Draft) -> str:
         "metadata": {"partition": "number", "timestamp": "time"},
     }
     registry = {"registry": {"url": draft.registry}} if draft.registry else {}
+    hive = {"hive": {"url": draft.hive}} if draft.hive else {}
     # the checks refuse a registry that no table uses
     more = (
         [{"table": "sample.avro", "topics": [draft.topic], "format": "avro", "columns": {"a": "int"}}]
         if registry
         else []
     )
-    service = {"service": "sample", "kafka": dict(draft.kafka), "storage": {"uri": STORAGE}, **registry}
+    service = {
+        "service": "sample",
+        "kafka": dict(draft.kafka),
+        "storage": {"uri": STORAGE},
+        **registry,
+        **hive,
+    }
     return json.dumps({**service, "tables": [table, *more]})
 
 
@@ -116,9 +244,10 @@ def _decoded(
         value_sources(settings),
         writers=writers,
         change_log=change_log_of(settings.source),
-        base64_decimals=has_base64_decimals(settings.source),
+        decimals=told_decimals(settings.source),
         csv=settings.csv,
         rows=settings.rows,
+        wire=settings.wire_format,
     )
     return decoder.decode(pa.array(sampled.values, pa.binary()))
 

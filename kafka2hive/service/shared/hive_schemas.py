@@ -20,7 +20,7 @@ from kafka2hive.hive.tables import (
     partition_columns,
 )
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings
@@ -28,6 +28,9 @@ from kafka2hive.service.evolution.effective import effective_columns
 from kafka2hive.service.shared.table_state import Table
 
 log = logging.getLogger(__name__)
+
+_TRIES = 3
+"""One for the database, one for the table, and one that succeeds."""
 
 
 class Schemas(Protocol):
@@ -143,18 +146,28 @@ class Catalogue:
     def conform(self, session: Session, name: str) -> TableDescription:
         """Hive's table, which is the map's afterwards: made or altered where it must be, and where the map allows it.
 
-        What was sent twice, or half of it, is mended by the next comparison. Raises as `compare`; a statement refused, too.
+        What was sent twice, or half of it, is mended by the next comparison. Of several who make one database or table at
+        once Hive fails all but one, in spite of IF NOT EXISTS: after a failed statement the comparison decides, a few
+        times. Raises as `compare`; a statement refused, or failed, too.
         """
         compared = self.compare(session, name)
-        if isinstance(compared, TableDescription):
-            return compared
-        try:
-            for statement in compared.statements:
-                session.run(statement)
-                log.info("Hive table %s: %s", name, statement)
-        except MetastoreRefused as error:
-            raise _refused(name, error) from error
-        compared = self.compare(session, name)
+        for left in reversed(range(_TRIES)):
+            if isinstance(compared, TableDescription):
+                return compared
+            try:
+                for statement in compared.statements:
+                    session.run(statement)
+                    log.info("Hive table %s: %s", name, statement)
+            except (MetastoreRefused, StatementFailed) as error:
+                if not left and isinstance(error, MetastoreRefused):
+                    raise _refused(name, error) from error
+                if not left:
+                    raise
+                log.info("Hive table %s: compared again, another may have made it: %s", name, error)
+                compared = self.compare(session, name)
+            else:
+                compared = self.compare(session, name)
+                break
         if isinstance(compared, ToSend):
             raise MetastoreUnavailable(f"{name} in Hive is not as it was made a moment ago")
         return compared

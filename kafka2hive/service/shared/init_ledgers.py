@@ -13,7 +13,7 @@ from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.shared.tables import tell_missing, topic_routes
 from kafka2hive.service.shared.wiring import Wiring
 
 
@@ -67,11 +67,17 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     Raises ServiceUnavailable when Kafka does not answer.
     """
     lost_ledger = LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring)
-    tables = routed_tables(wiring, kafka.cluster(lambda _topic: False).topics)
-    return InitResult(tuple(_init(wiring, lost_ledger, table, tables) for table in tables))
+    routes = topic_routes(wiring, kafka.cluster(lambda _topic: False).topics)
+    tell_missing(routes.tables)
+    begun = [_init(wiring, lost_ledger, table, routes.tables) for table in routes.tables]
+    refused = [
+        InitTable(c.table, wiring.paths(c.table).table_directory, Beginning.FAILED, c.error)
+        for c in routes.conflicts
+    ]
+    return InitResult((*begun, *refused))
 
 
-def _init(wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: list[Table]) -> InitTable:
+def _init(wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: Collection[Table]) -> InitTable:
     """A table whose topics do not exist is a mistake in the map, more likely than not: nothing is made for it."""
     directory = table.paths.table_directory
     if table.missing:

@@ -22,10 +22,14 @@ METADATA_SECONDS = 15.0
 class KafkaOffsets:
     """Tables that share a topic begin and stand at offsets of their own: what is asked about those is kept by table's name.
 
+    `asked_at_ms`: wall clock before the first question that this answers, the listing of topics included. What Kafka had
+    acknowledged by then lies below `logs.high`, and a topic partition that is not listed had no records.
+
     `at_start`, `last_read`: see Logs. `unknown`: topic partitions whose record read last could not be asked for this time.
     """
 
     logs: Logs
+    asked_at_ms: int
     at_start: Mapping[str, Mapping[TopicPartition, Watermark]] = field(default_factory=dict)
     last_read: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     unknown: Mapping[str, Set[TopicPartition]] = field(default_factory=dict)
@@ -42,13 +46,15 @@ class KafkaOffsets:
             logs,
             earliest={tp: watermark for tp, watermark in logs.earliest.items() if tp not in unknown},
             latest={tp: watermark for tp, watermark in logs.latest.items() if tp not in unknown},
+            high={tp: watermark for tp, watermark in logs.high.items() if tp not in unknown},
         )
 
 
 def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
-    """Both ends of the logs of those topics that exist; who does not answer one question is not asked the other."""
+    """Both ends of the logs of those topics that exist; who does not answer one question is not asked the next."""
     earliest = kafka.earliest(cluster.topic_partitions(topics))
-    return Logs(cluster, earliest, kafka.latest(earliest))
+    latest = kafka.latest(earliest)
+    return Logs(cluster, earliest, latest, kafka.high_watermarks(latest) if latest else {})
 
 
 @dataclass(slots=True)
@@ -59,8 +65,7 @@ class KafkaView:
     clock: Clock
     _cluster: ClusterView | None = None
     _asked_at: float = 0.0
-    asked_at_ms: int = 0
-    """Wall clock before the metadata were asked for: topic partitions that they lack had no records then."""
+    _asked_at_ms: int = 0
     born_later: set[str] = field(default_factory=set)
     """Topics that did not exist when this run first looked."""
 
@@ -71,7 +76,7 @@ class KafkaView:
             cluster = self.kafka.cluster()
             if self._cluster is not None:
                 self.born_later |= set(cluster.topics) - set(self._cluster.topics)
-            self._cluster, self._asked_at, self.asked_at_ms = cluster, now, asked_at_ms
+            self._cluster, self._asked_at, self._asked_at_ms = cluster, now, asked_at_ms
         return self._cluster
 
     @property
@@ -80,17 +85,33 @@ class KafkaView:
         return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
 
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
-        """Watermarks of every topic partition the tables read, earliest before latest; and each table's last records."""
+        """Watermarks of every topic partition the tables read, earliest before latest before high; and each table's last
+        records.
+        """
         cluster = self.cluster()
+        asked_at_ms = (
+            self._asked_at_ms
+        )  # a later question may renew the metadata, and these ends would be older
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         last_read, unknown = self._last_read(tables, logs)
-        return KafkaOffsets(logs, self._at_start(tables, cluster), last_read, unknown)
+        return KafkaOffsets(logs, asked_at_ms, self._at_start(tables, cluster), last_read, unknown)
+
+    def look_again(self, tables: Collection[Table], before: KafkaOffsets) -> KafkaOffsets:
+        """With topic ids and watermarks asked anew, for tables that do not fit: a topic may have been made again just now.
+
+        What is known of the records read last stays: it is asked for once.
+        """
+        cluster = self.cluster(fresh=True)
+        logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
+        return replace(before, logs=logs)
 
     def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
-        """Where the logs that these states have a position in end now; topics that are gone are left out."""
+        """Where the logs that these states have a position in end now, by high watermark; topics that are gone are left
+        out.
+        """
         there = self.cluster().topics
         tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in there}
-        return self.kafka.latest(tps) if tps else {}
+        return self.kafka.high_watermarks(tps) if tps else {}
 
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView

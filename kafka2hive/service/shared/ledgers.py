@@ -31,7 +31,7 @@ def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
         raise ServiceUnavailable(
             "storage.unavailable",
             f"listing {ledgers}: {error}",
-            "is the NameNode up, and the uri in the map right?",
+            error.remedy or "is the NameNode up, and the uri in the map right?",
         ) from error
     return [wiring.paths(c.name) for c in found if c.is_directory and not c.name.startswith("init-")]
 
@@ -65,8 +65,8 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
     except NoLedger:
         return
     except StorageError as error:
-        message = f"{table}: {error}"
-        yield Unreadable(table, ServiceUnavailable("storage.unavailable", message, "give the command again"))
+        remedy = error.remedy or "give the command again"
+        yield Unreadable(table, ServiceUnavailable("storage.unavailable", f"{table}: {error}", remedy))
     except Kafka2HiveError as error:
         yield Unreadable(table, error)
 

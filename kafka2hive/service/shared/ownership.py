@@ -56,7 +56,7 @@ class OwnershipCheck:
                 "ledger.owned",
                 f"{paths.table} is owned by a live run: {shown_process(owner)} of service {service}"
                 f" since {view.generation.started}",
-                "stop that run first, or give --takeover to fence it",
+                f"stop that run first, or give --takeover to fence it; with --table {paths.table} for this table alone",
             )
         return view
 

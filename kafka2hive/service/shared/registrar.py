@@ -82,7 +82,7 @@ def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedB
     try:
         ensure(table)
     except MetastoreUnavailable as error:
-        log.warning("%s keeps its pending registrations: %s", table, error)
+        log.debug("%s keeps its pending registrations: %s", table, error)
         return error
     except TableError as error:
         return RefusedByHive(table, error)

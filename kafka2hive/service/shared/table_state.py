@@ -1,6 +1,7 @@
 """One table of a run: what the driver remembers of it between epochs. Everything here can be forgotten at any moment."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import TableRule
@@ -13,6 +14,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
@@ -21,6 +23,9 @@ from kafka2hive.pipeline.completion.read_through import ReadThrough
 from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
+FIRST_BOUND_BYTES = 2048.0
+_SHARE_THAT_COUNTS = 0.01
+_GROWTH = 1.25  # what the next epoch's records may be larger by, and keep within the bytes of an epoch
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _LONGEST_OUTAGE = 30.0
@@ -85,11 +90,15 @@ class Table:
 
     Other threads may read `state` at any moment: whoever looks at it twice keeps it in a variable.
 
-    `bytes_per_record` is the planner's estimate, from the last epochs; `planned_at` monotonic seconds of the last epoch's
+    `bytes_per_record` is the planner's estimate, from the last epochs, `most_bytes_per_record` what it reckons with where
+    an epoch must not become too large; `planned_at` monotonic seconds of the last epoch's
     planning. `failures` counts since the last published epoch: a take-over that succeeded proves little.
     `refused`: partitions that Hive does not register. `warnings`: what `status` shows of the table as long as it holds,
     by who found it; whoever sets an entry replaces it when it holds no more. `lag_known`: `lag_records` was counted at
-    least once. `group_compared`: the consumer group was compared with the ledger. `added`: columns beside the map's, as the
+    least once. `held_records` of them wait behind an open transaction, the longest since `held_since_ms` (wall clock).
+    `in_hive`: partitions that Hive has confirmed in this run. `uncertified`: paths of complete partitions whose certificates
+    could not be written, and are tried again.
+    `group_compared`: the consumer group was compared with the ledger. `added`: columns beside the map's, as the
     ledger says. `new_writers`: schemas of records that have what the columns do not take. `schemas_seen_at`: monotonic
     seconds of the last look at the newest ones.
     """
@@ -103,13 +112,18 @@ class Table:
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
     failures: int = 0
     bytes_per_record: float = FIRST_GUESS_BYTES
+    most_bytes_per_record: float = FIRST_BOUND_BYTES
     planned_at: float = -math.inf
     lag_records: int = 0
     lag_known: bool = False
+    held_records: int = 0
+    held_since_ms: int | None = None
     group_compared: bool = False
     added: tuple[AddedColumn, ...] = ()
     new_writers: frozenset[WriterId] = frozenset()
     schemas_seen_at: float = -math.inf
+    in_hive: set[HivePartition] = field(default_factory=set)
+    uncertified: set[str] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -197,7 +211,18 @@ class Table:
         ownership = self.ownership
         return isinstance(ownership, Owned) and ownership.admitted
 
-    def learn_record_size(self, records: int, size: int) -> None:
-        """Move the estimate half-way to what an epoch showed (`size` bytes in `records`)."""
-        if records > 0:
-            self.bytes_per_record = (self.bytes_per_record + max(size / records, 1.0)) / 2
+    def learn_record_sizes(self, accounts: Sequence[RangeAccounting]) -> None:
+        """Follow what an epoch showed, growth at once. The bound goes by the topic partition with the largest records, and
+        a quarter: it may be the only one that waits next. One with few records says nothing of it.
+        """
+        read = sum(a.account.read for a in accounts)
+        if not read:
+            return
+        mean = max(sum(a.account.bytes for a in accounts) / read, 1.0)
+        enough = max(1.0, read * _SHARE_THAT_COUNTS)
+        largest = max(
+            (a.account.bytes / a.account.read for a in accounts if a.account.read >= enough), default=mean
+        )
+        self.bytes_per_record = max((self.bytes_per_record + mean) / 2, mean)
+        bound = max(largest, 1.0) * _GROWTH
+        self.most_bytes_per_record = max((self.most_bytes_per_record + bound) / 2, bound)

@@ -1,36 +1,98 @@
 """The map's rules and Kafka's topics as tables, and what tasks are told of them."""
 
 import logging
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kafka2hive.config.route import RoutedTable, Routing, route
+from kafka2hive.config.checks.services.service import fault_of_table
+from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.hive.port import Hive
-from kafka2hive.model.errors import ConfigError
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TableSettings, TaskSettings
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.ledgers import apart, each_ledger, ledger_tables
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
 
 
-def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
-    """One Table per concrete table, in the order of the map; conflicts are logged, nothing flows there."""
-    routing = _routing(wiring, topics)
-    for conflict in routing.conflicts:
-        log.error("topic %s goes nowhere (map line %d): %s", conflict.topic, conflict.line, conflict.message)
-    for name, routed in routing.tables.items():
-        for topic in routed.missing:
-            log.warning("%s: topic %s does not exist (yet)", name, topic)
-    return [
+@dataclass(frozen=True, slots=True)
+class TopicRoutes:
+    """The `tables` in the order of the map, and the topics that flow into none.
+
+    `complete`: every ledger that had to be read could be.
+    """
+
+    tables: tuple[Table, ...]
+    conflicts: tuple[RouteConflict, ...] = ()
+    complete: bool = True
+
+
+def topic_routes(
+    wiring: Wiring, topics: Collection[str], read: Mapping[str, frozenset[str]] | None = None
+) -> TopicRoutes:
+    """The map's rules for the topics there are, and what the tables' ledgers have read.
+
+    `read`: by table, what is known of that; the other ledgers are looked at, where a pattern makes the table. A ledger
+    that cannot be read decides nothing: its own error comes when the table starts.
+    """
+    known: dict[str, frozenset[str] | None] = {**(read or {})}
+    first = _routing(wiring, topics, known)
+    made = {name for name, routed in first.tables.items() if routed.rule.pattern is not None}
+    unknown = sorted((made | {conflict.table for conflict in first.conflicts}) - known.keys())
+    known.update(wiring.side_by_side.map(_LedgerTopics(wiring).of, unknown))
+    routing = _routing(wiring, topics, known) if unknown else first
+    tables = tuple(
         Table(routed.rule, wiring.paths(name), routed.topics, routed.rule.location, missing=routed.missing)
         for name, routed in routing.tables.items()
-    ]
+    )
+    return TopicRoutes(tables, routing.conflicts, None not in known.values())
+
+
+@dataclass(slots=True)
+class _LedgerTopics:
+    """The topics of which ledgers have positions; after the first that the file system gives no answer for, none is asked."""
+
+    wiring: Wiring
+    is_silent: bool = False
+
+    def of(self, name: str) -> tuple[str, frozenset[str] | None]:
+        """None: the ledger cannot be read."""
+        if fault_of_table(name):
+            return name, frozenset()
+        try:
+            if not self.is_silent:
+                return name, look(self.wiring.ports.files, self.wiring.paths(name)).state.topics
+        except NoLedger:
+            return name, frozenset()
+        except (AmbiguousOutcome, StorageError) as error:
+            self.is_silent = True
+            log.debug("%s: what its ledger has read is not known: %s", name, error)
+        except Kafka2HiveError as error:
+            log.debug("%s: what its ledger has read is not known: %s", name, error)
+        return name, None
+
+
+def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
+    """The tables of topic_routes; conflicts are logged, nothing flows there."""
+    routes = topic_routes(wiring, topics)
+    for conflict in routes.conflicts:
+        log.error("%s", conflict.error)
+    tell_missing(routes.tables)
+    return list(routes.tables)
+
+
+def tell_missing(tables: Iterable[Table]) -> None:
+    for table in tables:
+        for topic in table.missing:
+            log.warning("%s: topic %s does not exist (yet)", table.name, topic)
 
 
 def know_added_columns(wiring: Wiring, tables: Iterable[Table]) -> None:
@@ -48,7 +110,18 @@ def know_added_columns(wiring: Wiring, tables: Iterable[Table]) -> None:
 
 def routed_by_ledgers(wiring: Wiring, states: Iterable[Snapshot]) -> dict[str, RoutedTable]:
     """The map's tables with the topics that are known without Kafka: those that these ledgers have positions of."""
-    return _routing(wiring, {p.topic_partition.topic for state in states for p in state.positions}).tables
+    return known_routes(wiring, states, ()).tables
+
+
+def known_routes(
+    wiring: Wiring, states: Iterable[Snapshot], topics: Iterable[str], unreadable: Iterable[str] = ()
+) -> Routing:
+    """The map's routes for these topics, and for those that these ledgers have positions of; nothing is read.
+
+    `unreadable`: tables whose ledgers cannot be read.
+    """
+    read = {state.table: state.topics for state in states}
+    return _routing(wiring, frozenset(topics).union(*read.values()), {**read, **dict.fromkeys(unreadable)})
 
 
 def location_in_map(wiring: Wiring, state: Snapshot) -> str | None:
@@ -95,8 +168,8 @@ class MapTables:
         }
 
 
-def _routing(wiring: Wiring, topics: Collection[str]) -> Routing:
-    return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}))
+def _routing(wiring: Wiring, topics: Iterable[str], read: ReadTopics) -> Routing:
+    return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}), read)
 
 
 STALL_SECONDS = 300.0

@@ -62,9 +62,9 @@ class Wiring:
         """For one start of a run, or one command."""
         return OwnershipCheck(self.ports, self.map.storage.ledger_root, self.processes, take_over=take_over)
 
-    def kafka(self, timeout_seconds: float = 30.0) -> Kafka:
-        """The map's cluster; the limit is that of each question."""
-        return KafkaAdmin(self.map.kafka, timeout_seconds)
+    def kafka(self, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
+        """The map's cluster; the limit is that of each question, or of all of them."""
+        return KafkaAdmin(self.map.kafka, timeout_seconds, altogether=altogether)
 
     def hive(self) -> Hive | None:
         return HiveMetastore(self.map.hive) if self.map.hive else None

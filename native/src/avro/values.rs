@@ -260,7 +260,7 @@ pub(crate) fn day(days: i32, column: &mut Column) -> Parsed<()> {
 }
 
 /// A big-endian number of at most 16 bytes, beside those that only repeat its sign.
-fn unscaled(bytes: &[u8]) -> Parsed<i128> {
+pub(crate) fn unscaled(bytes: &[u8]) -> Parsed<i128> {
     let negative = bytes.first().ok_or(Doubt)? & 0x80 != 0;
     let sign = if negative { 0xff } else { 0 };
     let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));

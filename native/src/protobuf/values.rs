@@ -1,9 +1,9 @@
 //! One value of a message into a column: the cells of the acceptance table.
 
-use crate::avro::values::{day, real, rescaled, whole};
+use crate::avro::values::{day, real, rescaled, unscaled, whole};
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
-use crate::protobuf::bytes::{Bytes, VARINT};
+use crate::protobuf::bytes::{Bytes, LENGTH, VARINT};
 use crate::protobuf::integers::Kind;
 use crate::protobuf::level::Level;
 use crate::protobuf::shapes::Shape;
@@ -36,6 +36,8 @@ pub enum Value {
     Stamp,
     /// google.protobuf.Duration into a decimal of seconds
     Span,
+    /// confluent.type.Decimal
+    Unscaled,
     /// google.type.Date
     Day,
     /// A message of one field, whose wire type this is, and its default
@@ -132,6 +134,25 @@ impl Value {
                 let Column::Decimal(column, precision, scale) = column else { return Err(Doubt) };
                 let unscaled = i128::from(seconds) * i128::from(BILLION) + i128::from(nanos);
                 column.push(rescaled(unscaled, 9, *precision, *scale)?);
+            }
+            Value::Unscaled => {
+                let mut inner = bytes.inner()?;
+                let [octets, precision, scale] = places(&mut inner, [LENGTH, VARINT, VARINT], true)?;
+                if let Some(at) = precision {
+                    inner.at = at;
+                    Kind::Uint32.read(&mut inner)?;
+                }
+                let from = match scale {
+                    Some(at) => {
+                        inner.at = at;
+                        u32::try_from(Kind::Int32.read(&mut inner)?).map_err(|_| Doubt)?
+                    }
+                    None => 0,
+                };
+                inner.at = octets.ok_or(Doubt)?;
+                let number = unscaled(inner.octets()?)?;
+                let Column::Decimal(column, precision, to) = column else { return Err(Doubt) };
+                column.push(rescaled(number, from, *precision, *to)?);
             }
             Value::Day => {
                 let [year, month, of_month] = numbers(bytes, [Kind::Int32; 3])?;

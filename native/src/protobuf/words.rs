@@ -114,6 +114,7 @@ fn value(words: &Any, group: u32, shapes: usize) -> PyResult<Value> {
         "Ordinal" => Value::Ordinal(at(1)?.extract()?),
         "Stamp" => Value::Stamp,
         "Span" => Value::Span,
+        "Unscaled" => Value::Unscaled,
         "Day" => Value::Day,
         "Wrapped" => {
             let wire = at(2)?.extract()?;

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import owner_marker
-from kafka2hive.model.snapshot import Snapshot
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import Directory, FileNode
 from tests.simulation.service.kafka import Cluster
+from tests.simulation.snapshot_text import SnapshotText, ToldFile, read_snapshot
 from tests.simulation.world import World
 
 
@@ -30,10 +30,10 @@ class DemoContext:
     ledger: LedgerPaths
     location: str
     directory: str
-    newest: Snapshot
+    newest: SnapshotText
     pending: bool
-    staged: tuple[DataFile, ...]
-    moved: tuple[DataFile, ...]
+    staged: tuple[ToldFile, ...]
+    moved: tuple[ToldFile, ...]
     older: dict[str, bytes] | None = None
 
     @property
@@ -50,21 +50,25 @@ class DemoContext:
         assert isinstance(node, FileNode)
         return node
 
-    def one(self, items: tuple[DataFile, ...]) -> DataFile:
+    def one(self, items: tuple[ToldFile, ...]) -> ToldFile:
         return items[self.world.below(len(items))]
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
     """`codes`: what the table must be set aside with, one of them. `lost`: the file a repair is to name. `undo`: a person
-    restores what was there, the only remedy where no other is set.
+    restores what was there, the only remedy where no other is set. `unregistered`: what may be given up instead.
+    `commits`: the table's next epoch is committed before it is set aside. `recreated`: the gap is another topic's beginning.
     """
 
     codes: frozenset[str]
     undo: Callable[[], object] | None = None
-    lost: DataFile | None = None
+    lost: ToldFile | None = None
     gap: TopicPartition | None = None
     rebuild: bool = False
+    unregistered: HivePartition | None = None
+    commits: bool = False
+    recreated: bool = False
 
 
 Damage = Callable[[DemoContext], Harm | None]
@@ -157,7 +161,8 @@ def pending_cut(scene: DemoContext) -> Harm | None:
 
 def pending_two_ahead(scene: DemoContext) -> Harm | None:
     """A snapshot of an epoch that cannot be the next one."""
-    far = replace(scene.newest, epoch=scene.newest.epoch + 2, files=(), unregistered=())
+    newest = decode(scene.node(join(scene.directory, scene.newest_name)).content)
+    far = replace(newest, epoch=newest.epoch + 2, files=(), unregistered=())
     name = f"e{far.epoch:06d}.pending"
     _put(scene.world, join(scene.directory, name), encode(far))
 
@@ -202,10 +207,10 @@ def older_ledger_restored(scene: DemoContext) -> Harm | None:
     return Harm(frozenset({"ledger.restored"}), lambda: put(newest))
 
 
-def _is_looked_at(scene: DemoContext, file: DataFile) -> bool:
+def _is_looked_at(scene: DemoContext, file: ToldFile) -> bool:
     """Whether the older ledger's newest snapshot names the file's Hive partition, or its name is the greatest."""
     assert scene.older is not None
-    older = decode(scene.older[max(p for p in scene.older if p.endswith((".final", ".pending")))])
+    older = read_snapshot(scene.older[max(p for p in scene.older if p.endswith((".final", ".pending")))])
     named = {p.location for p in (*(f.hive_partition for f in older.files), *older.unregistered)}
     buckets = [
         d for d in scene.world.namenode.directories if re.match(re.escape(scene.location) + "/[a-z]+=", d)
@@ -236,7 +241,29 @@ def partition_elsewhere(scene: DemoContext) -> Harm | None:
     partition = open_ones[scene.world.below(len(open_ones))]
     key = (partition.table, partition.path)
     scene.hive.registered[key] = "sim://namenode/elsewhere"
-    return Harm(frozenset({"hive.misplaced"}), lambda: scene.hive.registered.pop(key))
+    undo = lambda: scene.hive.registered.pop(key)  # noqa: E731
+    return Harm(frozenset({"hive.misplaced"}), undo, unregistered=partition, commits=True)
+
+
+def renames_refused(scene: DemoContext) -> Harm | None:
+    """No file may be renamed into the table's directory any more: permissions, or an encryption zone."""
+    world = scene.world
+    world.forbidden = scene.location
+    return Harm(frozenset({"storage.blocked"}), lambda: setattr(world, "forbidden", ""), commits=True)
+
+
+def table_elsewhere(scene: DemoContext) -> Harm | None:
+    """Somebody makes Hive's table anew for another directory."""
+    table = scene.hive.ddl.tables[scene.ledger.table]
+    before, table.location = table.location, "sim://namenode/elsewhere"
+    return Harm(frozenset({"hive.location"}), lambda: setattr(table, "location", before))
+
+
+def column_of_another_type(scene: DemoContext) -> Harm | None:
+    """Somebody makes Hive's table anew with a column that holds something else."""
+    columns = scene.hive.ddl.tables[scene.ledger.table].columns
+    before, columns["n"] = columns["n"], "date"
+    return Harm(frozenset({"hive.columns"}), lambda: columns.update(n=before))
 
 
 def _only_mine(scene: DemoContext) -> TopicPartition | None:
@@ -266,6 +293,22 @@ def log_cut_off(scene: DemoContext) -> Harm | None:
     return Harm(frozenset({"kafka.log_truncated"}), gap=tp)
 
 
+def topic_recreated(scene: DemoContext) -> Harm | None:
+    """Somebody deletes the topic and makes it again: offsets begin at 0, and mean other records."""
+    tp = _only_mine(scene)
+    if tp is None:
+        return None
+    scene.cluster.recreate(tp.topic)
+    scene.cluster.grow(tp, 1 + scene.world.below(20))
+    return Harm(frozenset({"kafka.topic_recreated"}), gap=tp, recreated=True)
+
+
+def topic_gone(scene: DemoContext) -> Harm | None:
+    """Kafka does not have the topic for a while: what else the table reads goes on."""
+    scene.cluster.gone.add("tb")
+    return Harm(frozenset({"kafka.unknown_topic"}), lambda: scene.cluster.gone.clear(), commits=True)
+
+
 DAMAGES: tuple[Damage, ...] = (
     staged_file_missing,
     staged_file_cut,
@@ -281,6 +324,11 @@ DAMAGES: tuple[Damage, ...] = (
     marker_of_another,
     marker_unreadable,
     partition_elsewhere,
+    renames_refused,
+    table_elsewhere,
+    column_of_another_type,
     records_aged_out,
     log_cut_off,
+    topic_recreated,
+    topic_gone,
 )

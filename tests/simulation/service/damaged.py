@@ -10,31 +10,32 @@ from typing import Any
 
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import CertificateName
-from kafka2hive.model.snapshot import REBUILT, Snapshot
+from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
+from kafka2hive.model.snapshot import REBUILT
 from tests.simulation.code import REAL, Production
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
+    check_accounts,
     check_certificates,
+    check_chain,
     check_exactly,
     check_files,
     check_hive,
     check_offsets,
     check_tidiness,
     history,
-    snapshot_of,
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
 from tests.simulation.service.damage import DAMAGES, DemoContext, Harm
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
-from tests.simulation.service.maps import TABLES, TOPIC_PARTITIONS, TOPICS, topic_partitions
+from tests.simulation.service.maps import TABLES, TOPICS
 from tests.simulation.service.oracle import prepare
+from tests.simulation.snapshot_text import SnapshotText, ToldFile, read_snapshot
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
@@ -42,6 +43,8 @@ from tests.simulation.world import World
 KILLS = 3
 CALLS = 60
 """A repair is killed before its n-th call, n below this."""
+OF_ONE_TOPIC = ("records_aged_out", "log_cut_off", "topic_recreated", "topic_gone")
+"""Harms to a topic that one table of the damaged service reads alone."""
 LEDGER_THERE = "rebuild.ledger_there"
 
 
@@ -70,7 +73,10 @@ class DamageSchedule:
         self.processes = 0
         self.harm = Harm(frozenset())
         self.stood: dict[Any, int] = {}
+        self.staged: frozenset[str] = frozenset()
         self.refetched = False
+        self.forgets = False
+        self.was_reset = False
         self.older: dict[str, bytes] = {}
 
     def prepare(self) -> None:
@@ -85,20 +91,25 @@ class DamageSchedule:
             self._clean("sim")
             if self.world.below(2):
                 self._clean("other")
+        if self.world.below(4) == 0:
+            self.cluster.add_partition("ta")
+            self.world.count["partition born"] += 1
         self._killed_run()
         self._harm()
         self._must_stop()
         if self.world.below(4) == 0:
             self._must_stop()
         self._repair()
+        if self.harm.gap is None and self.world.below(8) == 0:
+            self._reset()
         self.around.damaged = frozenset()
         for _ in range(2):
             self._grow(TOPICS)
             self._clean("sim")
 
     def _grow(self, topics: Any) -> None:
-        for tp in TOPIC_PARTITIONS:
-            if tp.topic in topics:
+        for tp in self.cluster.topic_partitions(topics):
+            if tp.topic not in self.cluster.gone:
                 self.cluster.grow(tp, 1 + self.world.below(6))
 
     def _process(self, service: str, kill: Callable[[], bool] = lambda: False) -> Any:
@@ -147,7 +158,7 @@ class DamageSchedule:
         directory = join(self.ledger.table_directory, name)
         parsed = [p for child in namenode.directories[directory] if (p := parse_snapshot_name(child))]
         epoch, state = max(p for p in parsed if p[1] in ("final", "pending"))
-        newest = snapshot_of(namenode.read(join(directory, f"e{epoch:06d}.{state}")))
+        newest = read_snapshot(namenode.read(join(directory, f"e{epoch:06d}.{state}")))
         files = newest.files if state == "pending" else ()
         staged = tuple(f for f in files if namenode.node(f.staged) is not None)
         moved = tuple(f for f in files if namenode.node(f.final) is not None)
@@ -167,29 +178,28 @@ class DamageSchedule:
 
     def _harm(self) -> None:
         scene = self._scene()
+        self.staged = frozenset(file.staged for file in scene.newest.files)
         self.stood = {p.topic_partition: p.end for p in scene.newest.positions}
-        todo = [
-            d
-            for d in DAMAGES
-            if self.table == "db.b" or d.__name__ not in ("records_aged_out", "log_cut_off")
-        ]
+        todo = [d for d in DAMAGES if self.table == "db.b" or d.__name__ not in OF_ONE_TOPIC]
         while True:
             damage = todo.pop(self.world.below(len(todo)))
             harm = damage(scene)
             if harm is not None:
                 break
         self.harm = harm
+        # what was committed and is not visible yet is unknown to a rebuilt ledger: it is deleted and read again
+        self.world.namenode.ledger_was_lost = harm is not None and harm.rebuild
         self.world.count[damage.__name__.replace("_", " ")] += 1
         self.world.tell("(somebody)", f"{damage.__name__} of {self.table}")
         self.around.damaged = frozenset({self.table})
-        self.world.namenode.harmed = True
 
     def _must_stop(self) -> None:
         """The harmed table is set aside and left as it is; the other one is dumped."""
         self._grow(("ta",))
         self.around.stops.clear()
         before = self._contents()
-        hive = self.harm.codes == {"hive.misplaced"}
+        hive = all(code.startswith(("hive.", "storage.", "kafka.unknown")) for code in self.harm.codes)
+        epoch = self._scene().newest.epoch if hive else -1
         code = self._process("sim").run()
         said = self.around.stops.get(self.table, set())
         wanted = ExitCode.SET_ASIDE if hive else ExitCode.STOP
@@ -200,53 +210,51 @@ class DamageSchedule:
         after = self._contents()
         if not hive and (before - after or any(not is_mark for is_mark, _ in after - before)):
             raise Violation(f"{self.table} was set aside, yet something of it was changed")
+        if hive and not self.harm.commits and self._scene().newest.epoch != epoch:
+            raise Violation(f"Hive has another table than {self.table}, yet something was committed to it")
         (other,) = set(TABLES["sim"]) - {self.table}
         self._check_dumped(other)
 
     def _contents(self) -> Counter[tuple[bool, bytes]]:
         """Everything that lies there of the table, wherever, and whether it marks a complete partition: a take-over may move
-        unharmed files and add marks, when it rolls an epoch forward.
+        unharmed files and add marks, when it rolls an epoch forward, and delete what failed tasks have left.
         """
         namenode = self.world.namenode
         found: Counter[tuple[bool, bytes]] = Counter()
         letters = join(DEAD_LETTER_LOCATION, f"source_table={self.table}")
+        orphans = staging_directory(self.location) + "/"
         for top in (self.location, letters, self.ledger.table_directory, self.ledger.archives):
-            found.update((_is_mark(path), namenode.read(path)) for path in namenode.files_below(top))
+            found.update(
+                (_is_mark(path), namenode.read(path))
+                for path in namenode.files_below(top)
+                if not path.startswith(orphans) or path in self.staged
+            )
         return found
 
     def _check_dumped(self, table: str) -> None:
         newest = self._snapshots(table)[-1]
-        for tp in topic_partitions(TABLES["sim"][table]):
+        for tp in self.cluster.topic_partitions(TABLES["sim"][table]):
             position = newest.position(tp)
             if position is None or position.end != self.cluster.ends[tp]:
                 raise Violation(
                     f"{table} is not harmed, yet {tp} is not dumped up to {self.cluster.ends[tp]}"
                 )
 
-    def _snapshots(self, table: str) -> list[Snapshot]:
+    def _snapshots(self, table: str) -> list[SnapshotText]:
         ledger = LedgerPaths(LEDGER.root, table)
         since = 0
-        if self.harm.rebuild and table == self.table:
+        if self.harm.rebuild and table == self.table and not self.was_reset:
             since = self.rebuilt_at
         return history(self.world, ledger, since)
 
     def _repair(self) -> None:
         harm, world = self.harm, self.world
-        if harm.undo is not None:
+        self.forgets = harm.unregistered is not None and world.below(2) == 0
+        if harm.undo is not None and not self.forgets:
             harm.undo()
             return
         order = self._order()
-        for _ in range(world.below(KILLS + 1)):
-            left = [world.below(CALLS)]
-
-            def kill(left: list[int] = left) -> bool:
-                left[0] -= 1
-                return left[0] < 0
-
-            try:
-                self.code.repair.run_recover(self._process("sim", kill), order)
-            except Killed:
-                world.count["a repair killed"] += 1
+        self._killed_at_times(lambda process: self.code.repair.run_recover(process, order))
         errors = self.code.repair.run_recover(self._process("sim"), order)
         if [error.code for error in errors] == [LEDGER_THERE]:
             rest = self.code.repair.RecoverOrder(tables=(self.table,))
@@ -258,15 +266,46 @@ class DamageSchedule:
             names = world.namenode.directories[self._scene().directory]
             parsed = [p for p in map(parse_snapshot_name, names) if p]
             self.rebuilt_at = min(epoch for epoch, _ in parsed if self._owner(epoch) == REBUILT)
-        check_hive(self.hive, [file for snapshot in self._snapshots(self.table) for file in snapshot.files])
+        self._check_hive([file for snapshot in self._snapshots(self.table) for file in snapshot.files])
+
+    def _killed_at_times(self, command: Callable[[Any], object]) -> None:
+        """Up to three times, at any call."""
+        world = self.world
+        for _ in range(world.below(KILLS + 1)):
+            left = [world.below(CALLS)]
+
+            def kill(left: list[int] = left) -> bool:
+                left[0] -= 1
+                return left[0] < 0
+
+            try:
+                command(self._process("sim", kill))
+            except Killed:
+                world.count["a repair killed"] += 1
+
+    def _reset(self) -> None:
+        """The table is started over, with its data moved aside."""
+        self._killed_at_times(lambda process: self.code.repair.run_reset(process, self.table))
+        errors = self.code.repair.run_reset(self._process("sim"), self.table)
+        if errors:
+            raise Violation(f"{self.table} cannot be started over: {errors[0]}")
+        self.world.count["table started over"] += 1
+        if self.forgets and self.harm.undo is not None:
+            self.harm.undo()  # else Hive would refuse the same partition of the new ledger
+        self.was_reset = True
 
     def _owner(self, epoch: int) -> str:
         scene = self._scene()
         path = join(scene.directory, f"e{epoch:06d}.final")
-        return snapshot_of(self.world.namenode.read(path)).owner
+        return read_snapshot(self.world.namenode.read(path)).owner
 
     def _order(self) -> Any:
         order = self.code.repair.RecoverOrder
+        if self.forgets:
+            self.world.count["registration given up"] += 1
+            partition = self.harm.unregistered
+            assert partition is not None
+            return order(forget=(self.code.repair.Registration(partition.table, partition.path),))
         if self.harm.lost is not None:
             self.refetched = self.world.below(2) == 0
             path = (self.harm.lost.final,)
@@ -278,7 +317,7 @@ class DamageSchedule:
 
     def judge(self) -> None:
         """Every promise, with the harm as it was repaired. Raises Violation."""
-        everything: list[DataFile] = []
+        everything: list[ToldFile] = []
         given_up: frozenset[str] = frozenset()
         if self.harm.gap is None:  # the other service reads that log, too
             self._clean("other")
@@ -287,14 +326,21 @@ class DamageSchedule:
                 continue
             snapshots = self._snapshots(table)
             since = snapshots[0].epoch
-            check_tidiness(self.world, LedgerPaths(LEDGER.root, table), location_of(table), True, since)
+            begun_anew = self.was_reset and table == self.table  # its whole staging directory was put away
+            ledger = LedgerPaths(LEDGER.root, table)
+            check_tidiness(self.world, ledger, location_of(table), True, since, not begun_anew)
+            check_chain(snapshots)
             check_offsets(snapshots)
+            check_accounts(snapshots if snapshots[0].owner != REBUILT else snapshots[1:])
             check_certificates(self.world, snapshots)
             newest = snapshots[-1]
+            for p in newest.positions if table in TABLES["sim"] else ():
+                if p.topic_id != self.cluster.ids[p.topic_partition.topic]:
+                    raise Violation(f"{table} says that {p.topic_partition} is of topic {p.topic_id}")
             files = [file for snapshot in snapshots for file in snapshot.files]
             ranges = [OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions]
             lost: Counter[tuple[str, str]] = Counter()
-            if table == self.table:
+            if table == self.table and not self.was_reset:
                 ranges = self._ranges(newest)
                 self._check_records_of_the_repair(newest)
                 if self.harm.lost is not None:
@@ -307,26 +353,33 @@ class DamageSchedule:
             check_exactly(self.world, [f for f in files if f.final not in given_up], ranges, table, lost)
             everything += files
         check_files(self.world, everything, given_up)
-        check_hive(self.hive, everything)
+        self._check_hive(everything)
 
-    def _records_of(self, file: DataFile) -> Counter[tuple[str, str]]:
+    def _check_hive(self, files: list[ToldFile]) -> None:
+        """But for the registration that was given up: that of the newest snapshot's `forgotten` line, and no other."""
+        forgotten = {each.partition for each in self._snapshots(self.table)[-1].forgotten}
+        if forgotten != ({self.harm.unregistered} if self.forgets and not self.was_reset else set()):
+            raise Violation(f"{self.table}: given up are {forgotten}")
+        check_hive(self.hive, [file for file in files if file.hive_partition not in forgotten])
+
+    def _records_of(self, file: ToldFile) -> Counter[tuple[str, str]]:
         records = records_by_place(file.ranges, self.table)[file.hive_partition]
         return Counter((file.hive_partition.location, record) for record in records)
 
-    def _ranges(self, newest: Snapshot) -> list[OffsetRange]:
+    def _ranges(self, newest: SnapshotText) -> list[OffsetRange]:
         """What must be visible: with a gap, what was read before it and what comes after it."""
         ranges = []
         for p in newest.positions:
             tp = p.topic_partition
             if tp == self.harm.gap:
                 stood = self.stood[tp]
-                resumed = self.cluster.begins[tp] or stood - 1
+                resumed = self.cluster.begins[tp] or (0 if self.harm.recreated else stood - 1)
                 ranges += [OffsetRange(tp, 0, stood), OffsetRange(tp, resumed, p.end)]
             else:
                 ranges.append(OffsetRange(tp, 0, p.end))
         return ranges
 
-    def _check_records_of_the_repair(self, newest: Snapshot) -> None:
+    def _check_records_of_the_repair(self, newest: SnapshotText) -> None:
         """What an operator accepted stands in the newest snapshot, once, for ever."""
         losses = [loss.path for loss in newest.losses]
         if losses != ([self.harm.lost.final] if self.harm.lost else []):

@@ -1,5 +1,8 @@
 """The simulated services: which tables each has, and their maps as values."""
 
+from dataclasses import replace
+from functools import cache
+
 from kafka2hive.config.values import (
     Bucketing,
     Column,
@@ -19,7 +22,6 @@ from kafka2hive.config.values import (
     WriterOptions,
 )
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.shared.hive_schemas import settings_of
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LEDGER, WAREHOUSE, location_of
 
 KEEP = 2
@@ -39,20 +41,25 @@ COMPLETED = "db.b"
 TOPIC_PARTITIONS = tuple(TopicPartition(topic, n) for topic, numbers in TOPICS.items() for n in numbers)
 
 
-def topic_partitions(topics: tuple[str, ...]) -> list[TopicPartition]:
-    return [tp for tp in TOPIC_PARTITIONS if tp.topic in topics]
+COLUMNS: tuple[dict[str, str], ...] = (
+    {"value": "binary", "n": "int"},
+    {"value": "binary", "n": "bigint"},
+    {"value": "binary", "n": "bigint", "more": "int"},
+    {"value": "binary", "n": "string", "more": "bigint", "last": "int"},
+)
+"""The columns of every table, by the version of the map: a later one has more or wider ones."""
 
 
-def rule_of(table: str, topics: tuple[str, ...]) -> TableRule:
+def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
     return TableRule(
         table=table,
         topics=topics,
         pattern=None,
         start=StartPolicy(StartKind.EARLIEST),
         format="raw",
-        columns=(Column("value", "binary"),),
+        columns=tuple(Column(name, kind) for name, kind in COLUMNS[version].items()),
         metadata=(),
-        bucketing=Bucketing(""),
+        bucketing=Bucketing("dt=%j/hr=%H"),
         zone="UTC",
         tombstones=Tombstones.SKIP,
         writer=WriterOptions(),
@@ -66,7 +73,9 @@ def rule_of(table: str, topics: tuple[str, ...]) -> TableRule:
     )
 
 
-def _map(service: str) -> ServiceMap:
+@cache
+def map_of(service: str, version: int) -> ServiceMap:
+    """A service's map as it stands in this version."""
     return ServiceMap(
         service=service,
         kafka=KafkaOptions((), "group", commit_group=False),
@@ -77,15 +86,17 @@ def _map(service: str) -> ServiceMap:
         limits=Limits(epoch_bytes=1 << 50, epoch_records=12, keep_snapshots=KEEP),
         dead_letters=DeadLetters(DEAD_LETTER_TABLE, DEAD_LETTER_LOCATION),
         metrics=Metrics(),
-        tables=tuple(rule_of(table, topics) for table, topics in TABLES[service].items()),
+        tables=tuple(
+            replace(rule_of(table, topics, version), schema_evolution="add")
+            for table, topics in TABLES[service].items()
+        ),
         run_directory="-",
     )
 
 
-MAPS = {service: _map(service) for service in TABLES}
+def columns_text(version: int) -> str:
+    """As a ledger says what was compared."""
+    return ", ".join(f"{name} {kind}" for name, kind in COLUMNS[version].items())
 
-SETTINGS = {
-    rule.table: settings_of(rule, rule.columns)
-    for service_map in MAPS.values()
-    for rule in service_map.tables
-}
+
+SERVICES = tuple(TABLES)

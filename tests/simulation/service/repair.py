@@ -6,16 +6,20 @@ Like driver.py beside it one of the modules that a mutant gets copies of.
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.consumer_group import ConsumerGroup
+from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.reset import ResetOrder, reset
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
 from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
 from tests.simulation.tasks import Share
+
+__all__ = ["RecoverOrder", "Registration", "run_recover", "run_reset"]
 
 
 def run_recover(process: Process, order: RecoverOrder) -> list[Kafka2HiveError]:
@@ -30,6 +34,16 @@ def run_recover(process: Process, order: RecoverOrder) -> list[Kafka2HiveError]:
     except Kafka2HiveError as error:
         return [error]
     return [table.error for table in result.tables if table.error is not None]
+
+
+def run_reset(process: Process, table: str) -> list[Kafka2HiveError]:
+    """`reset --move-data` in the place of a process that has not begun."""
+    group = ConsumerGroup(process.wiring, process.kafka)
+    try:
+        reset(process.wiring, group, ResetOrder(table, move_data=True), lambda plan: None)
+    except Kafka2HiveError as error:
+        return [error]
+    return []
 
 
 class _Command:
@@ -56,5 +70,9 @@ class _Command:
         process = self.process
         hive = SimulatedMetastore(process.world, process.around.hive, process.name, process.files.hand_over)
         attempt = register_now(hive, lambda name: None, unregistered)
-        refusals = [event.error for event in attempt.events if isinstance(event, RefusedByHive)]
-        return RegistrationOutcome(attempt.left, refusals[0] if refusals else None)
+        refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
+        return RegistrationOutcome(
+            attempt.left,
+            refusals[0].error if refusals else None,
+            {partition: refused.error for refused in refusals for partition in refused.partitions},
+        )

@@ -15,8 +15,8 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import location_of
 from tests.simulation.schedule import MOST_DRIVERS, NEVER, Outcome, Schedule, outcome_of
 from tests.simulation.service.kafka import Cluster
-from tests.simulation.service.maps import TABLES
-from tests.simulation.service.oracle import judge, prepare
+from tests.simulation.service.maps import COLUMNS, COMPLETED, SERVICES, TABLES
+from tests.simulation.service.oracle import arrive_in_hive, judge, prepare
 from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 
@@ -24,7 +24,9 @@ STEPS = 400
 """Calls of a schedule on average, before the calm and the judging."""
 CALM_STEPS = 20_000
 """Calls after the last fault within which everything must be dumped."""
-SERVICES = tuple(TABLES)
+
+MOST_PARTITIONS = 6
+"""Of both topics, when some were added."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -40,7 +42,11 @@ class ServiceSchedule(Schedule):
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         super().__init__(seed, code, trace)
-        self.around = code.service.Surroundings(self.world, self.hive, Cluster())
+        self.around = code.service.Surroundings(self.world, self.hive, Cluster(self.world.seed))
+        self.around.cluster.most_partitions = MOST_PARTITIONS
+        self.refused_for_ever = seed % 8 == 5
+        if self.refused_for_ever or seed % 8 == 1:  # in the latter until all tables rest
+            self.world.uncertifiable = location_of(COMPLETED)
         self.processes: dict[Actor, Any] = {}
 
     def prepare(self) -> None:
@@ -51,7 +57,7 @@ class ServiceSchedule(Schedule):
         if self.world.below(2):
             self.calm()
         self.end()
-        self.around.cluster.growing = False
+        self.around.cluster.rest()
 
     def judge(self) -> None:
         judge(self.around, self.code)
@@ -63,16 +69,20 @@ class ServiceSchedule(Schedule):
         world.use(NO_FAULTS)
         world.trouble = None
         self.hive.down = False
-        self.around.cluster.growing = False
+        self.around.cluster.rest()
         self.running += self.paused
         self.paused.clear()
         self.events, self.chosen, self.eventful, self.changes_at = 0.0, None, False, NEVER
         while world.late:
             world.execute_late()
-        for process in self.processes.values():
+        arrive_in_hive(self.around)
+        for actor, process in self.processes.items():
             process.settled = False
+            if actor in self.running and process.version < self.around.version:
+                self.running.remove(actor)  # whoever has changed the map starts its runs anew
+                actor.crash()
         self.steps = world.step + CALM_STEPS
-        while not self._settled():
+        while not self._settled() or self._is_allowed_now():
             if world.step >= self.steps:
                 raise Violation(
                     f"after the last fault {CALM_STEPS} calls did not bring every table to an end"
@@ -84,8 +94,20 @@ class ServiceSchedule(Schedule):
                 self.running.remove(actor)
         world.count["calm"] += 1
 
+    def _is_allowed_now(self) -> bool:
+        """Certificates that were refused until now may be written, and no data will come any more."""
+        if self.refused_for_ever or not self.world.uncertifiable:
+            return False
+        self.world.uncertifiable = ""
+        self.world.count["certificates allowed again"] += 1
+        for process in self.processes.values():
+            process.settled = False
+        return True
+
     def _settled(self) -> bool:
-        """Every service has a process with nothing left to do; one that has none gets one."""
+        """Every service has a process with nothing left to do, and whoever was fenced has noticed; a service that has no
+        process gets one.
+        """
         done = True
         for service in SERVICES:
             mine = [
@@ -96,6 +118,7 @@ class ServiceSchedule(Schedule):
             if not mine:
                 self._start(service, once=False)
             done = done and any(process.settled for process in mine)
+            done = done and not any(process.is_fenced for process in mine)
         return done
 
     def _start_driver(self) -> None:
@@ -105,6 +128,14 @@ class ServiceSchedule(Schedule):
     def _start(self, service: str, *, once: bool) -> None:
         world = self.world
         self.drivers += 1
+        if world.below(8) == 0 and self.around.version + 1 < len(COLUMNS):
+            self.around.version += 1
+            world.tell("(event)", f"the maps have version {self.around.version}")
+        if world.below(8) == 0 and sum(map(len, self.around.cluster.numbers.values())) < MOST_PARTITIONS:
+            self.around.cluster.add_partition(("ta", "tb")[world.below(2)])
+            world.count["partition born"] += 1
+        if self.hive.ddl.late and world.below(4) == 0:
+            self.hive.ddl.execute_late(world.below)
         name = f"{service}{self.drivers}"
         order = self.code.service.Order(
             service, once, take_over=world.below(4) == 0, beats=world.below(4) == 0

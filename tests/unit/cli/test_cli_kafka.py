@@ -141,6 +141,22 @@ def test_a_preview_shows_rows_and_dead_letters_of_the_newest_records_and_writes_
     assert tree(tmp_path) == before
 
 
+def test_a_preview_tells_a_misspelled_column_before_it_is_null_in_a_row(
+    tmp_path: Path, broker: Broker
+) -> None:
+    more = (
+        "  - table: air.typo\n    topics: [flights]\n    bucket: {path: ''}\n"
+        "    columns: {carier: string, flight: bigint, gate: string}\n"
+    )
+    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    broker.produce("flights", 5)
+    flights, typo = _tables(invoke("preview", "--json", "-c", str(path)))
+    assert flights["misspelled"] == []
+    assert typo["misspelled"] == [{"column": "carier", "nearest": "carrier"}]
+    text = invoke("preview", "--table", "air.typo", "-c", str(path)).stdout
+    assert "NULL in each of these records: carier (did you mean carrier?)" in text
+
+
 def test_a_preview_says_what_it_cannot_show(tmp_path: Path, broker: Broker) -> None:
     more = "  - {table: air.none, topics: [nothing], columns: {a: int}, bucket: {path: ''}}\n"
     path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))

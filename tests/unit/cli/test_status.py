@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.board import Board
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.condition import (
     Retrying,
+    RunConditions,
+    RunEnd,
     Serving,
     Stopped,
     TableCondition,
@@ -27,7 +30,7 @@ from kafka2hive.service.conditions.condition import (
 from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
 from kafka2hive.service.shared.tables import routed_by_ledgers
 from tests.harness.beating import beating_owner
-from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, tree, write_map
+from tests.harness.cli_ledger import NOBODY, TABLE, Service, invoke, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
 from tests.unit.cli.test_cli_kafka import Broker, _plain_map
 
@@ -50,7 +53,7 @@ def service(tmp_path: Path, broker: Broker) -> Service:
 def live_run(
     service: Service, conditions: tuple[TableCondition, ...], owns: str = TABLE
 ) -> AbstractContextManager[object]:
-    said = [encode(conditions).decode()] if conditions else []
+    said = [encode(RunConditions(conditions)).decode()] if conditions else []
     return beating_owner(service.map, owns, *said)
 
 
@@ -66,6 +69,17 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
     (table,) = document["tables"]
     assert isinstance(table, dict)
     return table
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_map_that_was_changed_since_the_run_loaded_it_is_told(service: Service, same: bool) -> None:
+    loaded = load_map(str(service.map), {}).fingerprint if same else "0" * 64
+    said = encode(RunConditions((TableCondition(TABLE, Serving()),), map=loaded)).decode()
+    with beating_owner(service.map, TABLE, said):
+        exit_code, document = shown(service)
+        plain = invoke("status", "-c", str(service.map)).stdout
+    assert (exit_code, document["map_differs"]) == (0, not same)
+    assert ("has loaded another map than this one" in plain) == (not same)
 
 
 COLUMNS = Trouble("hive.columns", "Hive has no column b", "ALTER TABLE")
@@ -122,15 +136,110 @@ def test_a_live_run_that_says_nothing_is_starting_and_its_pending_files_are_its_
     assert (exit_code, only(document)["state"]) == (0, "starting")
 
 
-def test_what_a_dead_run_said_is_not_believed(service: Service, tmp_path: Path) -> None:
-    root, owner = service.wiring.map.storage.ledger_root, service.wiring.new_owner()
-    Board(service.wiring.ports, root, "demo", owner).show(encode([TableCondition(TABLE, Stopped(LOST))]))
+HELD = "2999-01-01T00:00:00Z"
+"""Later than any take-over of these tests."""
+
+
+def leave(service: Service, run: RunConditions, owner: str | None = None) -> None:
+    """What a run leaves that ended so, or was killed."""
+    wiring = service.wiring
+    board = Board(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
+    if run.end is None:
+        board.show(encode(run))
+    else:
+        board.end(encode(run))
+
+
+@pytest.mark.parametrize("end", [RunEnd(75), None])
+@pytest.mark.parametrize(
+    ("state", "code", "text"),
+    [
+        (Retrying(COLUMNS, "2026-11-21T08:00:05Z"), 75, "not running (75)"),
+        (Stopped(LOST), 76, "not running (76)"),
+        (Serving(), 0, "not running "),
+    ],
+)
+def test_in_what_state_the_last_run_left_a_table_is_shown_also_of_one_that_was_killed(
+    service: Service, end: RunEnd | None, state: Retrying | Stopped | Serving, code: int, text: str
+) -> None:
+    leave(service, RunConditions((TableCondition(TABLE, state, ("no record of Titel",)),), HELD, end))
     exit_code, document = shown(service)
-    assert (exit_code, only(document)["state"], only(document)["owner_heartbeat"]) == (
-        0,
-        "not_running",
-        False,
+    table = only(document)
+    assert (exit_code, table["state"], table["owner_heartbeat"]) == (code, "not_running", False)
+    last = table["last_outcome"]
+    assert (last["at"], last["ended"], last["state"]) == (HELD, end is not None, state.name)
+    assert last["warnings"] == ["no record of Titel"]
+    assert (document["last_run"]["ended"], document["last_run"]["error"]) == (end is not None, None)
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert text in plain and "warning of the last run: no record of Titel" in plain
+    if isinstance(state, Serving):
+        assert last["error"] is None
+    else:
+        assert last["error"]["remedy"] == state.trouble.remedy
+        assert f"[{state.trouble.code}]" in plain and f"what to do: {state.trouble.remedy}" in plain
+    ended = "the last run ended 0.0 s ago (2999-01-01T00:00:00Z) with 75"
+    assert (ended in plain, "was killed or died" in plain) == (end is not None, end is None)
+
+
+def test_what_ended_the_last_run_is_shown_with_its_exit_code(service: Service) -> None:
+    away = Trouble("registry.unavailable", "no registry answers at http://registry", "check it")
+    leave(service, RunConditions((), HELD, RunEnd(69, away)))
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["last_outcome"], document["last_run"]["exit_code"]) == (69, None, 69)
+    assert document["last_run"]["error"]["code"] == "registry.unavailable"
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert "with 69: [registry.unavailable] no registry answers" in plain and "what to do: check it" in plain
+
+
+def test_an_outcome_is_no_more_of_interest_once_the_table_was_taken_over_or_a_run_is_alive(
+    service: Service,
+) -> None:
+    stopped = TableCondition(TABLE, Stopped(LOST))
+    leave(service, RunConditions((stopped,), "2020-01-01T00:00:00Z", RunEnd(76)), "etl1-7-" + "a" * 32)
+    exit_code, document = shown(service)
+    assert (exit_code, only(document)["last_outcome"]) == (0, None), "recovered since"
+    leave(service, RunConditions((stopped,), "2020-01-01T00:00:00Z", RunEnd(76)))
+    assert shown(service)[0] == 76, "of the very run that has the table"
+    leave(service, RunConditions((stopped,), HELD, RunEnd(76)))
+    with live_run(service, (TableCondition(TABLE, Serving()),)):
+        exit_code, document = shown(service)
+    assert (exit_code, only(document)["last_outcome"], document["last_run"]) == (0, None, None)
+
+
+def test_a_table_that_was_refused_before_it_had_a_ledger_is_shown_with_its_outcome(service: Service) -> None:
+    service.map.write_text(service.map.read_text() + "  - {table: air.crews, topics: [crews], format: raw}\n")
+    refused = TableCondition("air.crews", Retrying(COLUMNS, HELD))
+    gone = TableCondition("air.gone", Stopped(LOST))
+    leave(service, RunConditions((refused, gone), HELD, RunEnd(75)))
+    exit_code, document = shown(service)
+    assert (exit_code, document["not_begun"]) == (75, ["air.crews"])
+    (outcome,) = document["not_begun_outcomes"]
+    assert (outcome["table"], outcome["error"]["code"]) == ("air.crews", "hive.columns")
+    plain = invoke("status", "-c", str(service.map)).stdout
+    assert "no ledger yet: air.crews" in plain and "[hive.columns] Hive has no column b" in plain
+    assert shown(service, "--table", TABLE)[0] == 0
+
+
+def test_a_stop_of_a_live_run_says_what_works_beside_it_and_after_a_recover_that_a_restart_is_needed(
+    service: Service,
+) -> None:
+    stopped = TableCondition(TABLE, Stopped(LOST, "2020-01-01T00:00:00Z"))
+    with live_run(service, (stopped,)):
+        before = only(shown(service)[1])
+        alone = invoke("recover", "-c", str(service.map), "--table", TABLE)
+        assert alone.exit_code == 72 and f"--table {TABLE} for this table alone" in alone.stdout
+        beside = invoke("recover", "-c", str(service.map), "--table", TABLE, "--takeover")
+        exit_code, document = shown(service)
+    assert (
+        f"with --table {TABLE} --takeover beside this run; then start the run again"
+        in before["error"]["remedy"]
     )
+    assert beside.exit_code == 0 and "1 table recovered" in beside.stdout
+    assert "does not take them back: start it again" in beside.stdout
+    after = only(document)["error"]
+    assert exit_code == 76 and after["code"] == LOST.code
+    assert "has taken the ledger over since" in after["message"] and "start the run again" in after["remedy"]
+    assert "recover" not in after["remedy"], "the command was given"
 
 
 def test_without_a_live_run_a_missing_file_is_found(service: Service, tmp_path: Path) -> None:
@@ -234,6 +343,32 @@ def test_only_the_tables_that_are_named_are_shown(service: Service, tmp_path: Pa
     assert only(shown(service, "--table", TABLE)[1])["table"] == TABLE
     result = invoke("status", "--table", "air.fligths", "-c", str(service.map))
     assert result.exit_code == 78 and f"did you mean {TABLE}?" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status", "-c", "{map}"),
+        ("preview", "-c", "{map}"),
+        ("sample", "flights", "--kafka", NOBODY),
+    ],
+)
+def test_without_kafka_a_command_ends_with_69_and_names_the_brokers(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    service = pending_service(tmp_path)
+    given = [argument.format(map=service.map) for argument in arguments]
+    result = invoke(*given, "--kafka-timeout", "1")
+    assert result.exit_code == 69
+    assert f"Kafka at {NOBODY} did not answer" in result.stdout + result.stderr
+
+
+def test_a_live_run_does_not_make_up_for_a_kafka_that_is_away(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    with live_run(service, (TableCondition(TABLE, Serving()),)):
+        exit_code, document = shown(service, "--kafka-timeout", "1")
+    assert (exit_code, only(document)["state"], only(document)["lag_records"]) == (69, "serving", None)
+    assert f"Kafka at {NOBODY} did not answer" in document["kafka_error"]
 
 
 def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Path) -> None:

@@ -154,3 +154,24 @@ def test_fields_and_subjects_are_named_where_schemas_say_something(keys: str, go
         assert load_text(text, "m", {}).tables[0].schema_evolution != "ignore"
     else:
         assert "is used with schema_evolution add or stop" in problems_of(text)[0]
+
+
+def test_the_framing_of_records_is_taken_over_for_values_and_keys() -> None:
+    more = "format: protobuf, framing: header, protobuf_indexes: unsigned"
+    (table,) = load_text(f"{HEAD}registry: {{{URL}}}\n{TABLE.replace('format: avro', more)}", "m", {}).tables
+    assert (table.wire_format.framing, table.wire_format.indexes) == ("header", "unsigned")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("format: json, framing: id8", "framing: is used with avro, protobuf or json_schema"),
+        (f"format: avro, framing: id8, avro_schema: '{SCHEMA}'", "framing: is used with avro, protobuf or"),
+        ("format: avro, protobuf_indexes: unsigned", "protobuf_indexes: is used with protobuf records"),
+        ("format: avro, framing: glue", "framing: expected id4, id8 or header"),
+    ],
+)
+def test_a_framing_without_records_that_name_their_schema_is_a_mistake(table: str, told: str) -> None:
+    registry = "" if "json" in table or "avro_schema" in table else f"registry: {{{URL}}}\n"
+    found = problems_of(f"{HEAD}{registry}{TABLE.replace('format: avro', table)}")
+    assert any(told in problem for problem in found), found

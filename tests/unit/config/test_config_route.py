@@ -60,12 +60,81 @@ def test_characters_hive_cannot_have_become_underscores() -> None:
     assert flows(route(family, ["t-Order.Items-2"])) == {"a.order_items_2": ("t-Order.Items-2",)}
 
 
-def test_two_names_that_become_one_are_a_conflict_not_a_merge() -> None:
-    routing = route(rules("table: 'a.{1}', pattern: 't-(.*)'"), ["t-x.y", "t-x_y"])
-    assert flows(routing) == {"a.x_y": ("t-x.y",)}
-    (conflict,) = routing.conflicts
-    assert (conflict.topic, conflict.table, conflict.line) == ("t-x_y", "a.x_y", 5)
-    assert conflict.message == "a.x.y and a.x_y would both become a.x_y"
+LEADS, CAPITALS = "crm.eu.Leads-2", "crm.eu.LEADS-2"
+TABLE = "crm.eu_leads_2"
+
+
+def crm(*more: str) -> tuple[TableRule, ...]:
+    return rules(r"table: 'crm.{1}_{2}', pattern: 'crm\.(\w+)\.(.+)'", *more)
+
+
+def refused(routing: Routing) -> list[tuple[str, str]]:
+    return [(conflict.topic, conflict.table) for conflict in routing.conflicts]
+
+
+def test_two_new_topics_that_make_one_name_are_both_refused() -> None:
+    routing = route(crm(), [LEADS, CAPITALS])
+    assert flows(routing) == {}
+    assert refused(routing) == [(CAPITALS, TABLE), (LEADS, TABLE)]
+    error = routing.conflicts[1].error
+    assert (error.code, error.exit_code) == ("route.conflict", 75)
+    assert "crm.eu_LEADS-2 and crm.eu_Leads-2 would both become crm.eu_leads_2" in error.message
+    assert r"(?!crm\.eu\.Leads\-2$)" in error.remedy
+
+
+def test_a_pattern_that_leaves_one_of_them_out_as_the_error_says_decides() -> None:
+    left_out = r"table: 'crm.{1}_{2}', pattern: '(?!crm\.eu\.LEADS\-2$)crm\.(\w+)\.(.+)'"
+    routing = route(
+        rules(left_out, f"table: crm.capitals, topics: [{CAPITALS}]"), [LEADS, CAPITALS], read=reads(LEADS)
+    )
+    assert flows(routing) == {TABLE: (LEADS,), "crm.capitals": (CAPITALS,)}
+    assert not routing.conflicts
+
+
+def reads(*topics: str, table: str = TABLE) -> dict[str, frozenset[str] | None]:
+    return {table: frozenset(topics)}
+
+
+def test_what_the_ledger_reads_keeps_the_table_whatever_the_names_order() -> None:
+    for kept, newcomer in ((LEADS, CAPITALS), (CAPITALS, LEADS)):
+        routing = route(crm(), [LEADS, CAPITALS], read=reads(kept))
+        assert flows(routing) == {TABLE: (kept,)}
+        assert refused(routing) == [(newcomer, TABLE)]
+        assert f"the table reads {kept}" in routing.conflicts[0].message
+
+
+def test_a_topic_that_is_gone_keeps_the_table_that_its_ledger_reads() -> None:
+    routing = route(crm(), [CAPITALS], read=reads(LEADS))
+    assert flows(routing) == {TABLE: ()}
+    assert refused(routing) == [(CAPITALS, TABLE)]
+
+
+def test_a_ledger_that_has_read_both_keeps_neither() -> None:
+    routing = route(crm(), [LEADS, CAPITALS], read=reads(LEADS, CAPITALS))
+    assert flows(routing) == {} and len(routing.conflicts) == 2
+
+
+def test_a_ledger_that_cannot_be_read_decides_nothing() -> None:
+    assert flows(route(crm(), [LEADS, CAPITALS], read={TABLE: None})) == {}
+    assert flows(route(crm(), [LEADS], read={TABLE: None})) == {TABLE: (LEADS,)}
+
+
+def test_topics_of_another_pattern_in_the_ledger_decide_nothing() -> None:
+    assert flows(route(crm(), [LEADS], read=reads("old.name"))) == {TABLE: (LEADS,)}
+
+
+def test_what_a_ledger_reads_by_a_later_rule_keeps_the_table_from_an_earlier_one() -> None:
+    family = rules("table: 'a.{1}', pattern: 's-(.*)'", "table: 'a.{1}', pattern: 't-(.*)'")
+    assert flows(route(family, ["s-x", "t-x"])) == {"a.x": ("s-x",)}
+    routing = route(family, ["s-x", "t-x"], read=reads("t-x", table="a.x"))
+    assert flows(routing) == {"a.x": ("t-x",)} and refused(routing) == [("s-x", "a.x")]
+
+
+def test_a_topic_that_an_earlier_entry_brings_into_the_table_is_no_conflict_of_a_later_pattern() -> None:
+    family = rules("table: raw.flights, topics: [flights]", "table: 'raw.{0}', pattern: '.*'")
+    routing = route(family, ["flights", "planes"], read=reads("flights", table="raw.flights"))
+    assert flows(routing) == {"raw.flights": ("flights",), "raw.planes": ("planes",)}
+    assert not routing.conflicts
 
 
 def test_the_first_rule_of_the_map_keeps_a_name() -> None:

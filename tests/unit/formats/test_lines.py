@@ -17,7 +17,8 @@ from kafka2hive.config.values import FileFormat, TextOptions, WriterOptions
 from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.json_lines.values import json_lines
 from kafka2hive.formats.lines.base64_text import base64_texts
-from kafka2hive.formats.lines.encoding import FORMAT_KEY
+from kafka2hive.formats.lines.codec import line_codec
+from kafka2hive.formats.lines.encoding import FORMAT_KEY, LinesEncoder
 from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.lines.trailer import gzip_trailer, read_trailer, zstd_trailer
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
@@ -329,3 +330,13 @@ def _any_texts(generator: random.Random, letters: str, count: int) -> pa.Array:
         for _ in range(count)
     ]
     return pa.array(texts, pa.string())
+
+
+@pytest.mark.parametrize("lines", [["a\n", "b\nc\n"], ["a\n", "b"]])
+def test_rows_are_counted_by_the_line_ends_that_are_written(lines: list[str]) -> None:
+    """A row that has another number of them is one row more or less for whoever reads the file: the counts must differ."""
+    rows = pa.table({"n": pa.array([1, 2])})
+    sink = pa.BufferOutputStream()
+    encoder = LinesEncoder(sink, rows.schema, lambda batch: pa.array(lines), line_codec("none", None), {})
+    encoder.write(rows)
+    assert encoder.end({}) == "".join(lines).count("\n") != len(rows)

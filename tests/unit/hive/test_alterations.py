@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.values import Column, FileFormat
 from kafka2hive.config.wider_types import is_wider
 from kafka2hive.hive.alterations import Alterations, alter_statements, alterations
 from kafka2hive.hive.description import TableDescription, TableKind
@@ -143,3 +143,32 @@ def test_a_table_that_differs_otherwise_is_not_altered(change: dict[str, object]
     with pytest.raises(TableError) as refused:
         alterations(SPEC, replace(FOUND, **change))  # type: ignore[arg-type]
     assert refused.value.code == code
+
+
+_TEXT_FILES = "org.apache.hadoop.mapred.TextInputFormat"
+
+
+@pytest.mark.parametrize(
+    ("format", "serde", "input_format"),
+    [
+        ("text", "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", _TEXT_FILES),
+        ("json", "org.apache.hadoop.hive.serde2.JsonSerDe", _TEXT_FILES),
+        ("avro", "", "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat"),
+    ],
+)
+def test_columns_of_files_that_hive_was_not_seen_to_read_by_a_wider_type_are_added_and_never_widened(
+    format: FileFormat, serde: str, input_format: str
+) -> None:
+    id_column, new = Column("id", "bigint"), Column("new", "int")
+    spec = replace(SPEC, columns=(id_column, new), format=format)
+    found = replace(
+        FOUND,
+        columns=(id_column,),
+        input_format=input_format,
+        serde=serde,
+        serde_properties={"field.delim": ",", "escape.delim": "\\"},
+        ledger="ab" * 16,
+    )
+    assert alterations(spec, found) == Alterations((new,), ())
+    with pytest.raises(TableError, match="column id is bigint in the map, int in Hive"):
+        alterations(spec, replace(found, columns=(Column("id", "int"),)))

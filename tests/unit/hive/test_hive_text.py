@@ -17,7 +17,7 @@ from kafka2hive.hive.server import errors
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statement, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.paths.addresses import same_location
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
@@ -216,7 +216,8 @@ def test_other_directories_are_told_apart(a: str, b: str) -> None:
             MetastoreUnavailable,
         ),
         ("08S01", 1, "return code 1 from DDLTask. NameNode is in SafeModeException", MetastoreUnavailable),
-        (None, 0, None, MetastoreUnavailable),
+        (None, 0, None, StatementFailed),
+        ("08S01", 40000, "MetaException(message:JDODataStoreException: Exception thrown", StatementFailed),
     ],
 )
 def test_errors_are_sorted_by_what_a_caller_can_do(
@@ -346,6 +347,23 @@ def test_a_table_that_cannot_be_fed_is_refused_with_the_reason(
     with pytest.raises(TableError) as refused:
         check_table(WISH, TableDescription(**(values | change)))
     assert refused.value.code == code and says in str(refused.value) and refused.value.remedy
+
+
+def test_columns_that_differ_come_with_a_statement_only_if_hive_takes_it() -> None:
+    def advice(ours: str, hives: str) -> str:
+        wish = replace(WISH, columns=(Column("a", ours),))
+        with pytest.raises(TableError) as refused:
+            check_table(wish, replace(FOUND, columns=(Column("a", hives),)))
+        assert refused.value.code == "hive.columns"
+        return refused.value.remedy
+
+    assert advice("bigint", "int").startswith(
+        "ALTER TABLE `d`.`t` CHANGE COLUMN `a` `a` bigint CASCADE in Hive"
+    )
+    assert "ALTER" not in advice("tinyint", "boolean") and "the map's columns" in advice("tinyint", "boolean")
+    with pytest.raises(TableError) as refused:
+        check_table(WISH, replace(FOUND, columns=(Column("a", "int"),)))
+    assert "ADD COLUMNS (`b` string) CASCADE in Hive" in refused.value.remedy
 
 
 @pytest.mark.parametrize(

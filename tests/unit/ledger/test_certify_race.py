@@ -1,5 +1,6 @@
 """A certificate that comes into its place between the look and the rename: ours by another process, or somebody else's."""
 
+import json
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,6 @@ import pytest
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.completeness import Certificate
-from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import certificate_path
 from kafka2hive.storage.local import LocalFileSystem
@@ -54,19 +54,44 @@ def owned(service: Service) -> OwnedLedger:
     return replace(held, state=replace(held.state, certificates=(complete,)))
 
 
-def test_the_same_text_of_another_process_is_no_fault(
+def test_the_same_certificate_of_another_process_is_no_fault(
     service: Service, owned: OwnedLedger, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        certify(replace(service.wiring.ports, files=Raced()), owned)
-    assert caplog.text == ""
+        done = certify(replace(service.wiring.ports, files=Raced()), owned)
+    assert caplog.text == "" and len(done.certified) == 1
 
 
-def test_another_text_stops_the_table_and_stays(service: Service, owned: OwnedLedger) -> None:
-    with pytest.raises(ManualActionRequired) as stopped:
-        certify(replace(service.wiring.ports, files=Raced(b"another text")), owned)
-    assert stopped.value.code == "ledger.conflict"
+def test_a_text_that_a_newer_version_would_write_differently_is_the_same_certificate(
+    service: Service, owned: OwnedLedger
+) -> None:
+    (complete,) = owned.state.certificates
+    state = owned.state
+    path = certificate_path(complete.partition.location, state.ledger_id, state.generation, state.epoch)
+    newer = {
+        "ledger": state.ledger_id,
+        "generation": state.generation,
+        "partition": complete.partition.path,
+        "epochs": [1, state.epoch],
+        "news": 1,
+    }
+    local(path).write_text(json.dumps(newer))
+    assert certify(service.wiring.ports, owned).certified == {complete.partition}
+
+
+def test_another_text_stays_and_stops_nothing(
+    service: Service, owned: OwnedLedger, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = certify(replace(service.wiring.ports, files=Raced(b"another text")), owned)
+    assert done.certified == frozenset() and "another file is in its place" in caplog.text
     (complete,) = owned.state.certificates
     state = owned.state
     path = certificate_path(complete.partition.location, state.ledger_id, state.generation, state.epoch)
     assert local(path).read_bytes() == b"another text"
+
+
+def test_a_directory_that_is_gone_is_not_made_again(service: Service, owned: OwnedLedger) -> None:
+    (complete,) = owned.state.certificates
+    gone = replace(complete, partition=replace(complete.partition, location=f"{owned.state.location}/old"))
+    done = certify(service.wiring.ports, replace(owned, state=replace(owned.state, certificates=(gone,))))
+    assert done.certified == frozenset() and not local(gone.partition.location).exists()

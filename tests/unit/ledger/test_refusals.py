@@ -97,4 +97,4 @@ def test_a_command_that_is_refused_too_often_says_why_and_what_to_do(tmp_path: P
         init(ports, wiring.paths(TABLE), "demo", "file:///t")
     assert refused.value.code == "storage.blocked"
     assert refused.value.message.endswith("Permission denied: user=me")
-    assert "a command must be given again" in refused.value.remedy
+    assert "a command must be typed again" in refused.value.remedy

@@ -1,5 +1,6 @@
 """What Spark is told, and the directory it works in."""
 
+import getpass
 import logging
 import os
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.scratch import Scratch
 from kafka2hive.pipeline.spark import warm_workers
-from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON, is_local, session_conf
+from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON, cores_to_use, is_local, session_conf
 
 DAEMON = "spark.python.daemon.module"
 
@@ -26,6 +27,26 @@ def test_a_local_master_binds_to_the_loopback_only_and_writes_below_the_scratch_
     assert conf["spark.ui.enabled"] == "false"
 
 
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "cores"),
+    [
+        ({}, 2),
+        ({"spark.dynamicAllocation.enabled": "false", "spark.dynamicAllocation.maxExecutors": "50"}, 2),
+        (DYNAMIC, 4),
+        (DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "infinity"}, 4),
+        (DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "50"}, 50),
+        (DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "50", "spark.executor.cores": "4"}, 200),
+        (DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "1"}, 2),
+        (DYNAMIC | {"spark.default.parallelism": "2"}, 2),
+    ],
+)
+def test_an_epoch_is_planned_for_the_executors_that_may_come(conf: dict[str, str], cores: int) -> None:
+    assert cores_to_use(2, conf) == cores
+
+
 def test_a_remote_master_must_be_able_to_reach_the_driver(tmp_path: Path) -> None:
     conf = session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)
     assert "spark.driver.bindAddress" not in conf
@@ -37,6 +58,19 @@ def test_only_local_masters_start_the_daemon_of_workers_from_our_installation(tm
     assert DAEMON not in session_conf(SparkOptions(master="spark://master.example:7077"), "flights", tmp_path)
     options = SparkOptions(conf=((DAEMON, "pyspark.daemon"),))
     assert session_conf(options, "flights", tmp_path)[DAEMON] == "pyspark.daemon"
+
+
+def test_tasks_on_a_cluster_use_hdfs_as_the_drivers_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, cluster = "spark.executorEnv.HADOOP_USER_NAME", SparkOptions(master="yarn")
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    assert session_conf(cluster, "flights", tmp_path)[key] == getpass.getuser()
+    monkeypatch.setenv("HADOOP_USER_NAME", "etl")
+    assert session_conf(cluster, "flights", tmp_path)[key] == "etl"
+    chosen = SparkOptions(master="yarn", conf=((key, "other"),))
+    assert session_conf(chosen, "flights", tmp_path)[key] == "other"
+    assert key not in session_conf(SparkOptions(), "flights", tmp_path)
 
 
 def test_what_the_map_says_wins(tmp_path: Path) -> None:

@@ -43,6 +43,13 @@ def test_a_schema_is_asked_for_by_its_id_below_the_path_of_the_url() -> None:
         assert "authorization" not in server.requests[0].headers
 
 
+def test_a_schema_is_asked_for_by_its_guid() -> None:
+    with odd_server(always(FOUND)) as server:
+        guid = "89791762-2336-186f-9674-299b90a8e2ee"
+        assert client(server.url).schema(guid) == WriterSchema("AVRO", TEXT)
+        assert server.paths == [f"/schemas/guids/{guid}"]
+
+
 def test_the_newest_version_of_a_subject_comes_with_its_numbers_and_what_it_refers_to() -> None:
     newest = {"subject": "a/b", "version": 3, "id": 7, "schema": TEXT}
     inner = [{"name": "x", "subject": "x-value", "version": 2}]
@@ -298,6 +305,13 @@ def test_no_trust_is_told_with_the_reason(pems: Path) -> None:
             with pytest.raises(TableError, match=told) as caught:
                 client(server.url, **options).schema(7)
             assert caught.value.code == "registry.tls"
+
+
+def test_https_to_a_registry_that_speaks_plain_http_is_told_as_such() -> None:
+    with odd_server(always(FOUND)) as server:
+        with pytest.raises(TableError, match="does not speak TLS; is it http://") as caught:
+            client(server.url.replace("http:", "https:")).schema(7)
+        assert caught.value.code == "registry.answer" and "registry.url" in caught.value.remedy
 
 
 def closed_port() -> int:

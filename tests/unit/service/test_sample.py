@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import ChangeLog, ServiceMap
+from kafka2hive.config.values import ChangeLog, Column, ServiceMap
+from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.decode.writers import WriterSchemas
-from kafka2hive.service.sample.draft import Draft
+from kafka2hive.service.sample.draft import Draft, map_of
 from kafka2hive.service.sample.records import Sampled
-from kafka2hive.service.sample.sample import drafted_map
+from kafka2hive.service.sample.sample import drafted, drafted_map
 from tests.contract.avro_ways import Registry, framed
 from tests.contract.change_log_records import RECORDS, debezium, with_schema
 from tests.contract.protobuf_cases import varint as _varint
@@ -535,3 +536,127 @@ def test_canals_columns_have_the_types_that_mysql_names() -> None:
         "kind": "string",
     }
     assert "3 decode to 5 rows" in text and "one name to Hive" in text
+
+
+HEADED = [b"id,full name,ok,from", *(b"%d,a%d,true,2026-11-%02d" % (n, n, 1 + n % 28) for n in range(20))]
+
+
+def test_a_header_line_names_the_columns_and_is_left_out() -> None:
+    for values in (HEADED, [HEADED[5], *HEADED], [*HEADED[1:], HEADED[0], HEADED[0]]):
+        text, service = _drafted(*values)
+        (table,) = service.tables
+        assert [(c.name, c.type) for c in table.columns] == [
+            ("id", "bigint"),
+            ("full_name", "string"),
+            ("ok", "boolean"),
+            ("from", "date"),
+        ]
+        assert table.csv.header == ("id", "full name", "ok", "from")
+        assert f"{sum(value != HEADED[0] for value in values)} decode" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"name,city", b"ada,london", b"grace,new york"],  # a header line, or not: every place is a text
+        [b"1,a", b"2,b", b"x,c"],  # one field is wrong in a record that has other texts, too
+        [b"id,id", b"1,2", b"3,4"],
+        [b"id,", b"1,2", b"3,4"],
+    ],
+    ids=["texts", "wrong", "twice", "nothing"],
+)
+def test_what_only_may_be_a_header_line_is_not_left_out(values: list[bytes]) -> None:
+    text, service = _drafted(*values)
+    assert service.tables[0].csv.header == ()
+    assert "field_1" in text and "have no names" in text
+
+
+def test_maps_of_several_topics_have_a_table_for_each() -> None:
+    drafts = []
+    for topic, value in (("a.b", b'{"id": 1}'), ("a-b", b'{"id": 2}'), ("c", b'{"at": "2026-11-18"}')):
+        draft = Draft(topic=topic, kafka=KAFKA, storage="hdfs://nn:8020", table="raw.t_{topic}")
+        drafts.append(drafted(draft, _sampled([value] * 3), None, {}, None))
+    text = map_of(drafts, ["a note"])
+    service = load_text(text, "draft.yaml", {})
+    assert [(t.table, t.topics) for t in service.tables] == [
+        ("raw.t_a_b", ("a.b",)),
+        ("raw.t_a_b_2", ("a-b",)),
+        ("raw.t_c", ("c",)),
+    ]
+    assert service.storage.uri == "hdfs://nn:8020"
+    assert "# a note\ntables:" in text and text.count("3 decode") == 3
+
+
+def _in_hive(columns: str, partitions: str = "", **more: Any) -> TableDescription:
+    def of(text: str) -> tuple[Column, ...]:
+        parts = [one.partition(" ") for one in text.split("; ") if one]
+        return tuple(Column(name, kind) for name, _, kind in parts)
+
+    given: dict[str, Any] = {
+        "location": "hdfs://nn:8020/wh/clicks",
+        "kind": TableKind.EXTERNAL,
+        "transactional": False,
+        "input_format": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+    }
+    return TableDescription(of(columns), of(partitions), **(given | more))
+
+
+def _with_table(values: list[bytes], table: TableDescription) -> tuple[str, ServiceMap]:
+    draft = Draft(topic="clicks", kafka=KAFKA, hive="hive://127.0.0.1:10000")
+    text = drafted(draft, _sampled(values), None, {}, table).text()
+    return text, load_text(text, "draft.yaml", {})
+
+
+def test_a_table_that_hive_has_gives_columns_types_partitions_place_and_format() -> None:
+    document = b'{"Id": 1, "seen_at": 1795000000000, "price": 2, "more": {"x": 1}, "odd": "x"}'
+    found = _in_hive(
+        "id int; seen_at timestamp; price decimal(9,2); more struct<x:int>; kafka_offset bigint; gone string",
+        "day string; hr string",
+    )
+    text, service = _with_table([document] * 3, found)
+    (table,) = service.tables
+    assert [(c.name, c.type, c.path, c.unit) for c in table.columns] == [
+        ("id", "int", ("Id",), None),
+        ("seen_at", "timestamp", (), "ms"),
+        ("price", "decimal(9,2)", (), None),
+        ("more", "struct<x:int>", (), None),
+        ("gone", "string", (), None),
+    ]
+    assert table.bucketing.path == "day=%Y-%m-%d/hr=%H"
+    assert (table.writer.format, service.storage.uri) == ("orc", "hdfs://nn:8020")
+    assert [name for _, name in table.metadata] == ["kafka_offset"]
+    assert "no record has anything for gone" in text and "has no column for odd of the records" in text
+    assert service.hive is not None
+
+
+def test_fields_without_names_take_hives_columns_by_their_places() -> None:
+    text, service = _with_table(HEADED, _in_hive("n bigint; who string; good boolean; day string"))
+    (table,) = service.tables
+    assert [(c.name, c.type) for c in table.columns][2:] == [("good", "boolean"), ("day", "string")]
+    assert table.bucketing.path == "" and "20 decode" in text
+
+
+def test_what_cannot_be_told_of_hives_table_is_said() -> None:
+    text, _ = _with_table(
+        [b'{"id": 1}'] * 2, _in_hive("id bigint", "a string; b string", input_format="x.RCFileInputFormat")
+    )
+    assert "what the partition columns a, b hold cannot be told" in text
+    assert "by x.RCFileInputFormat, which no writer here makes" in text
+    empty, _ = _with_table([], _in_hive("id bigint; num int"))
+    assert "holds no record" in empty and "num: int" in empty
+
+
+def test_ids_of_8_bytes_are_recognised_in_every_format() -> None:
+    schema = {"type": "record", "name": "F", "fields": [{"name": "id", "type": "long"}]}
+    head8 = b"\0" + bytes(7) + b"\7"
+    proto = protobuf_schema('syntax = "proto3"; message M { int64 id = 1; }')
+    cases: list[tuple[bytes, WriterSchemas | None, str]] = [
+        (head8 + b"\x0e", Registry(id7=schema), "avro"),
+        (head8 + b"\0\x08\7", ProtobufRegistry(id7=proto), "protobuf"),
+        (head8 + b'{"id": 7}', None, "json_schema"),
+    ]
+    for value, writers, format in cases:
+        text = _map(_sampled([value] * 3), writers=writers)
+        (table,) = load_text(text, "draft.yaml", {}).tables
+        assert (table.format, table.framing) == (format, "id8"), text
+        assert "3 decode" in text and "dead letter" not in text

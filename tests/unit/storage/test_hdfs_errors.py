@@ -142,6 +142,21 @@ def test_a_text_of_hdfs_becomes_what_a_caller_can_do(
     assert "\tat" not in str(found)
 
 
+def test_a_connection_closed_at_the_login_points_to_the_rules_for_principals() -> None:
+    closed = OSError("early eof")  # NameNode 3.4.3 whose auth_to_local has no rule for the principal
+    asked = classify(Operation.STAT, "hdfs://h:1/x", closed)
+    assert type(asked) is Unavailable and "auth_to_local" in asked.remedy
+    assert type(classify(Operation.MKDIRS, "hdfs://h:1/x", closed)) is OutcomeUnknown
+    assert classify(Operation.STAT, "hdfs://h:1/x", closed, has_login=False).remedy == ""
+
+
+def test_quotes_of_a_namenodes_answer_are_not_escaped() -> None:
+    denied = rpc(f"{HADOOP}.security.AccessControlException", r"user=ann, inode=\"/warehouse\":hive")
+    assert str(classify(Operation.CREATE, "hdfs://h:1/x", denied)) == (
+        'hdfs://h:1/x: user=ann, inode="/warehouse":hive'
+    )
+
+
 def test_a_rename_whose_text_names_neither_side_needs_a_second_look() -> None:
     with pytest.raises(SourceOrParent):
         classify(

@@ -19,7 +19,7 @@ from kafka2hive.storage.concurrency import Sequential, Threads
 from kafka2hive.storage.connect import connect, root_of
 from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.logged import LoggedFileSystem
+from kafka2hive.storage.logged import BELOW_DEBUG, LoggedFileSystem
 from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
 from tests.harness.filesystem_cases import CASES, Case
 from tests.harness.waiting import wait_until
@@ -149,7 +149,7 @@ def test_every_change_is_logged_with_operation_path_and_outcome(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
-    with caplog.at_level(logging.INFO, logger="kafka2hive.storage"):
+    with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
         write_file(files, f"{base}/a", b"x")
         with pytest.raises(AlreadyExists):
             files.create(f"{base}/a")
@@ -180,13 +180,13 @@ def test_a_heartbeat_is_told_only_to_who_wants_everything(
 ) -> None:
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
     owner = "host-1-" + "a" * 32
-    with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
+    with caplog.at_level(BELOW_DEBUG, logger="kafka2hive.storage"):
         write_file(files, f"{base}/{heartbeat_name(owner, 0)}", b"x")
         files.rename(f"{base}/{heartbeat_name(owner, 0)}", f"{base}/{heartbeat_name(owner, 1)}")
         with pytest.raises(NotFound):
             files.rename(f"{base}/{heartbeat_name(owner, 0)}", f"{base}/{heartbeat_name(owner, 1)}")
     levels = [record.levelno for record in caplog.records]
-    assert levels == [logging.DEBUG, logging.DEBUG, logging.DEBUG, logging.INFO]
+    assert levels == [BELOW_DEBUG, BELOW_DEBUG, BELOW_DEBUG, logging.INFO]
 
 
 def test_the_first_file_of_a_new_directory_is_no_failure_in_the_log(
@@ -195,12 +195,12 @@ def test_the_first_file_of_a_new_directory_is_no_failure_in_the_log(
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
     write_file(files, f"{base}/a", b"x")
     caplog.clear()
-    with caplog.at_level(logging.DEBUG, logger="kafka2hive.storage"):
+    with caplog.at_level(BELOW_DEBUG, logger="kafka2hive.storage"):
         with pytest.raises(ParentMissing):
             files.rename(f"{base}/a", f"{base}/new/a")
         with pytest.raises(ParentMissing):
             files.create(f"{base}/new/b")
         with pytest.raises(NotFound):
             files.rename(f"{base}/gone", f"{base}/b")
-    assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.DEBUG, logging.INFO]
+    assert [record.levelno for record in caplog.records] == [BELOW_DEBUG, BELOW_DEBUG, logging.INFO]
     assert "ParentMissing" in caplog.records[0].getMessage()

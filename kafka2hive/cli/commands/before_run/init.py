@@ -5,13 +5,20 @@ from functools import partial
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map
+from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
 
 
-def init(config: Map, json: Json = False, color: Color = True, log_format: Log = LogFormat.AUTO) -> None:
+def init(
+    config: Map,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
+) -> None:
     """Create the ledgers of the map's tables without starting a run."""
     from kafka2hive.cli.outcome import audit_level, show, with_map
     from kafka2hive.cli.render.before_run.init import init_document, render_init
@@ -25,4 +32,8 @@ def init(config: Map, json: Json = False, color: Color = True, log_format: Log =
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 
-    raise typer.Exit(with_map(config, log_format, audit_level(log_format), command))
+    level = audit_level(log_format) if log_level is None else log_level.number
+    every_change = log_level is None
+    raise typer.Exit(
+        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
+    )

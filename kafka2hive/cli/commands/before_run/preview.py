@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Tables
+from kafka2hive.cli.options import Color, Json, KafkaTimeout, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.UNREADABLE)
@@ -23,6 +23,7 @@ def preview(
     records: Annotated[
         int, typer.Option("--records", "-n", min=1, max=10_000, help="So many records of each table.")
     ] = 20,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -40,7 +41,7 @@ def preview(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = look(wiring, wiring.kafka(), table or (), records, first)
+        result = look(wiring, wiring.kafka(kafka_timeout, altogether=True), table or (), records, first)
         show(
             json,
             color,

@@ -43,6 +43,7 @@ def validate(
     from kafka2hive.config.problems import MapInvalid
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
+    from kafka2hive.pipeline.native_library import decoder_in_use
     from kafka2hive.service.own_schemas import check_own_schemas
     from kafka2hive.service.selects import selects_of
 
@@ -60,7 +61,9 @@ def validate(
         if json and isinstance(error, MapInvalid):
             say(dumped(problems_document(error.problems)))
         raise typer.Exit(int(error.exit_code)) from error
-    show(json, color, partial(map_document, service_map, checks), partial(render_map, service_map, checks))
+    decoder = decoder_in_use()
+    document = partial(map_document, service_map, checks, decoder)
+    show(json, color, document, partial(render_map, service_map, checks, decoder))
 
 
 def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
@@ -72,11 +75,13 @@ def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]"
 def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:
     from kafka2hive.cli.outcome import show
     from kafka2hive.cli.render.before_run.online import online_document, render_online
+    from kafka2hive.pipeline.native_library import decoder_in_use
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire
 
     wiring = wire(service_map)
     result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS), selects)
-    document = partial(online_document, service_map, result)
-    show(json, color, document, partial(render_online, service_map, result))
+    decoder = decoder_in_use()
+    document = partial(online_document, service_map, result, decoder)
+    show(json, color, document, partial(render_online, service_map, result, decoder))
     return int(result.exit_code)

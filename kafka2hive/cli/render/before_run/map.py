@@ -13,10 +13,13 @@ from kafka2hive.config.shown import shown
 from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRule
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import counted, size
+from kafka2hive.pipeline.native_library import DecoderInUse
 from kafka2hive.service.online.checks import Check
 
 
-def render_map(service_map: ServiceMap, checks: Sequence[Check], screen: Screen) -> str:
+def render_map(
+    service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse, screen: Screen
+) -> str:
     """What will be dumped where; the whole map with its defaults is what `validate --json` prints."""
     hive = service_map.hive
     head: list[Text | str] = [
@@ -26,6 +29,7 @@ def render_map(service_map: ServiceMap, checks: Sequence[Check], screen: Screen)
         f"  dead letters  {service_map.dead_letters.table}",
         f"  Hive          {f'{hive.host}:{hive.port} as {hive.user}' if hive else 'none: files only'}",
     ]
+    head.append(Text(f"  decoder       {decoder}", style="" if decoder.is_compiled else "yellow"))
     if service_map.registry:
         head.append(f"  registry      {service_map.registry.url}")
     head += [part for rule in service_map.tables for part in _table(rule)]
@@ -53,10 +57,12 @@ def _bucket(bucketing: Bucketing) -> str:
     return f"{bucketing.path} by {time} in {bucketing.zone}"
 
 
-def map_document(service_map: ServiceMap, checks: Sequence[Check] = ()) -> Document:
+def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse) -> Document:
     """The whole map with its defaults, secrets hidden. `checks`: what Spark says of tables with SQL."""
     found = [check_document(check) for check in checks] or None
-    return document("validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found)
+    return document(
+        "validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found, decoder=str(decoder)
+    )
 
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:

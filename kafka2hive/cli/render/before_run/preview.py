@@ -23,6 +23,9 @@ def render_preview(result: PreviewResult, screen: Screen) -> str:
         parts.append(Text(f"{table.table}: {_summary(table)}", style="bold"))
         if table.error is not None:
             parts.append(Text(str(table.error), style="red"))
+        if table.misspelled:
+            named = ", ".join(map(str, table.misspelled))
+            parts.append(Text(f"NULL in each of these records: {named}", style="yellow"))
         records: list[PreviewRow | PreviewLetter] = [*table.rows, *table.letters]
         for one in sorted(records, key=lambda record: record.place):
             parts += map(Text, _lines(one))
@@ -71,6 +74,7 @@ def preview_document(service: str, result: PreviewResult) -> Document:
                 for letter in table.letters
             ],
             "tombstones": table.tombstones,
+            "misspelled": [{"column": one.column, "nearest": one.nearest} for one in table.misspelled],
             "error": None if table.error is None else error_of(table.error),
         }
         for table in result.tables

@@ -5,9 +5,10 @@ import re
 from urllib.parse import urlsplit
 
 from kafka2hive.config.checks.record_parts import uses_registry_for_keys
-from kafka2hive.config.checks.table_options import CheckedTable
+from kafka2hive.config.checks.table_options import CheckedTable, declared_columns
 from kafka2hive.config.problems import Problems
 from kafka2hive.config.reading.sound import Sound
+from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.config.values.registry import RegistryOptions
 
 _FORM = "expected http(s)://host:port[/path], several addresses of one registry separated by commas"
@@ -85,6 +86,7 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
             )
             checked.add(checked.path("format"), message)
     _check_evolution(checked)
+    _check_framing(checked)
     if table.protobuf_message is not None and table.protobuf_schema is None:
         message = (
             "is used with protobuf_schema: where records name their schema by id, they name the message, too"
@@ -102,6 +104,20 @@ def _check_evolution(checked: CheckedTable) -> None:
         if key in checked.own.given:
             message = "is used with schema_evolution add or stop, and avro or protobuf records that name their schema by id"
             checked.add(checked.path(key), message)
+
+
+def _check_framing(checked: CheckedTable) -> None:
+    """Keys about the heads of records and keys, for a table that has none with a schema's id."""
+    table = checked.table
+    named = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
+    if any(column.part is RecordPart.KEY for column in declared_columns(table)):
+        named.add(table.key_format)
+    if "framing" in checked.own.given and not named & {"avro", "protobuf", "json_schema"}:
+        message = "is used with avro, protobuf or json_schema records or keys that name their schema by id"
+        checked.add(checked.path("framing"), message)
+    if "protobuf_indexes" in checked.own.given and "protobuf" not in named:
+        message = "is used with protobuf records or keys that name their schema by id"
+        checked.add(checked.path("protobuf_indexes"), message)
 
 
 def _contradicts(checked: CheckedTable, key: str) -> bool:

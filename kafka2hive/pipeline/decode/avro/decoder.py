@@ -6,16 +6,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.config.values import WireFormat
+from kafka2hive.pipeline.decode.avro.finer import finer_times
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.reader import COMPILED, PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.avro.schema import Schema
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.registered.frames import HEAD, no_frame, schema_ids
+from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
+from kafka2hive.pipeline.decode.registered.frames import Head, heads, no_frames
+from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
 from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.decode.writers import AVRO, SchemaCheck, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import AVRO, SchemaCheck, SchemaId, WriterSchema, WriterSchemas
 
 MOST_READERS = 1000
 """Of schemas that are remembered."""
@@ -33,9 +38,11 @@ class AvroDecoder:
         writers: WriterSchemas | WriterSchema | None = None,
         compiled: bool = COMPILED,
         check: SchemaCheck | None = None,
+        wire: WireFormat = WireFormat(),  # noqa: B008  it is frozen
+        changes: Changes | None = None,
     ) -> None:
         """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro. `check` is
-        told of those that messages name.
+        told of those that messages name, in the place that `wire` says.
 
         Raises ValueError where that schema cannot fill the columns.
         """
@@ -46,7 +53,9 @@ class AvroDecoder:
         self._spelling = in_small_letters if any_case else as_it_stands
         self._compiled = compiled
         self._check = check
-        self._readers: dict[int, PlannedReader] = {}
+        self._changes = changes or Changes()
+        self._framing = wire.framing
+        self._readers: dict[SchemaId, PlannedReader] = {}
         self._plain: PlannedReader | None = None
         self._writers: WriterSchemas | None = None
         if writers is None:
@@ -62,21 +71,19 @@ class AvroDecoder:
             raise ValueError("messages are not null")
         if self._plain is not None:
             return together(self.schema, [self._plain.read(values, np.arange(len(values)))])
-        ids = schema_ids(values)
-        order = np.argsort(ids, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(ids) else []
-        return together(self.schema, [self._read(int(ids[places[0]]), values, places) for places in groups])
+        found = heads(values, self._framing)
+        return together(self.schema, [self._read(head, values, places) for head, places in found])
 
-    def _read(self, schema_id: int, values: pa.BinaryArray, places: npt.NDArray[np.int64]) -> Part:
-        """The messages at `places`, all of this id (-1: of none)."""
-        if schema_id < 0:
-            return Part.refused(places, no_frame("avro", "the data"))
-        reader = self._reader_of(schema_id)
+    def _read(self, head: Head, values: pa.BinaryArray, places: npt.NDArray[np.int64]) -> Part:
+        """The messages at `places`, all with this head."""
+        if head.schema_id is None:
+            return Part.refused(places, no_frames("avro", "the data", values, places, self._framing))
+        reader = self._reader_of(head.schema_id, head.length)
         if isinstance(reader, str):
             return Part.refused(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
-    def _reader_of(self, schema_id: int) -> PlannedReader | str:
+    def _reader_of(self, schema_id: SchemaId, head: int) -> PlannedReader | str:
         """Or the reason against all messages of this id. What is refused may be right later: it is not remembered."""
         assert self._writers is not None
         known = self._readers.get(schema_id)
@@ -84,14 +91,15 @@ class AvroDecoder:
             return known
         writer = self._writers.get(schema_id)
         if writer is None:
-            return f"avro.schema: the schema registry has no schema of id {schema_id}"
+            hint = long_id_hint(schema_id, self._framing)
+            return f"avro.schema: the schema registry has no schema of id {schema_id}{hint}"
         if writer.kind != AVRO:
             return f"avro.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {AVRO}"
         try:
             schema = parse(writer)
             if self._check is not None:
                 self._check.avro(schema_id, schema)
-            reader = self._planned(schema, HEAD)
+            reader = self._planned(schema, head)
         except SchemaInvalid as error:
             return f"avro.schema: the schema of id {schema_id}: {error}"
         except Unresolvable as error:
@@ -105,4 +113,9 @@ class AvroDecoder:
 
     def _planned(self, writer: Schema, head: int) -> PlannedReader:
         plan = resolve(writer, self.schema, self._sources, self._spelling)
-        return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+        written = {n: how for n, how in finer_times(plan).items() if n in truncating(self._sources)}
+        if not written:
+            return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+        finer = FinerTimes("avro", self.schema, self._sources, self._zone, written, self._changes)
+        plan = resolve(writer, finer.wire, finer.sources, self._spelling)
+        return PlannedReader(plan, finer.wire, self._zone, finer.sources, head, self._compiled, finer.finish)

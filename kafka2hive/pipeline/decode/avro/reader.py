@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.avro.exact import ExactDecoder
 from kafka2hive.pipeline.decode.avro.plan import Plan, words
 from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
-from kafka2hive.pipeline.decode.registered.parts import PartReader
+from kafka2hive.pipeline.decode.registered.parts import Finish, PartReader
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands
 
 COMPILED = hasattr(LIBRARY, "AvroDecoder")
@@ -19,7 +19,14 @@ class PlannedReader(PartReader):
     """Reads the messages of one writer's schema."""
 
     def __init__(
-        self, plan: Plan, schema: pa.Schema, zone: str, sources: Sequence[Source], head: int, compiled: bool
+        self,
+        plan: Plan,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        head: int,
+        compiled: bool,
+        finish: Finish | None = None,
     ) -> None:
         """`head`: bytes of a message before its datum."""
         fast: NativeReader | None = None
@@ -28,4 +35,4 @@ class PlannedReader(PartReader):
             native = LIBRARY.AvroDecoder(types, words(plan), head, zone == "UTC")
             fast = NativeReader(schema, zone, native)
         exact = ExactDecoder(plan, schema, zone, sources)
-        super().__init__(schema, partial(exact.decode, start=head), fast)
+        super().__init__(schema, partial(exact.decode, start=head), fast, finish)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.pipeline.decode.change_logs.decoder import check_change_columns
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS
 from kafka2hive.pipeline.decode.sources import Source
@@ -33,6 +34,7 @@ class CanalDecoder:
         sources: Sequence[Source],
         zone: str,
         open_decoder: Callable[[pa.Schema, Sequence[Source]], Decoder],
+        changes: Changes | None = None,
     ) -> None:
         """`sources`: of each column of the row one key. Raises ValueError for others, and for columns that
         cannot be filled.
@@ -43,7 +45,7 @@ class CanalDecoder:
         if any(len(source.keys) != 1 for _, source in own):
             raise ValueError("a row of canal is flat: each column takes one of its keys")
         self._keys = [source.keys[0] for _, source in own]
-        self._columns = [TextColumn(f.name, f.type, zone, s.unit, "canal") for f, s in own]
+        self._columns = [TextColumn(f.name, f.type, zone, s.unit, "canal", s.leeway, changes) for f, s in own]
         row = pa.struct([(key, pa.string()) for key in dict.fromkeys(self._keys)])
         wire = pa.schema([("type", pa.string()), ("ts", pa.int64()), ("data", pa.list_(row))])
         self._envelope = open_decoder(wire, [Source((name,)) for name in wire.names])

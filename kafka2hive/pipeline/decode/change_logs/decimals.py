@@ -1,63 +1,26 @@
 """Decimals as Kafka Connect writes them into JSON: their digits as a number in bytes, in base64, their scale in the schema."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
-from kafka2hive.pipeline.decode.tolerant_cast import Mask
+from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 
 NAME = "org.apache.kafka.connect.data.Decimal"
-SCHEMA = pa.list_(
-    pa.struct(
-        [
-            ("field", pa.string()),
-            (
-                "fields",
-                pa.list_(
-                    pa.struct(
-                        [
-                            ("field", pa.string()),
-                            ("name", pa.string()),
-                            ("parameters", pa.struct([("scale", pa.string())])),
-                        ]
-                    )
-                ),
-            ),
-        ]
-    )
-)
-"""What is read of `$.schema.fields`: the images of the row, and the name and scale of each of their fields."""
-
-_IMAGES = pa.array(["before", "after"])
 _BYTES = 16
+MOST_DIGITS = 38
 
 
-def wire_type(dtype: pa.DataType) -> pa.DataType:
-    """The type to read a column as: bytes where it is a decimal, or a field of a struct that is one."""
-    if pa.types.is_decimal(dtype):
-        return pa.binary()
-    if pa.types.is_struct(dtype):
-        return pa.struct([(field.name, wire_type(field.type)) for field in dtype])
-    return dtype
-
-
-def converted(column: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
-    """A column of `wire_type(dtype)` as `dtype`; the mask marks rows with a decimal that does not fit."""
-    if pa.types.is_decimal(dtype):
-        return decimals_of(column, dtype)
-    bad = np.zeros(len(column), np.bool_)
-    if not pa.types.is_struct(dtype) or column.type == dtype:
-        return column, bad
-    children = []
-    for field in dtype:
-        child, unfit = converted(pc.struct_field(column, field.name), field.type)
-        children.append(child)
-        bad |= unfit
-    mask = column.is_null() if column.null_count else None
-    return pa.StructArray.from_arrays(children, fields=list(dtype), mask=mask), bad
+def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
+    """Connect's bytes of a decimal of this scale as `dtype`, never rounded; the mask marks what does not fit."""
+    if scale == dtype.scale:
+        return decimals_of(values, dtype)
+    if scale > MOST_DIGITS:
+        return pa.nulls(len(values), dtype), values.is_valid().to_numpy(zero_copy_only=False)
+    found, bad = decimals_of(values, pa.decimal128(MOST_DIGITS, scale))
+    column, unfit = cast_or_null(found, dtype)
+    return column, bad | unfit
 
 
 def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
@@ -92,29 +55,3 @@ def _beyond(digits: np.ndarray[tuple[int, int], np.dtype[np.uint8]], limit: int)
     below = (high < bottom) | ((high == bottom) & (low <= np.uint64(last)))
     beyond: Mask = above | below
     return beyond
-
-
-def contradicted(schemas: pa.ListArray, scales: Mapping[str, int]) -> dict[int, str]:
-    """The rows whose own schema says something else of a column than that it is a decimal of this scale; and what.
-
-    `scales` by the column's key in the row. A key that a schema does not have is in no row of its record.
-    """
-    images = pc.list_flatten(schemas)
-    of_row = pc.list_parent_indices(schemas).to_numpy()
-    fields = pc.struct_field(images, "fields")
-    entries = pc.list_flatten(fields)
-    of_image = pc.list_parent_indices(fields).to_numpy()
-    in_row = pc.is_in(pc.struct_field(images, "field"), _IMAGES).to_numpy(zero_copy_only=False)[of_image]
-    keys = pc.utf8_lower(pc.struct_field(entries, "field"))
-    is_decimal = pc.fill_null(pc.equal(pc.struct_field(entries, "name"), NAME), False)
-    scale = pc.fill_null(pc.struct_field(pc.struct_field(entries, "parameters"), "scale"), "")
-    found: dict[int, str] = {}
-    for key, wanted in scales.items():
-        same = pc.and_(is_decimal, pc.equal(scale, str(wanted)))
-        other = pc.and_(pc.fill_null(pc.equal(keys, key.lower()), False), pc.invert(same))
-        for at in np.flatnonzero(other.to_numpy(zero_copy_only=False) & in_row).tolist():
-            told = f"scale {scale[at].as_py()}" if is_decimal[at].as_py() else "another type"
-            found.setdefault(
-                int(of_row[of_image[at]]), f"{key} has scale {wanted}, the record's schema says {told}"
-            )
-    return found

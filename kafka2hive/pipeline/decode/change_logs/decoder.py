@@ -4,7 +4,8 @@ The format's own decoder reads the columns out of each image, and the envelope's
 is decided here, by the operation, on whole columns. So every format that can take a column by a path can do it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,19 +15,14 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
-from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
-from kafka2hive.pipeline.decode.change_logs.decimals import SCHEMA, contradicted, converted, wire_type
+from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode.change_logs.decimal_images import DecimalForm, images_of
 from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES, PREFIXES
+from kafka2hive.pipeline.decode.change_logs.images import Open, Wanted
 from kafka2hive.pipeline.decode.change_logs.presence import absent, presence
 from kafka2hive.pipeline.decode.change_logs.rows import Numbers, Rows, joined
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import Source
-
-Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
-"""The decoder of the table's format for these columns."""
-
-_SCHEMA = "the schema"
-"""Of the record itself, beside its envelope; no column has such a name."""
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
@@ -46,55 +42,43 @@ class ChangeLogDecoder:
         schema: pa.Schema,
         sources: Sequence[Source],
         open_decoder: Open,
-        base64_decimals: bool = False,
+        decimals: DecimalForm | None = "own",
     ) -> None:
-        """`schema` has the column of the operation; `sources` are relative to the row's image. `base64_decimals`: decimals of
-        the row are Kafka Connect's bytes.
+        """`schema` has the column of the operation; `sources` are relative to the row's image. `decimals`: how those of the row
+        are written; None: as each record's schema says.
 
         Raises ValueError where it has not, or one of them has another type than CHANGE_COLUMNS says.
         """
         check_change_columns(log, schema)
         self.schema = schema
         self._envelope = ENVELOPES[log]
-        own = [
+        self._row = [
             (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
         ]
-        self._own = [field.name for field, _ in own]
-        self._wire: Callable[[pa.DataType], pa.DataType] = (
-            wire_type if base64_decimals else lambda dtype: dtype
-        )
-        self._scales = {
-            source.keys[0]: field.type.scale
-            for field, source in own
-            if base64_decimals and pa.types.is_decimal(field.type)
-        }
-        self._open = cache(lambda place, image: open_decoder(*self._plan(own, PREFIXES[place], image)))
+        self._own = [field.name for field, _ in self._row]
+        self._images = images_of(self._wanted, open_decoder, self._row, schema, decimals)
         first = self._envelope.images[0]
         self._open_presence = cache(lambda place: open_decoder(*presence((*PREFIXES[place], first))))
         self._first = 0
 
-    def _plan(
-        self, own: Sequence[tuple[pa.Field, Source]], prefix: tuple[str, ...], image: str
-    ) -> tuple[pa.Schema, list[Source]]:
-        """What is read of a record whose envelope stands at `prefix` and whose row is this image: the row's columns under their
-        own names, which reasons say.
+    def _wanted(self, prefix: int, image: str) -> list[Wanted]:
+        """What is read of a record whose envelope stands at this prefix and whose row is this image: the row's columns under
+        their own names, which reasons say.
         """
-        envelope = self._envelope
-        fields = [(OPERATION, pa.string(), Source((*prefix, envelope.operation)))]
+        envelope, path = self._envelope, PREFIXES[prefix]
+        wanted = [Wanted(OPERATION, pa.string(), Source((*path, envelope.operation)))]
         if TIME in self.schema.names:
-            fields.append((TIME, pa.int64(), Source((*prefix, envelope.time))))
+            wanted.append(Wanted(TIME, pa.int64(), Source((*path, envelope.time))))
         if POSITION in self.schema.names:
             for number, (keys, kind) in enumerate(envelope.position):
-                fields.append((f"{POSITION}.{number}", parse_hive_type(kind), Source((*prefix, *keys))))
+                name = f"{POSITION}.{number}"
+                wanted.append(Wanted(name, parse_hive_type(kind), Source((*path, *keys))))
         if BEFORE in self.schema.names:
-            before = self._wire(self.schema.field(BEFORE).type)
-            fields.append((BEFORE, before, Source((*prefix, "before"))))
-        if self._scales and prefix:
-            fields.append((_SCHEMA, SCHEMA, Source(("schema", "fields"))))
-        for field, source in own:
-            keys = (*prefix, image, *source.keys)
-            fields.append((field.name, self._wire(field.type), Source(keys, source.unit)))
-        return pa.schema([(name, kind) for name, kind, _ in fields]), [source for _, _, source in fields]
+            wanted.append(Wanted(BEFORE, self.schema.field(BEFORE).type, Source((*path, "before"))))
+        for field, source in self._row:
+            keys = (*path, image, *source.keys)
+            wanted.append(Wanted(field.name, field.type, replace(source, keys=keys)))
+        return wanted
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """The envelope is looked for where the last batch had most of them, then at the other place.
@@ -111,7 +95,7 @@ class ChangeLogDecoder:
             self._first = other if 2 * bare.sum() > len(values) else first
         unpacked = []
         for part, place in parts:
-            images = self._images(part)
+            images = self._image_of(part)
             unpacked.append(self._unpacked(self._with_image(values, part.only(images == 0), place)))
             for number in range(1, len(self._envelope.images)):
                 if (images == number).any():
@@ -122,9 +106,7 @@ class ChangeLogDecoder:
     def _read(self, values: pa.BinaryArray, places: Numbers, prefix: int, image: int) -> Rows:
         if len(places) < len(values):
             values = values.take(pa.array(places))
-        decoded: Decoded = self._open(prefix, self._envelope.images[image]).decode(values)
-        refused = zip(places[decoded.rejected.to_numpy()].tolist(), decoded.reasons.to_pylist(), strict=True)
-        return Rows(decoded.rows, places[decoded.accepted.to_numpy()], dict(refused))
+        return self._images.read(values, prefix, self._envelope.images[image]).at(places)
 
     def _with_image(self, values: pa.BinaryArray, part: Rows, place: int) -> Rows:
         """Without the rows whose operation needs the first image where that is not there.
@@ -160,7 +142,7 @@ class ChangeLogDecoder:
         """Numbers of the operations, null where one is not known."""
         return pc.index_in(rows.column(OPERATION), pa.array(self._envelope.operations.keys(), pa.string()))
 
-    def _images(self, part: Rows) -> Numbers:
+    def _image_of(self, part: Rows) -> Numbers:
         """Which image is the row; the first where there is none."""
         numbers = {name: number for number, name in enumerate(self._envelope.images)}
         of = pa.array([numbers.get(image or "", 0) for _, image in self._envelope.operations.values()])
@@ -179,30 +161,10 @@ class ChangeLogDecoder:
         for at in np.flatnonzero(beyond).tolist():
             refused[int(part.places[at])] = f"change_log.time: {TIME} does not fit a bigint"
         bad |= beyond
-        if _SCHEMA in rows.schema.names:
-            for at, why in contradicted(rows.column(_SCHEMA), self._scales).items():
-                refused.setdefault(int(part.places[at]), f"change_log.scale: {why}")
-                bad[at] = True
         good = Rows(rows, part.places, refused).only(~bad)
         columns = {name: good.rows.column(name) for name in self._own} | self._of_change(good.rows)
-        unfit = self._take_decimals(columns, good, refused)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return Rows(batch, good.places, refused).only(~unfit)
-
-    def _take_decimals(
-        self, columns: dict[str, pa.Array], part: Rows, refused: dict[int, str]
-    ) -> npt.NDArray[np.bool_]:
-        """Bytes to decimals in `columns`, in place. Which rows have one that does not fit: they go to `refused`."""
-        unfit = np.zeros(len(part.rows), np.bool_)
-        for name in columns if self._scales else ():
-            columns[name], bad = converted(columns[name], self.schema.field(name).type)
-            for at in np.flatnonzero(bad).tolist():
-                kind = hive_type_of(self.schema.field(name).type)
-                refused.setdefault(
-                    int(part.places[at]), f"change_log.decimal: column {name}: no bytes of {kind}"
-                )
-            unfit |= bad
-        return unfit
+        return Rows(batch, good.places, refused)
 
     def _reason(self, operation: str | None) -> str:
         envelope = self._envelope

@@ -5,13 +5,13 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
 
-_IMAGE = pa.struct([("_a_row", pa.bool_())])
+IMAGE = pa.struct([("_a_row", pa.bool_())])
 """Not null wherever an object stands; nobody's row has the member."""
 
 
 def presence(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
     """What a decoder must read for `absent`, of the image at this path."""
-    return pa.schema([("image", _IMAGE)]), [Source(path)]
+    return pa.schema([("image", IMAGE)]), [Source(path)]
 
 
 def absent(

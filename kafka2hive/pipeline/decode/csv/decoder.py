@@ -3,15 +3,23 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kafka2hive.config.values.columns import STRICT, Leeway
 from kafka2hive.config.values.csv import CsvOptions
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+
+Places = npt.NDArray[np.int64]
+
+_NOWHERE = np.empty(0, np.int64)
 
 
 class CsvDecoder:
@@ -24,14 +32,25 @@ class CsvDecoder:
         options: CsvOptions,
         units: Sequence[str | None] = (),
         parsed: bool = True,
+        leeways: Sequence[Leeway] = (),
+        changes: Changes | None = None,
     ) -> None:
-        """`units`: of each column, see Source. `parsed`: with the fast way. Raises ValueError for columns with parts."""
+        """`units`, `leeways`: of each column, see Source. `parsed`: with the fast way.
+
+        Raises ValueError for columns with parts.
+        """
         check_columns("csv", schema, zone)
         self.schema = schema
         self._columns = [
-            TextColumn(field.name, field.type, zone, unit, "csv")
-            for field, unit in zip(schema, units or [None] * len(schema), strict=True)
+            TextColumn(field.name, field.type, zone, unit, "csv", leeway, changes)
+            for field, unit, leeway in zip(
+                schema, units or [None] * len(schema), leeways or [STRICT] * len(schema), strict=True
+            )
         ]
+        if options.header and len(options.header) != len(schema):
+            raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")
+        self._header = options.header
+        self._takes_digits = options.booleans == "digits"
         self._fields = Fields(options)
         self._parsed = ParsedFields(options, len(schema)) if parsed else None
 
@@ -42,10 +61,11 @@ class CsvDecoder:
         texts, bad = cast_or_null(values, pa.string())
         refused = {int(place): "csv.utf8: the value is not valid UTF-8" for place in np.flatnonzero(bad)}
         columns, places = self._split(texts, ~bad, refused)
+        headers, columns, places = self._without_headers(columns, places)
         good = np.ones(len(places), np.bool_)
         arrays = []
         for column, fields in zip(self._columns, columns, strict=True):
-            array, unfit = column.read(fields)
+            array, unfit = column.read(self._words(column, fields))
             arrays.append(array)
             for at, reason in unfit.items():
                 refused.setdefault(int(places[at]), reason)
@@ -57,14 +77,36 @@ class CsvDecoder:
             accepted=pa.array(places[good], pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
             reasons=pa.array([refused[place] for place in rejected], pa.string()),
+            without_rows=pa.array(headers, pa.int32()) if len(headers) else None,
         )
+
+    def _without_headers(
+        self, columns: list[pa.StringArray], places: Places
+    ) -> tuple[Places, list[pa.StringArray], Places]:
+        """The places of the records that are a header line, and the fields and places of the others."""
+        if not self._header or not len(places):
+            return _NOWHERE, columns, places
+        is_header = np.ones(len(places), np.bool_)
+        for text, fields in zip(self._header, columns, strict=True):
+            is_header &= pc.fill_null(pc.equal(fields, text), False).to_numpy(zero_copy_only=False)
+            if not is_header.any():
+                return _NOWHERE, columns, places
+        rest = pa.array(~is_header)
+        return places[is_header], [fields.filter(rest) for fields in columns], places[~is_header]
+
+    def _words(self, column: TextColumn, fields: pa.StringArray) -> pa.StringArray:
+        """Digits of booleans in the words that stand for them, where the map says so."""
+        if not (self._takes_digits and pa.types.is_boolean(column.dtype)):
+            return fields
+        named = pc.if_else(pc.equal(fields, "0"), "false", fields)
+        return pc.if_else(pc.equal(fields, "1"), "true", named)
 
     def _split(
         self,
         texts: pa.StringArray,
         sound: np.ndarray[tuple[int], np.dtype[np.bool_]],
         refused: dict[int, str],
-    ) -> tuple[list[pa.StringArray], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    ) -> tuple[list[pa.StringArray], Places]:
         """The fields of the messages that have as many as there are columns, and their places, in order."""
         places = np.flatnonzero(sound)
         left = texts if sound.all() else texts.filter(pa.array(sound))

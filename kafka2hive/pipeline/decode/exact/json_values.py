@@ -17,6 +17,9 @@ Take = Callable[[Any, str], Any]
 SHOWN = 60
 """Characters of a value that a reason quotes."""
 
+LONGEST_BIGINT = len(str(-(2**63)))
+"""Characters; JSON's whole numbers have no zeros in front, so a longer one is beyond a bigint."""
+
 
 class Whole(str):
     """The text of a JSON number without fraction and exponent."""

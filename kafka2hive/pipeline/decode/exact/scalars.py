@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.exact.json_values import (
+    LONGEST_BIGINT,
     Fraction,
     Refused,
     Take,
@@ -36,7 +37,7 @@ def integer(dtype: pa.DataType) -> Take:
     def take(value: Any, path: str) -> int:
         if type(value) is not Whole:
             raise wrong_kind(dtype, value, path)
-        if len(value) > 20:
+        if len(value) > LONGEST_BIGINT:
             raise out_of_range(dtype, value, path)
         number = int(value)
         if not -limit <= number < limit:
@@ -78,9 +79,10 @@ def decimal(dtype: pa.DataType) -> Take:
         digits = spelled.rstrip("0")
         if not digits:
             return Decimal(0)
-        if len(match[4] or "") > 6:
-            raise (not_exact if match[4].startswith("-") else out_of_range)(dtype, value, path)
-        exponent = int(match[4] or 0) - len(fraction) + len(spelled) - len(digits)
+        spelled_exponent = match[4] or "0"
+        if len(spelled_exponent.lstrip("+-0")) > 6:
+            raise (not_exact if spelled_exponent.startswith("-") else out_of_range)(dtype, value, path)
+        exponent = int(spelled_exponent) - len(fraction) + len(spelled) - len(digits)
         if len(digits) + exponent > dtype.precision - dtype.scale:
             raise out_of_range(dtype, value, path)
         if -exponent > dtype.scale:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.exact.json_values import (
+    LONGEST_BIGINT,
     SHOWN,
     Refused,
     Take,
@@ -79,7 +80,7 @@ def timestamp(zone: str) -> Take:
     return take
 
 
-def epoch_number(dtype: pa.DataType, zone: str, unit: str) -> Take:
+def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = False) -> Take:
     factor, divisor = UNITS[unit]
     of_day = dtype != NAIVE
 
@@ -89,10 +90,11 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str) -> Take:
                 "json.type",
                 f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",
             )
-        number = int(value) if len(value) <= 20 else LATEST * 1000
+        if len(value) > LONGEST_BIGINT or not -(2**63) <= (number := int(value)) < 2**63:
+            raise out_of_range(pa.int64(), value, path)
         if not EARLIEST - DAY <= number * factor // divisor <= LATEST + DAY:
             raise out_of_range(dtype, value, path)
-        if not of_day and number * factor % divisor:
+        if not (of_day or truncate) and number * factor % divisor:
             raise not_exact(dtype, value, path)
         instant = pa.array([number * factor // divisor], pa.timestamp("us", tz="UTC"))
         micros = wall_clock(instant, zone).cast(pa.int64())[0].as_py()

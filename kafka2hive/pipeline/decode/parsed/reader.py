@@ -57,6 +57,10 @@ class ParsedReader:
         accepted[places] = True
         return rows, accepted
 
+    def new_keys(self) -> tuple[str, ...]:
+        """None: pyarrow.json does not say what it passes over."""
+        return ()
+
     def _converted(
         self, wire: Wire, batch: pa.RecordBatch, messages: pa.BinaryArray
     ) -> tuple[pa.RecordBatch, Mask | None]:

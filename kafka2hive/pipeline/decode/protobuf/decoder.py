@@ -5,7 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.values import WireFormat
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.protobuf.finer import finer_times
 from kafka2hive.pipeline.decode.protobuf.heads import Indexes, Numbers, groups, type_at
 from kafka2hive.pipeline.decode.protobuf.parse import parse
 from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
@@ -13,10 +16,12 @@ from kafka2hive.pipeline.decode.protobuf.reader import COMPILED, PlannedReader
 from kafka2hive.pipeline.decode.protobuf.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.protobuf.schema import Schema
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.registered.frames import no_frame
+from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
+from kafka2hive.pipeline.decode.registered.frames import Head, no_frames
+from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
 from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaCheck, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaCheck, SchemaId, WriterSchema, WriterSchemas
 
 MOST_READERS = 1000
 """Of types and schemas that are remembered."""
@@ -34,9 +39,11 @@ class ProtobufDecoder:
         writers: WriterSchemas | WriterSchema | None = None,
         compiled: bool = COMPILED,
         check: SchemaCheck | None = None,
+        wire: WireFormat = WireFormat(),  # noqa: B008  it is frozen
+        changes: Changes | None = None,
     ) -> None:
         """`writers`: schemas by the ids in messages, or the schema of all messages, which are plain then. `check` is told
-        of those that messages name.
+        of those that messages name, in the place that `wire` says.
 
         Raises ValueError where that type cannot fill the columns.
         """
@@ -47,8 +54,10 @@ class ProtobufDecoder:
         self._spelling = in_small_letters if any_case else as_it_stands
         self._compiled = compiled
         self._check = check
-        self._schemas: dict[int, Schema | str] = {}
-        self._readers: dict[tuple[int, Indexes, int], PlannedReader] = {}
+        self._changes = changes or Changes()
+        self._wire = wire
+        self._schemas: dict[SchemaId, Schema | str] = {}
+        self._readers: dict[tuple[SchemaId, Indexes, int], PlannedReader] = {}
         self._plain: PlannedReader | None = None
         self._writers: WriterSchemas | None = None
         if writers is None:
@@ -65,19 +74,32 @@ class ProtobufDecoder:
             raise ValueError("messages are not null")
         if self._plain is not None:
             return together(self.schema, [self._plain.read(values, np.arange(len(values)))])
-        return together(self.schema, [self._read(values, *group) for group in groups(values)])
+        return together(self.schema, [self._read(values, *group) for group in groups(values, self._wire)])
 
-    def _read(
-        self, values: pa.BinaryArray, schema_id: int, indexes: Indexes, head: int, places: Numbers
-    ) -> Part:
-        if not head:
-            return Part.refused(places, no_frame("protobuf", "the message's indexes, the data"))
-        reader = self._reader_of(schema_id, indexes, head)
+    def _read(self, values: pa.BinaryArray, head: Head, indexes: Indexes, places: Numbers) -> Part:
+        if head.schema_id is None:
+            what = "the message's indexes, the data"
+            return Part.refused(places, no_frames("protobuf", what, values, places, self._wire.framing))
+        if not head.length:
+            return Part.refused(places, self._no_indexes(head.schema_id))
+        reader = self._reader_of(head.schema_id, indexes, head.length)
         if isinstance(reader, str):
             return Part.refused(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
-    def _reader_of(self, schema_id: int, indexes: Indexes, head: int) -> PlannedReader | str:
+    def _no_indexes(self, schema_id: SchemaId) -> str:
+        other = (
+            ""
+            if self._wire.indexes == "unsigned"
+            else "; protobuf_indexes: unsigned reads those without zigzag"
+        )
+        hint = long_id_hint(schema_id, self._wire.framing)
+        return (
+            f"protobuf.frame: no indexes of a message can be read behind the schema's id {schema_id}"
+            f"{hint or other}"
+        )
+
+    def _reader_of(self, schema_id: SchemaId, indexes: Indexes, head: int) -> PlannedReader | str:
         """Or the reason against all these messages."""
         key = schema_id, indexes, head
         if key in self._readers:
@@ -102,13 +124,14 @@ class ProtobufDecoder:
         self._readers[key] = reader
         return reader
 
-    def _schema_of(self, schema_id: int) -> Schema | str:
+    def _schema_of(self, schema_id: SchemaId) -> Schema | str:
         assert self._writers is not None
         if schema_id in self._schemas:
             return self._schemas[schema_id]
         writer = self._writers.get(schema_id)
         if writer is None:
-            return f"protobuf.schema: the schema registry has no schema of id {schema_id}"
+            hint = long_id_hint(schema_id, self._wire.framing)
+            return f"protobuf.schema: the schema registry has no schema of id {schema_id}{hint}"
         if writer.kind != PROTOBUF:
             return (
                 f"protobuf.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {PROTOBUF}"
@@ -124,7 +147,16 @@ class ProtobufDecoder:
 
     def _reader(self, parsed: Schema, name: str, head: int) -> PlannedReader:
         plan = resolve(parsed, name, self.schema, self._sources, self._spelling)
-        return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+        written = {n: how for n, how in finer_times(plan).items() if n in truncating(self._sources)}
+        if not written:
+            return PlannedReader(
+                plan, self.schema, self._zone, self._sources, head, self._compiled, self._changes
+            )
+        finer = FinerTimes("protobuf", self.schema, self._sources, self._zone, written, self._changes)
+        plan = resolve(parsed, name, finer.wire, finer.sources, self._spelling)
+        return PlannedReader(
+            plan, finer.wire, self._zone, finer.sources, head, self._compiled, self._changes, finer.finish
+        )
 
 
 def only_type(parsed: Schema, message: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.grammars.json_path import path_text
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.protobuf import plan
 from kafka2hive.pipeline.decode.protobuf.cursor import Cursor, Range, small_message, values_at
 from kafka2hive.pipeline.decode.protobuf.schema import WIRE_OF
@@ -26,9 +27,18 @@ _Fill = Callable[[Cursor, Sequence[Range], list[Any]], None]
 class ExactDecoder:
     """Reads messages of one type."""
 
-    def __init__(self, planned: plan.Plan, schema: pa.Schema, zone: str, sources: Sequence[Source]) -> None:
+    def __init__(
+        self,
+        planned: plan.Plan,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        changes: Changes | None = None,
+    ) -> None:
+        """`changes`: counts what the sources' leeway changes."""
         self._schema = schema
         self._zone = zone
+        self._changes = changes or Changes()
         self._skips = skips(planned.shapes)
         self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
@@ -87,7 +97,7 @@ class ExactDecoder:
 
     def _read(self, value: plan.Value, dtype: pa.DataType) -> Read:
         if not isinstance(value, plan.Row):
-            return scalar(value, dtype, self._zone)
+            return scalar(value, dtype, self._zone, self._changes)
         gather = _Gatherer(value.level, self._skips, lambda slot: f".{slot.name}")
         takers = []
         for place, slot in enumerate(value.level.slots):

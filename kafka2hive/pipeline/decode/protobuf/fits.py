@@ -26,6 +26,7 @@ _WRAPPERS = {
     )
 }
 _OF_SECONDS = ((1, "int64"), (2, "int32"))
+_OF_A_DECIMAL = ((1, "bytes"), (2, "uint32"), (3, "int32"))
 _OF_A_DAY = ((1, "int32"), (2, "int32"), (3, "int32"))
 
 
@@ -86,13 +87,15 @@ def _enum(enum: Enum, dtype: pa.DataType) -> plan.Value | None:
 
 
 def _well_known(message: Message, schema: Schema, dtype: pa.DataType, unit: str | None) -> plan.Value | None:
-    """Only where the fields are those that Google's files give it."""
+    """Only where the fields are those that Google's and Confluent's files give it."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
         case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _OF_SECONDS and unit is None:
             return plan.Stamp()
         case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _OF_SECONDS:
             return plan.Span()
+        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _OF_A_DECIMAL:
+            return plan.Unscaled()
         case "google.type.Date" if pa.types.is_date32(dtype) and fields == _OF_A_DAY and unit is None:
             return plan.Day()
         case name if name in _WRAPPERS and fields == ((1, _WRAPPERS[name]),):

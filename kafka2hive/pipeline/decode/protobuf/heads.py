@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.config.values import WireFormat
 from kafka2hive.pipeline.decode.protobuf.schema import Declared
-from kafka2hive.pipeline.decode.registered.frames import HEAD, schema_ids
+from kafka2hive.pipeline.decode.registered.frames import Head, heads
 
 DEEPEST = 32
 """Types within each other that a message may name."""
@@ -19,25 +20,26 @@ _LONGEST = 3
 """Bytes of a count or an index; no file has so many types that one needs more."""
 
 
-def groups(values: pa.BinaryArray) -> Iterator[tuple[int, Indexes, int, Numbers]]:
-    """Messages of one schema's id, indexes and head's length stand together, each with its places in the batch.
+def groups(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Indexes, Numbers]]:
+    """Messages of one schema, indexes and head's length stand together, each with its places in the batch.
 
-    Those without an id have -1, those whose indexes cannot be read a length of 0.
+    The head's length is with the indexes; it is 0 where there is no id, or where the indexes cannot be read.
     """
-    ids = schema_ids(values)
-    if not len(ids):
+    if not len(values):
         return
     offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)
     ends = offsets[values.offset + 1 : values.offset + len(values) + 1].astype(np.int64)
     starts = offsets[values.offset : values.offset + len(values)].astype(np.int64)
     data = values.buffers()[2]
     octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    for schema_id, places in _split(ids, np.arange(len(ids))):
-        if schema_id < 0:
-            yield -1, (), 0, places
+    is_zigzag = wire.indexes == "zigzag"
+    for head, places in heads(values, wire.framing):
+        if head.schema_id is None:
+            yield head, (), places
             continue
-        for indexes, length, found in _indexed(octets, starts[places] + HEAD, ends[places], places):
-            yield schema_id, indexes, HEAD + length if length else 0, found
+        part = Part(places, starts[places] + head.length, ends[places], is_zigzag)
+        for indexes, length, found in _indexed(octets, part):
+            yield Head(head.schema_id, head.length + length if length else 0), indexes, found
 
 
 def _split(keys: Numbers, places: Numbers) -> Iterator[tuple[int, Numbers]]:
@@ -46,12 +48,9 @@ def _split(keys: Numbers, places: Numbers) -> Iterator[tuple[int, Numbers]]:
         yield int(keys[group[0]]), places[group]
 
 
-def _indexed(
-    octets: npt.NDArray[np.uint8], at: Numbers, ends: Numbers, places: Numbers
-) -> Iterator[tuple[Indexes, int, Numbers]]:
+def _indexed(octets: npt.NDArray[np.uint8], begin: "Part") -> Iterator[tuple[Indexes, int, Numbers]]:
     """The indexes, their bytes and the places; 0 bytes where they cannot be read."""
-    done = Part(places, at, ends, at)
-    for count, part in done.next(octets):
+    for count, part in begin.next(octets):
         if count == 0:
             yield (0,), part.bytes_read, part.places
         elif not 0 < count <= DEEPEST:
@@ -63,11 +62,14 @@ def _indexed(
 class Part:
     """Messages that have the same head as far as it was read: `at` is the next byte of each, `began` its first."""
 
-    def __init__(self, places: Numbers, at: Numbers, ends: Numbers, began: Numbers) -> None:
+    def __init__(
+        self, places: Numbers, at: Numbers, ends: Numbers, is_zigzag: bool, began: Numbers | None = None
+    ) -> None:
         self.places = places
         self._at = at
         self._ends = ends
-        self._began = began
+        self._is_zigzag = is_zigzag
+        self._began = at if began is None else began
 
     @property
     def bytes_read(self) -> int:
@@ -86,7 +88,7 @@ class Part:
                 yield from part.rest(octets, count, (*found, index))
 
     def next(self, octets: npt.NDArray[np.uint8]) -> Iterator[tuple[int, "Part"]]:
-        """By the zigzag varint that stands next, and its length; -1 where there is none, or one that is no index."""
+        """By the varint that stands next, and its length; -1 where there is none, or one that is no index."""
         numbers, lengths = np.zeros_like(self._at), np.zeros_like(self._at)
         going = np.ones(len(self._at), np.bool_)
         for byte in range(_LONGEST):
@@ -99,12 +101,15 @@ class Part:
             numbers[places] |= (read & 0x7F) << 7 * byte
             lengths[places] = np.where(read < 0x80, byte + 1, 0)
             going[places] = read >= 0x80
-        bad = (lengths == 0) | (numbers & 1 == 1)  # negative
-        keys = np.where(bad, -1, (numbers >> 1) * (_LONGEST + 1) + lengths)
+        bad = lengths == 0
+        if self._is_zigzag:
+            bad |= numbers & 1 == 1  # negative
+            numbers >>= 1
+        keys = np.where(bad, -1, numbers * (_LONGEST + 1) + lengths)
         for key, group in _split(keys, np.arange(len(keys))):
             index, length = (-1, 0) if key < 0 else divmod(key, _LONGEST + 1)
-            part = Part(self.places[group], self._at[group] + length, self._ends[group], self._began[group])
-            yield index, part
+            at, ends = self._at[group] + length, self._ends[group]
+            yield index, Part(self.places[group], at, ends, self._is_zigzag, self._began[group])
 
 
 def type_at(declared: Sequence[Declared], indexes: Indexes) -> str | None:

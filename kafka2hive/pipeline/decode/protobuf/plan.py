@@ -7,6 +7,8 @@ shape, a row of a table, so that recursive types need no recursive plan.
 from dataclasses import dataclass
 from typing import Any
 
+from kafka2hive.config.values.columns import UnknownEnum
+
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
@@ -48,9 +50,10 @@ class Octets:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """An enum into the name of its number; `values` ascend."""
+    """An enum into the name of its number; `values` ascend. `unknown`: see Leeway."""
 
     values: tuple[tuple[int, str], ...]
+    unknown: UnknownEnum = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Stamp:
 @dataclass(frozen=True, slots=True)
 class Span:
     """google.protobuf.Duration into a decimal of seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unscaled:
+    """confluent.type.Decimal into a decimal: its bytes at its own scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,20 @@ class Row:
 
 
 Value = (
-    Boolean | Whole | Moment | Real | Text | Octets | Symbol | Ordinal | Stamp | Span | Day | Wrapped | Row
+    Boolean
+    | Whole
+    | Moment
+    | Real
+    | Text
+    | Octets
+    | Symbol
+    | Ordinal
+    | Stamp
+    | Span
+    | Unscaled
+    | Day
+    | Wrapped
+    | Row
 )
 
 

@@ -5,10 +5,11 @@ from functools import partial
 
 import pyarrow as pa
 
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
 from kafka2hive.pipeline.decode.protobuf.exact import ExactDecoder
 from kafka2hive.pipeline.decode.protobuf.plan import Plan, words
-from kafka2hive.pipeline.decode.registered.parts import PartReader
+from kafka2hive.pipeline.decode.registered.parts import Finish, PartReader
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands
 
 COMPILED = hasattr(LIBRARY, "ProtobufDecoder")
@@ -19,13 +20,21 @@ class PlannedReader(PartReader):
     """Reads the messages of one type."""
 
     def __init__(
-        self, plan: Plan, schema: pa.Schema, zone: str, sources: Sequence[Source], head: int, compiled: bool
+        self,
+        plan: Plan,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        head: int,
+        compiled: bool,
+        changes: Changes,
+        finish: Finish | None = None,
     ) -> None:
-        """`head`: bytes of a message before its fields."""
+        """`head`: bytes of a message before its fields. `changes`: counts what the sources' leeway changes."""
         fast: NativeReader | None = None
         if compiled:
             types = [type_words(f.type, as_it_stands, s.unit) for f, s in zip(schema, sources, strict=True)]
             native = LIBRARY.ProtobufDecoder(types, words(plan), head, zone == "UTC")
             fast = NativeReader(schema, zone, native)
-        exact = ExactDecoder(plan, schema, zone, sources)
-        super().__init__(schema, partial(exact.decode, start=head), fast)
+        exact = ExactDecoder(plan, schema, zone, sources, changes)
+        super().__init__(schema, partial(exact.decode, start=head), fast, finish)

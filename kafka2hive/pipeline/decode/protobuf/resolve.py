@@ -1,6 +1,7 @@
 """A writer's message against a table's columns: the plan that reads its messages, once for each schema and message."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -51,8 +52,11 @@ class _Resolver:
         columns = []
         for number in wanted.columns:
             column = self._columns.field(number)
-            unit = self._sources[number].unit
-            columns.append((number, self._value(field, column.type, f"column {column.name}", unit)))
+            source = self._sources[number]
+            value = self._value(field, column.type, f"column {column.name}", source.unit)
+            if isinstance(value, plan.Symbol) and field.label != "repeated":
+                value = replace(value, unknown=source.leeway.unknown_enum)
+            columns.append((number, value))
         inner = None
         if wanted.inner:
             if field.kind not in ("message", "group") or field.label == "repeated":

@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka2hive.pipeline.decode.changes import UNKNOWN_ENUM, Changes
 from kafka2hive.pipeline.decode.protobuf import plan
 from kafka2hive.pipeline.decode.protobuf.cursor import Cursor, Range, small_message
-from kafka2hive.pipeline.decode.protobuf.schema import VARINT
+from kafka2hive.pipeline.decode.protobuf.schema import LENGTH, VARINT
 from kafka2hive.pipeline.decode.registered.numbers import decimal, floating, moment, whole
 from kafka2hive.pipeline.decode.registered.refused import Refused
 
@@ -20,8 +21,11 @@ Read = Callable[[Cursor, Sequence[Range]], Any]
 _MOST_SECONDS = 315_576_000_000
 """Of a Duration: 10,000 years."""
 
+_LARGEST_SCALE = 1_000
+"""Of a Decimal, in either direction: beyond it the powers of ten alone would take memory and time."""
 
-def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
+
+def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -> Read:
     match value:
         case plan.Boolean():
             return _last(lambda cursor: cursor.integer("bool") == 1)
@@ -37,18 +41,22 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
             return _last((lambda cursor: cursor.text().encode()) if of_bytes else Cursor.text)
         case plan.Octets():
             return _last(Cursor.octets)
-        case plan.Symbol(values):
+        case plan.Symbol(values, "refuse"):
             return _last(partial(_symbol, dict(values)))
+        case plan.Symbol(values, unknown):
+            return partial(_any_symbol, dict(values), unknown == "name", changes)
         case plan.Ordinal(known):
             return _last(partial(_ordinal, frozenset(known), dtype))
         case plan.Stamp():
             return partial(_stamp, dtype, zone)
         case plan.Span():
             return partial(_span, dtype)
+        case plan.Unscaled():
+            return partial(_unscaled, dtype)
         case plan.Day():
             return _day
         case plan.Wrapped(inner, wire, default):
-            return partial(_wrapped, scalar(inner, dtype, zone), wire, default)
+            return partial(_wrapped, scalar(inner, dtype, zone, changes), wire, default)
     raise AssertionError(value)
 
 
@@ -87,6 +95,17 @@ def _symbol(names: dict[int, str], cursor: Cursor) -> str:
     return names[number]
 
 
+def _any_symbol(
+    names: dict[int, str], as_digits: bool, changes: Changes, cursor: Cursor, ranges: Sequence[Range]
+) -> str | None:
+    """Digits are no name of an enum: names begin with a letter or `_`."""
+    number = _last(lambda inner: inner.integer("enum"))(cursor, ranges)
+    if number in names:
+        return names[number]
+    changes.add(UNKNOWN_ENUM, 1)
+    return str(number) if as_digits else None
+
+
 def _ordinal(known: frozenset[int], dtype: pa.DataType, cursor: Cursor) -> int:
     number = cursor.integer("enum")
     if known and number not in known:
@@ -119,6 +138,20 @@ def _span(dtype: pa.DataType, cursor: Cursor, ranges: Sequence[Range]) -> Any:
     if abs(nanos) >= 10**9 or abs(seconds) > _MOST_SECONDS or seconds * nanos < 0:
         raise Refused("protobuf.range", f"a Duration of {seconds} s and {nanos} ns")
     return decimal("protobuf", seconds * 10**9 + nanos, 9, dtype)
+
+
+def _unscaled(dtype: pa.DataType, cursor: Cursor, ranges: Sequence[Range]) -> Any:
+    """The precision is that of the writer's column: it does not change the value."""
+    found = small_message(cursor, ranges, {1: LENGTH, 2: VARINT, 3: VARINT})
+    octets = _last(Cursor.octets)(cursor, found[1]) or b""
+    _last(lambda inner: inner.integer("uint32"))(cursor, found[2])
+    scale = _last(lambda inner: inner.integer("int32"))(cursor, found[3]) or 0
+    if not octets:
+        raise Refused("protobuf.range", "a Decimal without the bytes of a number")
+    if abs(scale) > _LARGEST_SCALE:
+        raise Refused("protobuf.range", f"a Decimal of scale {scale}")
+    number = int.from_bytes(octets, "big", signed=True) * 10 ** max(-scale, 0)
+    return decimal("protobuf", number, max(scale, 0), dtype)
 
 
 def _day(cursor: Cursor, ranges: Sequence[Range]) -> date:

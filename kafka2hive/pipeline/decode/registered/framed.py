@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.values import Framing
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
-from kafka2hive.pipeline.decode.registered.frames import HEAD, no_frame, schema_ids
+from kafka2hive.pipeline.decode.registered.frames import Places, heads, no_frames
 
 _TO_THE_END = 2**31 - 1
 
@@ -13,18 +14,21 @@ _TO_THE_END = 2**31 - 1
 class FramedDecoder:
     """See Decoder: what `inner` makes of each message without its head. Rejects with `inner`'s reasons and `json.frame`."""
 
-    def __init__(self, inner: Decoder) -> None:
+    def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
         self.schema = inner.schema
         self._inner = inner
+        self._framing = framing
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        framed = schema_ids(values) >= 0
-        if framed.all():
-            return self._inner.decode(pc.binary_slice(values, HEAD, _TO_THE_END))
-        places, bare = np.flatnonzero(framed), np.flatnonzero(~framed)
-        decoded = self._inner.decode(pc.binary_slice(values.take(pa.array(places)), HEAD, _TO_THE_END))
+        places, bodies, bare = self._bodies(values)
+        decoded = self._inner.decode(bodies)
+        if len(places) == len(values):
+            return decoded
         rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
-        reasons = [*decoded.reasons.to_pylist(), *[no_frame("json", "the JSON")] * len(bare)]
+        reasons = [
+            *decoded.reasons.to_pylist(),
+            *no_frames("json", "the JSON", values, bare, self._framing),
+        ]
         order = np.argsort(rejected, kind="stable")
         return Decoded(
             rows=decoded.rows,
@@ -35,3 +39,19 @@ class FramedDecoder:
             if decoded.without_rows is None
             else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
         )
+
+    def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
+        """The places of the framed messages, ascending, what follows the head of each, and the places of the others."""
+        by_length: dict[int, list[Places]] = {}
+        for head, found in heads(values, self._framing):
+            by_length.setdefault(head.length, []).append(found)
+        bare = np.sort(np.concatenate(by_length.pop(0, [np.empty(0, np.int64)])))
+        if len(by_length) == 1 and not len(bare):
+            return np.arange(len(values)), pc.binary_slice(values, next(iter(by_length)), _TO_THE_END), bare
+        places, bodies = np.empty(0, np.int64), pa.array([], pa.binary())
+        for length, found_places in by_length.items():
+            of_length = np.concatenate(found_places)
+            sliced = pc.binary_slice(values.take(pa.array(of_length)), length, _TO_THE_END)
+            places, bodies = np.concatenate([places, of_length]), pa.concat_arrays([bodies, sliced])
+        order = np.argsort(places, kind="stable")
+        return places[order], bodies.take(pa.array(order)), bare

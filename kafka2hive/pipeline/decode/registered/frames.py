@@ -1,34 +1,118 @@
-"""Where the data begin, and which schema each message was written with: Confluent's wire format."""
+"""Where the data begin, and which schema each message was written with: the heads that serializers of a registry write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.config.values import Framing
+from kafka2hive.model.writer_schema import SchemaId
+from kafka2hive.pipeline.decode.registered.look_alikes import look_alike
+
 HEAD = 5
-"""Bytes before the datum: 0, and the schema's id, four bytes, big-endian."""
+"""Bytes before the datum in Confluent's wire format: 0, and the schema's id, four bytes, big-endian."""
+LONG_HEAD = 9
+"""The same with an id in eight bytes."""
+GUID_HEAD = 17
+"""1, and the schema's GUID, 16 bytes: what Confluent's newer serializers write into a header."""
+
+_ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4}
+_SAID: dict[Framing, str] = {
+    "id4": "byte 0, the schema's id in 4 bytes",
+    "id8": "byte 0, the schema's id in 8 bytes",
+    "header": "a schema's id in a header, or byte 0 and the id in 4 bytes",
+}
+_SHOWN = 24
+"""Bytes that tell one framing from another."""
+
+Places = npt.NDArray[np.int64]
 
 
-def no_frame(format: str, what: str) -> str:
-    """The reason against a message without that head."""
-    return f"{format}.frame: not in the schema registry's format (byte 0, the schema's id in 4 bytes, {what})"
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of messages that name their schema in the same way: its id, None where there is none, and the bytes of the head."""
+
+    schema_id: SchemaId | None
+    length: int
 
 
-def schema_ids(values: pa.BinaryArray) -> npt.NDArray[np.int64]:
+def heads(values: pa.BinaryArray, framing: Framing) -> Iterator[tuple[Head, Places]]:
+    """Messages of one schema stand together, each with its place in the batch."""
+    ids = schema_ids(values, framing)
+    for number, places in _groups(ids):
+        if number >= 0:
+            yield Head(number, 1 + _ID_BYTES[framing]), places
+        elif framing == "header":
+            yield from _guid_heads(values, places)
+        else:
+            yield Head(None, 0), places
+
+
+def no_frames(
+    format: Literal["avro", "protobuf", "json"],
+    what: str,
+    values: pa.BinaryArray,
+    places: Places,
+    framing: Framing,
+) -> list[str]:
+    """The reasons against messages without that head."""
+    reason = f"{format}.frame: not in the schema registry's format ({_SAID[framing]}, {what})"
+    return [
+        reason + look_alike(begin[:_SHOWN], framing) for begin in values.take(pa.array(places)).to_pylist()
+    ]
+
+
+def schema_ids(values: pa.BinaryArray, framing: Framing = "id4") -> Places:
     """Of each message; -1 where it is not framed."""
     if not len(values):
         return np.empty(0, np.int64)
-    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
-        values.offset : values.offset + len(values) + 1
-    ]
-    starts = offsets[:-1].astype(np.int64)
+    head = 1 + _ID_BYTES[framing]
+    starts, lengths = _bounds(values)
     ids = np.full(len(values), -1, dtype=np.int64)
-    long_enough = np.flatnonzero(np.diff(offsets) >= HEAD)
+    long_enough = np.flatnonzero(lengths >= head)
     if not len(long_enough):
         return ids
     data = np.frombuffer(values.buffers()[2], dtype=np.uint8)
     starts = starts[long_enough]
     found = np.zeros(len(starts), dtype=np.int64)
-    for byte in range(1, HEAD):
+    for byte in range(1, head):
         found = found << 8 | data[starts + byte]
-    ids[long_enough] = np.where(data[starts] == 0, found, -1)
+    ids[long_enough] = np.where((data[starts] == 0) & (found >= 0), found, -1)
     return ids
+
+
+def _bounds(values: pa.BinaryArray) -> tuple[Places, Places]:
+    """Where each message begins in the array's data, and how long it is."""
+    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
+        values.offset : values.offset + len(values) + 1
+    ]
+    return offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
+
+
+def _groups(keys: Places) -> Iterator[tuple[int, Places]]:
+    if not len(keys):
+        return
+    order = np.argsort(keys, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        yield int(keys[places[0]]), places
+
+
+def _guid_heads(values: pa.BinaryArray, places: Places) -> Iterator[tuple[Head, Places]]:
+    """Of messages that begin with no id: by the GUID that they begin with."""
+    starts, lengths = (found[places] for found in _bounds(values))
+    data = values.buffers()[2]
+    octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
+    framed = lengths >= GUID_HEAD
+    framed[framed] = octets[starts[framed]] == 1
+    if not framed.all():
+        yield Head(None, 0), places[~framed]
+    if not framed.any():
+        return
+    guids = octets[starts[framed][:, None] + np.arange(1, GUID_HEAD)]
+    distinct, which = np.unique(guids, axis=0, return_inverse=True)
+    for number, found in _groups(which.reshape(-1)):
+        yield Head(str(UUID(bytes=distinct[number].tobytes())), GUID_HEAD), places[framed][found]

@@ -1,6 +1,6 @@
 """The messages of one schema, read by a plan of their own, and all of them put together in the batch's order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from kafka2hive.pipeline.decode.compiled import NativeReader
 from kafka2hive.pipeline.decode.protocol import Decoded
 
 Places = npt.NDArray[np.int64]
+
+Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, str]]]
 
 _NOWHERE = np.empty(0, np.int64)
 
@@ -26,23 +28,52 @@ class Part:
     reasons: Sequence[str]
 
     @staticmethod
-    def refused(places: Places, reason: str) -> "Part":
-        return Part((), _NOWHERE, places, [reason] * len(places))
+    def refused(places: Places, reason: str | Sequence[str]) -> "Part":
+        """For one reason, or each for its own."""
+        return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, str) else reason)
+
+
+def finished(part: Part, finish: Finish) -> Part:
+    """The part with rows as `finish` makes them, less those that it refuses."""
+    batches, kept = [], np.ones(len(part.accepted), np.bool_)
+    rejected, reasons = part.rejected.tolist(), list(part.reasons)
+    start = 0
+    for batch in part.batches:
+        rows, refused = finish(batch)
+        good = np.ones(len(rows), np.bool_)
+        for row, reason in refused.items():
+            rejected.append(int(part.accepted[start + row]))
+            reasons.append(reason)
+            good[row] = kept[start + row] = False
+        batches.append(rows if good.all() else rows.filter(pa.array(good)))
+        start += len(rows)
+    return Part(batches, part.accepted[kept], np.array(rejected, np.int64), reasons)
 
 
 class PartReader:
     """A fast way for what is plainly right, the exact way for every message in doubt."""
 
     def __init__(
-        self, schema: pa.Schema, exact: Callable[[bytes], list[Any] | str], fast: NativeReader | None
+        self,
+        schema: pa.Schema,
+        exact: Callable[[bytes], list[Any] | str],
+        fast: NativeReader | None,
+        finish: Finish | None = None,
     ) -> None:
-        """`exact`: a message's values in the schema's order, or why it is refused."""
+        """`exact`: a message's values in the schema's order, or why it is refused. `finish`: what rows of this schema become
+        in the end, and why some of them are refused after all.
+        """
         self._schema = schema
         self._exact = exact
         self._fast = fast
+        self._finish = finish
 
     def read(self, values: pa.BinaryArray, places: Places) -> Part:
         """`places`: the messages' places in the whole batch."""
+        part = self._read(values, places)
+        return part if self._finish is None else finished(part, self._finish)
+
+    def _read(self, values: pa.BinaryArray, places: Places) -> Part:
         if self._fast is None:
             return self._exactly(values, places)
         rows, certain = self._fast.read(values)

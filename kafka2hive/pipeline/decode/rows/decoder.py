@@ -33,8 +33,6 @@ class SeveralRowsDecoder:
             fine[list(refused)] = False
             texts, counts = texts.filter(pa.array(np.repeat(fine, counts))), np.where(fine, counts, 0)
         message = np.repeat(np.arange(len(values)), counts)
-        empty = np.flatnonzero(counts == 0)
-        empty = empty[~np.isin(empty, list(refused))] if refused else empty
         rows, accepted, bad = self._decode(texts)
         if bad:
             firsts = np.searchsorted(message, message)  # of each row, its message's first
@@ -46,12 +44,14 @@ class SeveralRowsDecoder:
             kept = ~np.isin(places, list(refused))
             rows, places = rows.filter(pa.array(kept)), places[kept]
         rejected = sorted(refused)
+        has_none = np.ones(len(values), np.bool_)
+        has_none[places] = has_none[rejected] = False
         return Decoded(
             rows=rows,
             accepted=pa.array(places, pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
             reasons=pa.array([refused[place] for place in rejected], pa.string()),
-            without_rows=pa.array(empty, pa.int32()),
+            without_rows=pa.array(np.flatnonzero(has_none), pa.int32()),
         )
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Numbers, dict[int, str]]:
@@ -65,9 +65,10 @@ class SeveralRowsDecoder:
             good, bad = (
                 places.to_numpy().astype(np.int64) + start for places in (decoded.accepted, decoded.rejected)
             )
-            if len(good) + len(bad) != len(piece):
+            none = 0 if decoded.without_rows is None else len(decoded.without_rows)  # header lines
+            if len(good) + len(bad) + none != len(piece):
                 raise AccountingMismatch(
-                    f"{len(piece)} rows of messages: {len(good)} were accepted and {len(bad)} refused"
+                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {none} are none"
                 )
             parts.append(decoded.rows)
             accepted.append(good)

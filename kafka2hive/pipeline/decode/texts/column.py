@@ -6,10 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.values.columns import STRICT, Leeway
+from kafka2hive.pipeline.decode.changes import FRACTION, Changes
+from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.exact.json_values import Refused
-from kafka2hive.pipeline.decode.parsed.columns import convert
+from kafka2hive.pipeline.decode.parsed.columns import Converted, convert
 from kafka2hive.pipeline.decode.texts.exact import NUMBER, text_taker
+from kafka2hive.pipeline.decode.texts.fractions import finer_numbers, truncated
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
+from kafka2hive.pipeline.wall_clock import NAIVE
 
 _NUMBER = f"^{NUMBER}$"
 
@@ -22,7 +27,14 @@ class TextColumn:
     """
 
     def __init__(
-        self, label: str, dtype: pa.DataType, zone: str, unit: str | None = None, family: str = "text"
+        self,
+        label: str,
+        dtype: pa.DataType,
+        zone: str,
+        unit: str | None = None,
+        family: str = "text",
+        leeway: Leeway = STRICT,
+        changes: Changes | None = None,
     ) -> None:
         if pa.types.is_nested(dtype):
             raise ValueError(f"column {label}: a text fills no {dtype}")
@@ -31,12 +43,25 @@ class TextColumn:
         self._zone = zone
         self._unit = unit
         self._family = family
-        self._take = text_taker(dtype, zone, unit)
+        self._truncates = leeway.fraction == "truncate" and dtype == NAIVE
+        self._take = text_taker(dtype, zone, unit, self._truncates)
+        self._changes = changes or Changes()
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
         """The column, null where a text is null or refused; and of each refused one its place and the reason."""
         if self.dtype == pa.string():
             return texts, {}
+        if self._truncates:
+            if self._unit is None:
+                texts, finer = truncated(texts)
+            else:
+                finer = finer_numbers(texts, self._unit)
+            column, refused = self._read(texts)
+            self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refused))
+            return column, refused
+        return self._read(texts)
+
+    def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
         column, doubtful = self._fast(texts)
         if texts.null_count:
             doubtful &= texts.is_valid().to_numpy(zero_copy_only=False)
@@ -66,7 +91,7 @@ class TextColumn:
             doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
             if self._unit is None:
                 return numbers, doubtful
-            converted = convert(numbers, dtype, self._zone, self._unit)
+            converted = Converted(*of_epoch_numbers(numbers, dtype, self._unit, self._zone, self._truncates))
         elif pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
             pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
             doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))

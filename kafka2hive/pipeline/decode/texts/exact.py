@@ -9,6 +9,7 @@ import pyarrow as pa
 from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.exact.json_values import Fraction, Refused, Whole
 from kafka2hive.pipeline.decode.exact.takers import taker
+from kafka2hive.pipeline.decode.exact.times import epoch_number
 
 TakeText = Callable[[str, str], Any]
 """(text; column as reasons name it) -> what pyarrow.array understands. Raises Refused."""
@@ -19,9 +20,11 @@ _NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}
 
 
-def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None) -> TakeText:
-    """The function that takes a text into a plain type. `unit`: the text is an epoch number."""
-    take = taker(dtype, zone, unit=unit)
+def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
+    """The function that takes a text into a plain type. `unit`: the text is an epoch number, `truncate`: cut to
+    microseconds.
+    """
+    take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
     if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
         return lambda text, column: take(_number(text, dtype, column), column)
     if pa.types.is_boolean(dtype):

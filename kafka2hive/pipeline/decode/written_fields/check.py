@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.errors import SchemaDiffers
-from kafka2hive.model.writer_schema import WriterId
+from kafka2hive.model.writer_schema import SchemaId, WriterId
 from kafka2hive.pipeline.decode.avro.schema import Schema as AvroSchema
 from kafka2hive.pipeline.decode.protobuf.schema import Schema as ProtobufSchema
 from kafka2hive.pipeline.decode.written_fields.differences import differences
@@ -18,14 +18,14 @@ class WrittenFieldsCheck:
     def __init__(self, table: TableSettings) -> None:
         self._table = table
 
-    def avro(self, schema_id: int, schema: AvroSchema) -> None:
+    def avro(self, schema_id: SchemaId, schema: AvroSchema) -> None:
         is_change_log = change_log_of(self._table.source) is not None
         self._judge(WriterId(schema_id), avro_fields(schema, is_change_log=is_change_log))
 
-    def protobuf(self, schema_id: int, schema: ProtobufSchema, message: str) -> None:
+    def protobuf(self, schema_id: SchemaId, schema: ProtobufSchema, message: str) -> None:
         self._judge(WriterId(schema_id, message), protobuf_fields(schema, message))
 
-    def unresolvable(self, schema_id: int, why: str) -> None:
+    def unresolvable(self, schema_id: SchemaId, why: str) -> None:
         if self._table.schema_evolution == "stop":
             raise schema_differs(self._table.table, f"id {schema_id}", why)
 

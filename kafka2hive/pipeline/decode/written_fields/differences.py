@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -61,7 +61,9 @@ class _Comparison:
         self.columns: list[Column] = []
         self.lost: list[str] = []
         self._spelling: Spelling = in_small_letters if table.any_case else as_it_stands
-        self._values = [column for column in table.columns if column.part is RecordPart.VALUE]
+        values = [column for column in table.columns if column.part is RecordPart.VALUE]
+        others = [replace(column, path=path) for column in values for path in column.leeway.others]
+        self._values = [*values, *others]
         sources = [Source(column.path or (column.name,)) for column in self._values]
         self._wanted = source_tree(sources, self._spelling)
         self._added = table.added

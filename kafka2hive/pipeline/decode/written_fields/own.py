@@ -38,8 +38,12 @@ class _Own(ABC):
     fields: dict[str, str | None]
 
     def fault_of(self, column: Column) -> str:
-        """Empty where a record fills it."""
-        keys = column.path or (column.name,)
+        """Empty where a record fills it, be it from one of several paths."""
+        paths = (column.path or (column.name,), *column.leeway.others)
+        faults = [self._fault_at(column, keys) for keys in paths]
+        return faults[0] if all(faults) else ""
+
+    def _fault_at(self, column: Column, keys: tuple[str, ...]) -> str:
         if absent := self._absent(keys):
             return absent
         try:

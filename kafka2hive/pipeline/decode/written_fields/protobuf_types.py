@@ -18,6 +18,7 @@ _WELL_KNOWN = {
     "google.protobuf.Timestamp": "timestamp",
     "google.protobuf.Duration": "decimal(21,9)",
     "google.type.Date": "date",
+    "confluent.type.Decimal": "decimal(38,18)",
 }
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"

@@ -79,6 +79,11 @@ class BucketTimes:
             _check_event(self.bucketing, schema)
 
 
+def record_wall_clock(times: pa.Int64Array, zone: str) -> pa.TimestampArray:
+    """Kafka's record timestamps as the wall clock of `zone`, null outside the years 1 to 9999."""
+    return _wall_clock(_micros(times, 1_000), zone)
+
+
 def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:
     """`column * factor`, null where that is beyond the years 1 to 9999 by more than a day."""
     low, high = (EARLIEST - DAY) // factor, (LATEST + DAY) // factor

@@ -6,33 +6,44 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.values import RecordPart
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.record_parts.headers import Found, HeaderColumns
 from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKeyColumns
+from kafka2hive.pipeline.task.record_parts.schema_headers import OF_KEYS, SchemaHeaders
 from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
 from kafka2hive.pipeline.task.rows import column_schema
 from kafka2hive.pipeline.values import TableSettings
+
+FRAMED = ("avro", "protobuf", "json_schema")
+"""Formats whose data a registry's serializer writes a schema's id to."""
 
 
 class RecordParts:
     """Reads keys and headers where a column asks for them."""
 
-    def __init__(self, table: TableSettings, writers: WriterSchemas | None) -> None:
+    def __init__(
+        self, table: TableSettings, writers: WriterSchemas | None, changes: Changes | None = None
+    ) -> None:
         """`writers`: of keys in Avro. Raises ValueError where a key's format cannot fill its columns."""
         self._schema = column_schema(table)
         headers = [column for column in table.columns if column.part is RecordPart.HEADER]
         keys = [column for column in table.columns if column.part is RecordPart.KEY]
-        self._headers = HeaderColumns(headers, table.zone) if headers else None
+        self._headers = HeaderColumns(headers, table.zone, changes) if headers else None
+        self._key_schemas: SchemaHeaders | None = None
         self._keys: RawKeyColumns | DecodedKeyColumns | None = None
         if keys and table.key_format == "raw":
-            self._keys = RawKeyColumns(keys, table.zone)
+            self._keys = RawKeyColumns(keys, table.zone, changes)
         elif keys:
-            self._keys = DecodedKeyColumns(table.key_format, keys, table.zone, writers)
+            wire = table.wire_format
+            self._keys = DecodedKeyColumns(table.key_format, keys, table.zone, writers, wire, changes)
+            if wire.framing == "header" and table.key_format in FRAMED:
+                self._key_schemas = SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)
 
     @property
     def wants_headers(self) -> bool:
-        return self._headers is not None
+        return self._headers is not None or self._key_schemas is not None
 
     def beside(
         self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
@@ -58,6 +69,16 @@ class RecordParts:
 
     def _found(self, chunk: Chunk, positions: Positions | None) -> Iterator[Found]:
         if self._keys is not None:
-            yield self._keys.read(chunk.keys(positions))
+            yield self._of_keys(self._keys, chunk, positions)
         if self._headers is not None:
             yield self._headers.read(chunk.header_pairs(positions))
+
+    def _of_keys(
+        self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, positions: Positions | None
+    ) -> Found:
+        keys = chunk.keys(positions)
+        if self._key_schemas is None:
+            return columns.read(keys)
+        keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
+        found, refused = columns.read(keys)
+        return found, refused | {place: f"key.{reason}" for place, reason in bad.items() if place in refused}

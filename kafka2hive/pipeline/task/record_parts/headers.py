@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from kafka2hive.config.values import Column
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 
 Found = tuple[dict[str, pa.Array], dict[int, str]]
@@ -15,13 +16,15 @@ Found = tuple[dict[str, pa.Array], dict[int, str]]
 class HeaderColumns:
     """Of several headers of a name the last counts, as everywhere in Kafka; a record without one has NULL."""
 
-    def __init__(self, columns: Sequence[Column], zone: str) -> None:
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         """`columns` are taken from headers. Raises ValueError for a type with parts."""
         self._columns = [
             (
                 column.name,
                 column.path[0],
-                TextColumn(_label(column), _type(column), zone, column.unit, "header"),
+                TextColumn(
+                    _label(column), _type(column), zone, column.unit, "header", column.leeway, changes
+                ),
             )
             for column in columns
         ]

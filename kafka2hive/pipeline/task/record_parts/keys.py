@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.values import Column, WireFormat
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Source, make_decoder
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.record_parts.headers import Found
@@ -17,9 +18,14 @@ from kafka2hive.pipeline.task.record_parts.headers import Found
 class RawKeyColumns:
     """Each takes the whole key, a text."""
 
-    def __init__(self, columns: Sequence[Column], zone: str) -> None:
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         self._columns = [
-            (c.name, TextColumn(f"{c.name} (the key)", parse_hive_type(c.type), zone, c.unit, "key"))
+            (
+                c.name,
+                TextColumn(
+                    f"{c.name} (the key)", parse_hive_type(c.type), zone, c.unit, "key", c.leeway, changes
+                ),
+            )
             for c in columns
         ]
 
@@ -36,12 +42,20 @@ class DecodedKeyColumns:
     """Each takes what its path leads to in the decoded key. A record without a key has NULL in all of them."""
 
     def __init__(
-        self, format: str, columns: Sequence[Column], zone: str, writers: WriterSchemas | None
+        self,
+        format: str,
+        columns: Sequence[Column],
+        zone: str,
+        writers: WriterSchemas | None,
+        wire: WireFormat,
+        changes: Changes | None = None,
     ) -> None:
         """Raises ValueError where the format cannot fill them."""
         self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
-        sources = [Source(column.path, column.unit) for column in columns]
-        self._decoder = make_decoder(format, self._schema, zone, sources, writers=writers)
+        sources = [Source(column.path, column.unit, column.leeway) for column in columns]
+        self._decoder = make_decoder(
+            format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes
+        )
 
     def read(self, keys: pa.BinaryArray) -> Found:
         """Raises SchemaRegistryUnavailable, see AvroDecoder."""

@@ -40,7 +40,7 @@ def as_failure(error: Exception) -> TableFailure:
             code = next(
                 (c for kind, c in _STORAGE_CODES.items() if isinstance(error, kind)), "storage.surprise"
             )
-            return TableFailure(code, str(error))
+            return TableFailure(code, str(error), error.remedy)
         case SchemaDiffers():
             return TableFailure(error.code, error.message, error.remedy, error.writer)
         case TableError() | ConfigError():

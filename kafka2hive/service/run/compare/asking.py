@@ -28,10 +28,14 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is away, or has not answered yet; `refused`: it answers, and lets nobody in."""
+    """Hive is away, or has not answered yet; `refused`: it answers, and lets nobody in.
+
+    `alone`: the statement of this question failed, which says nothing of others.
+    """
 
     why: str
     refused: HiveLoginRefused | None = None
+    alone: bool = False
 
 
 Answer = Agrees | Differs | NoAnswer
@@ -127,7 +131,7 @@ class Asking:
                         answer = ask(question)
                     finally:  # a bug is told by the thread's end, and nobody waits for ever
                         with self._condition:
-                            self._answered(asked, answer)
+                            self._answered(question, asked, answer)
         except BaseException:  # whatever ends the thread, another one may be started in its place
             with self._condition:
                 self._threads_left += 1
@@ -141,12 +145,12 @@ class Asking:
                 return None
             return self._queue.popleft()
 
-    def _answered(self, asked: _Asked, answer: Answer) -> None:
+    def _answered(self, question: Question, asked: _Asked, answer: Answer) -> None:
         asked.answer = answer
-        if isinstance(answer, NoAnswer):
-            self._silent = answer
+        if isinstance(answer, NoAnswer) and not answer.alone:
+            self._silent = NoAnswer(f"asked about {question.table}: {answer.why}", answer.refused)
             for _, other in self._queue:
-                other.answer = answer
+                other.answer = self._silent
             self._queue.clear()
         else:
             self._silent = None

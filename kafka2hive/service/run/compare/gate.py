@@ -13,7 +13,7 @@ from kafka2hive.config.values import HiveOptions
 from kafka2hive.hive.port import Session
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
@@ -152,7 +152,7 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
     if options is None:
         return Gate()
     asking = Asking(
-        lambda: _asker(options, catalogue),
+        lambda: asker(options, catalogue),
         wiring.background,
         wiring.ports.clock,
         threads=SESSIONS,
@@ -162,7 +162,7 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
 
 
 @contextmanager
-def _asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
+def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
     session = hive_session(options)
     try:
         yield lambda question: ask_hive(session, catalogue, question)
@@ -177,6 +177,8 @@ def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answ
         answered = ask(session, question.table)
     except HiveLoginRefused as error:
         return NoAnswer(str(error), error)
+    except StatementFailed as error:
+        return NoAnswer(str(error), alone=True)
     except (MetastoreUnavailable, ConfigError) as error:
         return NoAnswer(str(error))
     except TableError as error:

@@ -5,14 +5,18 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kafka2hive.ledger.reading.board import Board, delete_dead_boards
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import utc_text
+from kafka2hive.observe.endpoint import Health
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.service.conditions.condition import (
     Retrying,
+    RunConditions,
+    RunEnd,
     RunState,
     Serving,
     Stopped,
@@ -20,7 +24,7 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
-from kafka2hive.service.shared.table_state import SetAside, Table
+from kafka2hive.service.shared.table_state import Owned, SetAside, Table
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import Clock
 
@@ -31,21 +35,33 @@ GIVE_UP_SECONDS = 900.0
 
 
 class Liveness:
-    """For one run; `owner` is its name beside the beats. Nothing is written before `begin`."""
+    """For one run; `owner` is its name beside the beats, `decoder` the driver's, `health` what its endpoint answers.
 
-    def __init__(self, wiring: Wiring, owner: str) -> None:
+    Nothing is written before `begin`.
+    """
+
+    def __init__(self, wiring: Wiring, owner: str, decoder: str = "", health: Health | None = None) -> None:
         root, service = wiring.map.storage.ledger_root, wiring.map.service
         self._wiring = wiring
         self._heartbeat = Heartbeat(wiring.ports, root, service, owner, wiring.processes.me())
-        self._conditions = ConditionTeller(Board(wiring.ports, root, service, owner), wiring.ports.clock)
+        self._conditions = ConditionTeller(
+            Board(wiring.ports, root, service, owner),
+            wiring.ports.clock,
+            wiring.map.fingerprint,
+            decoder,
+        )
         self._notifier = Notifier()
+        self._health = health or Health()
         self._shown_at = 0.0
+        self.most_tasks: Callable[[], int | None] = lambda: None
+        """Of an epoch, now; to be set once it can be known."""
+        self._tidied = False
+        self._ended = False
 
     def begin(self) -> None:
-        """The first beat; what dead runs said of their tables is deleted."""
+        """The first beat. How long Spark took to start does not count against the run."""
+        self._health.progress()
         self._heartbeat.send()
-        root, service = self._wiring.map.storage.ledger_root, self._wiring.map.service
-        delete_dead_boards(self._wiring.ports, root, service, self._wiring.processes)
 
     @contextmanager
     def beside(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
@@ -66,6 +82,7 @@ class Liveness:
             beating.join()
 
     def ready(self, status: str) -> None:
+        self._health.serves()
         self._notifier.ready(status)
 
     def tick(self, stuck_seconds: float, tables: Collection[Table]) -> bool:
@@ -90,33 +107,69 @@ class Liveness:
         return True
 
     def stopping(self) -> None:
+        self._health.stops()
         self._notifier.stopping()
 
-    def end(self) -> None:
-        """Takes beat and conditions away."""
-        self._conditions.end()
+    def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
+        """Say how the run ended and in which state it leaves its tables; take conditions and beat away. Once.
+
+        None: nothing is said, because another run has the say, or nothing was begun.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        self._conditions.end(end, list(tables))
         self._heartbeat.end()
+        if end is not None:
+            self._tidy()
 
     def _show(self, tables: Collection[Table]) -> None:
+        self._health.progress()
         self._heartbeat.send()
-        self._conditions.tell(list(tables))
+        self._conditions.tell(list(tables), self.most_tasks())
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """What dead runs said is deleted, once this one has said something."""
+        if not self._tidied:
+            self._tidied = True
+            root, service = self._wiring.map.storage.ledger_root, self._wiring.map.service
+            delete_dead_boards(self._wiring.ports, root, service, self._wiring.processes)
 
 
 class ConditionTeller:
     """For one thread. A time of the next try is computed once for each setting aside, so that it stands still."""
 
-    def __init__(self, board: Board, clock: Clock) -> None:
+    def __init__(self, board: Board, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
+        """`fingerprint`: of the run's map."""
         self._board = board
+        self._decoder = decoder
         self._clock = clock
+        self._map = fingerprint
+        self._told = RunConditions(())
         self._retrying: dict[str, Retrying] = {}
         self._tries: dict[str, tuple[tuple[int, float], str]] = {}
+        self._stops: dict[str, str] = {}  # a table that is stopped stays so
 
-    def tell(self, tables: Collection[Table]) -> None:
+    def tell(self, tables: Collection[Table], most_tasks: int | None = None) -> None:
         """Tables are read, not changed; other threads may change them meanwhile."""
-        self._board.show(encode([self._condition(table) for table in tables]))
+        conditions = tuple(self._condition(table) for table in tables)
+        told = self._told
+        if not told.at or (conditions, most_tasks) != (told.tables, told.most_tasks):
+            self._told = replace(self._said(conditions), most_tasks=most_tasks)
+        self._board.show(encode(self._told))
 
-    def end(self) -> None:
-        self._board.end()
+    def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
+        """The last word; tables that the run never came to are left out."""
+        reached = [table for table in tables if table.aside or isinstance(table.ownership, Owned)]
+        conditions = tuple(self._condition(table) for table in reached)
+        self._board.end(None if end is None else encode(replace(self._said(conditions), end=end)))
+
+    def _said(self, conditions: tuple[TableCondition, ...]) -> RunConditions:
+        return RunConditions(conditions, self._now(), map=self._map, decoder=self._decoder)
+
+    def _now(self) -> str:
+        return utc_text(self._clock.epoch_ms() / 1000)
 
     def _condition(self, table: Table) -> TableCondition:
         missing = tuple(f"topic {topic} does not exist (yet)" for topic in table.missing)
@@ -133,7 +186,7 @@ class ConditionTeller:
             self._retrying.pop(table.name, None)
             return Serving()
         if aside.needs_manual_action:
-            return Stopped(Trouble.of(aside.error))
+            return Stopped(Trouble.of(aside.error), self._stops.setdefault(table.name, self._now()))
         retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
         self._retrying[table.name] = retrying
         return retrying

@@ -1,6 +1,7 @@
 """Who hears of an epoch: metrics and progress, Kafka's consumer group."""
 
 import logging
+from collections.abc import Mapping
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
@@ -25,9 +26,12 @@ class EpochWatcher:
         self._began = clock.monotonic()
         self._hive = hive
         self._totals = Totals()
+        self._freshness = Freshness()
 
     def epoch(self, report: EpochReport) -> None:
-        numbers = epoch_numbers(report, self._clock.epoch_ms() / 1000, self._hive)
+        now = self._clock.epoch_ms() / 1000
+        fresh = {table.name: self._freshness.of(table, now) for table in report.tables}
+        numbers = epoch_numbers(report, fresh, self._hive)
         self._metrics.observe_epoch(numbers)
         tell(numbers)
         if not self._totals.files and report.files:
@@ -51,21 +55,28 @@ class EpochWatcher:
             set_aside=sum(t.aside is not None for t in tables),
         )
 
-    def idle(self, tables: list[Table]) -> None:
-        """Lag, pending registrations and set-aside tables, also when there was no epoch."""
+    def idle(self, tables: list[Table], refused_topics: int = 0) -> None:
+        """Lag, pending registrations, set-aside tables and topics that flow nowhere, also when there was no epoch."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
-            self._metrics.observe_lag(table.name, table.lag_records, freshness(table, now))
+            if table.lag_known:
+                self._metrics.observe_lag(table.name, table.lag_records, self._freshness.of(table, now))
             self._metrics.observe_unregistered(table.name, len(table.open_registrations))
+            since_ms = table.held_since_ms
+            held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
+            self._metrics.observe_held(table.name, table.held_records, held_seconds)
             if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
                 through_ms = owned.read_through.through_ms
                 through = None if through_ms is None else through_ms / 1000
-                self._metrics.observe_completion(table.name, len(owned.state.open), through)
+                self._metrics.observe_completion(
+                    table.name, len(owned.state.open), through, len(table.uncertified)
+                )
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
+        self._metrics.observe_refused_topics(refused_topics)
 
 
-def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
-    """The report as plain numbers; `now` in Unix seconds. Without a Hive no partition is overdue."""
+def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: bool) -> EpochNumbers:
+    """The report as plain numbers; `fresh`: see Freshness, by table. Without a Hive no partition is overdue."""
     tables = {t.name: t for t in report.tables}
     return EpochNumbers(
         number=report.number,
@@ -81,23 +92,44 @@ def epoch_numbers(report: EpochReport, now: float, hive: bool) -> EpochNumbers:
                 len(tables[r.table].open_registrations),
                 len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
                 tables[r.table].lag_records,
-                freshness(tables[r.table], now),
+                fresh[r.table],
             )
             for r in report.reports
         ),
         phases={"tasks": report.tasks_seconds, "publish": report.publish_seconds},
         set_aside=sum(t.aside is not None for t in report.tables),
         lag_records=report.lag_records,
+        tasks=report.tasks,
+        most_tasks=report.most_tasks,
     )
 
 
-def freshness(table: Table, now: float) -> float | None:
-    """Age in seconds of what the table shows: 0 when nothing waits, else the age of its newest record."""
-    if table.lag_records == 0:
-        return 0.0
-    state = table.last_state
-    newest = state.newest_ms if state else None
-    return None if newest is None else max(now - newest / 1000, 0.0)
+class Freshness:
+    """How long records may have waited for each table, in seconds; seen from this run's looks at Kafka."""
+
+    def __init__(self) -> None:
+        self._caught_up: dict[str, float] = {}
+        self._waiting: dict[str, float] = {}
+
+    def of(self, table: Table, now: float) -> float | None:
+        """0 when nothing waits; None: not known yet. `now` in Unix seconds.
+
+        Else the age of the newest record that the table shows, or the time since nothing waited when that is shorter:
+        what a quiet topic showed last says nothing of a record that came just now. For a table that never showed a
+        row and never caught up: the time since records were first seen to wait.
+        """
+        if not table.lag_known:
+            return None
+        if table.lag_records == 0:
+            self._caught_up[table.name] = now
+            self._waiting.pop(table.name, None)
+            return 0.0
+        first_seen = self._waiting.setdefault(table.name, now)
+        since = [self._caught_up[table.name]] if table.name in self._caught_up else []
+        state = table.last_state
+        if state is not None and state.newest_ms is not None:
+            since.append(state.newest_ms / 1000)
+        return max(now - max(since, default=first_seen), 0.0)
 
 
 class GroupFollower:

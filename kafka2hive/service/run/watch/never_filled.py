@@ -18,6 +18,10 @@ log = logging.getLogger(__name__)
 FIRST_RECORDS = 1_000
 FIRST_EPOCHS = 3
 _MOST_NAMED = 20
+_ALIKE, _NEARLY_EQUAL = (
+    0.6,
+    0.8,
+)  # of difflib: worth a word when a column stays empty; told from the first epoch on
 _MOST_KEYS = 200
 
 
@@ -51,9 +55,12 @@ class _ColumnsOfTable:
 
     @property
     def never_filled(self) -> tuple[str, ...]:
-        """Empty until too little was seen to say so."""
-        enough = self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS
-        return self.empty or () if enough else ()
+        """While too little was seen to say so: only columns with a name that nearly equals a key that no column takes."""
+        empty = self.empty or ()
+        if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
+            return empty
+        likely = never_filled(empty, self.columns, self.strange, _NEARLY_EQUAL)
+        return tuple(one.column for one in likely if one.nearest)
 
 
 class ColumnWatch:
@@ -69,8 +76,8 @@ class ColumnWatch:
             if part.outcome.columns.rows:
                 table = tables[part.table]
                 seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
-                seen_so_far.add(part.outcome.columns)
                 seen_so_far.columns = table.owned.settings.columns
+                seen_so_far.add(part.outcome.columns)
                 self._tell(table, seen_so_far)
 
     def end(self, tables: Iterable[Table]) -> None:
@@ -102,17 +109,17 @@ def _text(columns: Sequence[NeverFilled], rows: int) -> str:
 
 
 def never_filled(
-    empty: Iterable[str], columns: Sequence[Column], strange: Iterable[str]
+    empty: Iterable[str], columns: Sequence[Column], strange: Iterable[str], alike: float = _ALIKE
 ) -> list[NeverFilled]:
     """The empty columns, each with the nearest of the strange keys (paths as text)."""
     paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
-    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), strange)) for name in empty]
+    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), strange, alike)) for name in empty]
 
 
-def _nearest(path: str, strange: Iterable[str]) -> str:
+def _nearest(path: str, strange: Iterable[str], alike: float) -> str:
     """Without the beginning that all paths share; a key of the record itself is told by its name alone."""
     by_letters: Mapping[str, str] = {_letters(key): key for key in strange}
-    found = difflib.get_close_matches(_letters(path), by_letters, 1, 0.6)
+    found = difflib.get_close_matches(_letters(path), by_letters, 1, alike)
     return by_letters[found[0]].removeprefix("$.") if found else ""
 
 

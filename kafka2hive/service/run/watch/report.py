@@ -1,12 +1,13 @@
 """What became of tables and epochs, as values; reported to the log, the metrics, Kafka's consumer group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.manifests import Outcome
+from kafka2hive.service.run.watch.outages import Watches
 from kafka2hive.service.shared.table_state import Table
 
 
@@ -43,13 +44,18 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One epoch of the run. `tables` are all tables of the run, for lag, pending registrations and what is set aside."""
+    """One epoch of the run. `tables` are all tables of the run, for lag, pending registrations and what is set aside.
+
+    `tasks` of them read it, `most_tasks` it could have had.
+    """
 
     number: int
     reports: tuple[TableReport, ...]
     tasks_seconds: float
     publish_seconds: float
     tables: tuple[Table, ...]
+    tasks: int = 0
+    most_tasks: int = 0
 
     @property
     def files(self) -> int:
@@ -66,10 +72,16 @@ class Reporter:
 
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
     starts: list[Callable[[TableStarted], None]] = field(default_factory=list)
+    outages: list[Watches] = field(default_factory=list)
 
     def epoch(self, report: EpochReport) -> None:
         for listener in self.epochs:
             listener(report)
+
+    def outage(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
+        """`away`: services that do not answer, with the reason; none when all do."""
+        for listener in self.outages:
+            listener(away, tables)
 
     def started(self, started: TableStarted) -> None:
         for listener in self.starts:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.config.values import StartKind
-from kafka2hive.config.values.change_log import ChangeLog, change_log_of, has_base64_decimals
+from kafka2hive.config.values.change_log import ChangeLog, change_log_of, told_decimals
 from tests.unit.config.tables.test_config_columns import only_table
 from tests.unit.config.test_config_load import problems_of
 
@@ -28,11 +28,12 @@ def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
     assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
 
 
-def test_decimals_are_texts_unless_the_map_says_base64() -> None:
+def test_decimals_are_as_the_record_says_unless_the_map_says_how() -> None:
     lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
-    assert has_base64_decimals(only_table(lines).source)
-    assert not has_base64_decimals(only_table(f"    source: debezium\n{COLUMNS}").source)
-    assert not has_base64_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source)
+    assert told_decimals(only_table(lines).source) == "base64"
+    assert told_decimals(only_table(lines.replace("base64", "text")).source) == "text"
+    assert told_decimals(only_table(f"    source: debezium\n{COLUMNS}").source) is None
+    assert told_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
 
 
 def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None:
@@ -52,6 +53,10 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
             "a decimal is a column of its own, id is array<decimal(5,2)>",
         ),
         (
+            "    source: debezium\n    columns: {id: 'array<decimal(5,2)>'}\n",
+            "id is array<decimal(5,2)>: say how its decimals are written",
+        ),
+        (
             "    source: {debezium: {decimals: base64}}\n    format: avro\n" + COLUMNS,
             "decimals base64 is for JSON",
         ),
@@ -66,7 +71,7 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "stands here twice"),
         (
             "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
-            "none of them can have from or unit",
+            "none of them can have from, unit or leeway",
         ),
     ],
 )

@@ -181,3 +181,108 @@ def test_a_field_of_a_struct_that_hive_describes_is_taken_at_its_word() -> None:
     assert (rule.bucketing.field, rule.bucketing.inner) == ("props", ("at",))
     path = "    create: false\n    bucket: {field: $.props.at}\n"
     assert "these come from Hive" in problems_of(HEAD + TABLE + path)[0]
+
+
+def test_a_columns_leeway_is_read_and_refused_where_it_makes_no_sense() -> None:
+    table = only_table(
+        "    columns:\n      id: bigint\n      at: {type: timestamp, unit: ns, fraction: truncate}\n"
+        "      sent: {type: timestamp, header: s, fraction: truncate}\n"
+    )
+    assert [column.leeway.fraction for column in table.columns] == ["exact", "truncate", "truncate"]
+    for wrong, told in (
+        ("{type: date, fraction: truncate}", "fraction: is used with a timestamp, x is date"),
+        ("{type: 'array<timestamp>', fraction: truncate}", "is used with a timestamp, x is array<timestamp>"),
+        ("{type: timestamp, fraction: round}", "expected exact or truncate"),
+    ):
+        text = "\n".join(map(str, problems_of(f"{TABLE}    columns: {{id: bigint, x: {wrong}}}\n")))
+        assert told in text, text
+
+
+def test_a_column_may_have_several_paths() -> None:
+    table = only_table(
+        "    columns: {mail: {type: string, from: [$.mail, '$.e-mail', $.contact.mail]}, id: {type: int, from: [$.no]}}\n"
+    )
+    mail, number = table.columns
+    assert (mail.path, mail.leeway.others) == (("mail",), (("e-mail",), ("contact", "mail")))
+    assert (number.path, number.leeway.others) == (("no",), ())
+    for lines, told in (
+        ("columns: {x: {type: int, from: []}}", "list should have at least 1 item"),
+        ("columns: {x: {type: int, from: [$.a, $.b, $.a]}}", "a path stands here twice"),
+        ("columns: {x: {type: int, from: [$.a, b]}}", "begins with $, as in $.b"),
+        (
+            "columns: {x: {type: int, from: [$.a, $.b]}}\n    source: debezium",
+            "has one path to a column's value",
+        ),
+        ("columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv", "takes the field at its place"),
+    ):
+        text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+        assert told in text, text
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "told"),
+    [
+        ("string", "x", ""),
+        ("string", "''", ""),
+        ("int", "-2147483648", ""),
+        ("int", "2147483648", "2147483648 is no int"),
+        ("int", "1.5", "1.5 is no int"),
+        ("int", "x", "'x' is no number"),
+        ("boolean", "true", ""),
+        ("boolean", "1", "'1' is no boolean"),
+        ("double", "0.5", ""),
+        ("double", "'1e999'", "1e999 is beyond double"),
+        ("'decimal(5,2)'", "999.99", ""),
+        ("'decimal(5,2)'", "1000", "1000 does not fit decimal(5,2)"),
+        ("'decimal(5,2)'", "'1.005'", "1.005 does not fit decimal(5,2)"),
+        ("date", "'2013-02-28'", ""),
+        ("date", "'2013-02-29'", "is no date"),
+        ("timestamp", "'2013-02-28T00:00'", "not with timestamp"),
+        ("array<int>", "1", "not with array<int>"),
+    ],
+)
+def test_a_default_is_a_value_of_its_column(kind: str, default: str, told: str) -> None:
+    columns = f"    columns: {{id: bigint, x: {{type: {kind}, default: {default}}}}}\n"
+    if told:
+        assert told in "\n".join(map(str, problems_of(TABLE + columns)))
+    else:
+        assert only_table(columns).columns[1].leeway.default == yaml.safe_load(default) or kind != "string"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("columns: {id: bigint, x: {type: int, header: h, default: 1}}", "is for fields of values"),
+        ("columns: {x: {type: int, default: 1}}\n    format: csv", "is for fields of values"),
+        ("columns: {x: {type: int, default: 1}}\n    source: debezium", "is not for change logs"),
+        ("columns: {x: {type: date, unit: d, default: '2013-01-01'}}", "is not for columns with a unit"),
+    ],
+)
+def test_a_default_is_refused_where_it_makes_no_sense(lines: str, told: str) -> None:
+    assert told in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("columns: {x: {type: 'decimal(5,2)', decimals: base64}}", ""),
+        ("columns: {x: {type: int, decimals: base64}}", "is used with a decimal, x is int"),
+        (
+            "columns: {x: {type: 'decimal(5,2)', decimals: base64}}\n    format: csv",
+            "is for fields of values in JSON",
+        ),
+        (
+            "columns: {x: {type: 'decimal(5,2)', decimals: base64}}\n    source: debezium",
+            "source: {debezium: {decimals: base64}}",
+        ),
+        (
+            "columns: {id: int, x: {type: 'decimal(5,2)', header: h, decimals: base64}}",
+            "is for fields of values",
+        ),
+    ],
+)
+def test_decimals_as_bytes_are_for_columns_of_json(lines: str, told: str) -> None:
+    if told:
+        assert told in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+    else:
+        assert only_table(f"    {lines}\n").columns[0].leeway.decimals == "base64"

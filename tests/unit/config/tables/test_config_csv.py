@@ -46,6 +46,9 @@ def test_defaults_may_say_how_fields_are_written_for_the_tables_that_have_some()
         ("format: csv\n    csv: {null_text: 'a,b'}", "no delimiter, quote or line break"),
         ("format: csv\n    csv: {null_text: ' -', trim: true}", "has blanks around it"),
         ("format: csv\n    csv: {nul_text: x}", "null_text"),
+        ("format: csv\n    csv: {header: [a]}", "has 1 fields for 2 columns"),
+        ("format: csv\n    csv: {header: [a, at]}\n    sql: select * from records", "is not used with sql"),
+        ("format: csv\n    csv: {booleans: numbers}", "expected words or digits"),
         ("format: csv\n    source: debezium", "for csv write source: binlog"),
     ],
 )

@@ -38,6 +38,49 @@ def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
     assert (table.format, table.key_format) == ("json", format)
 
 
+@pytest.mark.parametrize(
+    ("keys", "word"),
+    [
+        ("", "refuse"),
+        (", unknown_enum: null", "null"),
+        (", unknown_enum: 'null'", "null"),
+        (", unknown_enum: name", "name"),
+    ],
+)
+def test_a_column_of_an_enum_says_what_numbers_without_a_name_are(keys: str, word: str) -> None:
+    lines = (
+        "    format: protobuf\n    key_format: protobuf\n"
+        f"    columns: {{n: {{type: string{keys}}}, id: {{type: string, key: $.id{keys}}}}}\n"
+    )
+    (table,) = load_text(HEAD + REGISTRY + TABLE + lines, "map.yaml", {}).tables
+    assert [column.leeway.unknown_enum for column in table.columns] == [word, word]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("format: avro\n    columns: {a: {type: string, unknown_enum: name}}", "is for enums of Protobuf"),
+        ("columns: {a: {type: string, unknown_enum: null}}", "is for enums of Protobuf"),
+        (
+            "format: protobuf\n    columns: {a: {type: string, header: h, unknown_enum: name}, b: int}",
+            "is for enums of Protobuf",
+        ),
+        (
+            "format: protobuf\n    columns: {a: {type: string, key: $, unknown_enum: name}, b: int}",
+            "is for enums of Protobuf",
+        ),
+        (
+            "format: protobuf\n    columns: {a: {type: int, unknown_enum: name}}",
+            "is used with a string, a is int",
+        ),
+        ("format: protobuf\n    columns: {a: {type: string, unknown_enum: number}}", "expected refuse, name"),
+    ],
+)
+def test_numbers_without_a_name_are_of_columns_of_strings_in_protobuf(lines: str, told: str) -> None:
+    text = "\n".join(map(str, problems_of(f"{REGISTRY}{TABLE}    {lines}\n")))
+    assert told in text, text
+
+
 def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
     lines = "    source: {debezium: {before: true}}\n    columns: {a: int, id: {type: bigint, key: $.id}}\n    key_format: json\n"
     columns = only_table(lines).columns

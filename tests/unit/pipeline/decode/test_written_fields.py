@@ -184,6 +184,18 @@ def test_fields_of_protobuf_become_columns() -> None:
     assert found(settings, schema + " message N { int32 x = 1; }") == Lacking((), ()), "which message?"
 
 
+def test_a_decimal_of_confluents_becomes_a_decimal_and_stays_the_struct_that_it_was() -> None:
+    schema = (
+        'syntax = "proto3"; import "confluent/type/decimal.proto"; '
+        "message M { confluent.type.Decimal fee = 1; repeated confluent.type.Decimal fees = 2; }"
+    )
+    settings = replace(table(("id", "bigint")), format="protobuf")
+    assert columns(found(settings, schema)) == [("fee", "decimal(38,18)"), ("fees", "array<decimal(38,18)>")]
+    before = (("fee", "struct<value:binary,precision:bigint,scale:int>"), ("fees", "array<decimal(38,18)>"))
+    added = frozenset({"fee", "fees"})
+    assert found(replace(table(*before), format="protobuf", added=added), schema) == Lacking((), ())
+
+
 def test_of_a_change_log_the_fields_are_those_of_the_row() -> None:
     row = record(("id", "long"), ("name", "string"), name="Row")
     envelope = avro(

@@ -197,7 +197,7 @@ def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema,
     chunk.messages[0].set_value(b"{}")
 
     class Schemas:
-        def get(self, schema_id: int) -> WriterSchema | None:
+        def get(self, schema_id: int | str) -> WriterSchema | None:
             return schema if schema_id == 5 else None
 
     settings = replace(table(), key_format=format)

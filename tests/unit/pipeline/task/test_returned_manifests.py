@@ -59,7 +59,7 @@ def plain_values(value: object) -> bool:
         return all(plain_values(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, tuple):
         return all(map(plain_values, value))
-    return isinstance(value, enum.Enum) or type(value) in (str, int, float, type(None))
+    return isinstance(value, enum.Enum) or type(value) in (str, bool, int, float, type(None))
 
 
 def test_a_real_plan_and_manifest_are_plain_values_and_come_out_of_the_pickle_as_they_were() -> None:

@@ -4,6 +4,8 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 
-from kafka2hive.config.values import MetadataColumn, WriterOptions
+from kafka2hive.config.values import Column, MetadataColumn, RecordPart, WriterOptions
+from kafka2hive.config.values.columns import Leeway
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
@@ -44,8 +47,11 @@ class UnreadableHeaders(Message):  # type: ignore[misc]  # the client ships no t
         raise SystemError("returned a result with an exception set")
 
 
-def message(offset: int, value: bytes | None, kind: type[Message] = Message) -> Message:
-    return kind(topic="t", partition=0, offset=offset, value=value, key=b"k", timestamp=(1, 1_000 + offset))
+def message(
+    offset: int, value: bytes | None, kind: type[Message] = Message, time: int | None = None
+) -> Message:
+    stamp = 1_000 + offset if time is None else time
+    return kind(topic="t", partition=0, offset=offset, value=value, key=b"k", timestamp=(1, stamp))
 
 
 def chunk_of(*counts_and_sizes: tuple[int, int]) -> Chunk:
@@ -103,10 +109,11 @@ def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:
 
 
 def run_chunk(
-    messages: list[Message], with_headers: bool
+    messages: list[Message], with_headers: bool, with_time: bool = False
 ) -> tuple[OffsetAccounting, list[dict[str, Any]], list[dict[str, Any]]]:
     """The account, the rows and the dead letters of one chunk."""
     metadata = [(MetadataColumn.OFFSET, "o")] + ([(MetadataColumn.HEADERS, "h")] if with_headers else [])
+    metadata += [(MetadataColumn.TIMESTAMP, "at")] if with_time else []
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
     source = offsets("t", 0, 0, len(messages))
     files, limits = MemoryFiles(), TaskLimits(1 << 28, 64, 1 << 28)
@@ -139,6 +146,52 @@ def test_a_header_name_that_is_not_utf_8_is_a_dead_letter_where_headers_are_want
 def test_a_header_name_that_is_not_utf_8_does_not_matter_where_headers_are_not_wanted() -> None:
     account, rows, letters = run_chunk([message(0, b"a", UnreadableHeaders)], with_headers=False)
     assert ([row["value"] for row in rows], letters, account.written) == ([b"a"], [], 1)
+
+
+def test_values_that_a_columns_leeway_changes_are_counted_in_the_manifest() -> None:
+    truncate = Leeway(fraction="truncate")
+    columns = (
+        Column("at", "timestamp", unit="ns", leeway=truncate),
+        Column("of_key", "timestamp", (), "ns", RecordPart.KEY, truncate),
+        Column("id", "bigint"),
+    )
+    table = replace(table_settings("db.t", "json", (("id", "bigint"),)), columns=columns)
+    decoder = ChunkDecoder(table)
+    messages = [
+        Message(
+            topic="t", partition=0, offset=n, value=b'{"at":%d,"id":1}' % at, key=b"1001", timestamp=(1, 1)
+        )
+        for n, at in enumerate((1_000, 1_001, 1_999))
+    ]
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 60, -1),), messages)
+    (part,) = decoder.decode(chunk)
+    ((rows, _),) = part.batches
+    assert rows.column("at").cast(pa.int64()).to_pylist() == [1, 1, 1]
+    assert rows.column("of_key").cast(pa.int64()).to_pylist() == [1, 1, 1]
+    assert decoder.changed() == (("fraction", 5),)
+    list(decoder.decode(chunk))
+    assert ChunkDecoder(table).changed() == ()  # what a task that was given up counted
+
+
+LAST_MS = 253_402_300_799_999  # of the year 9999
+
+
+def test_a_record_whose_timestamp_no_column_holds_is_a_dead_letter_without_one() -> None:
+    times = [LAST_MS, LAST_MS + 1, 2**62, 2**63 - 1, 0]
+    messages = [message(offset, b"a", time=time) for offset, time in enumerate(times)]
+    account, rows, letters = run_chunk([*messages, message(5, None, time=2**62)], False, with_time=True)
+    assert [(row["o"], row["at"]) for row in rows] == [
+        (0, datetime(9999, 12, 31, 23, 59, 59, 999_000)),
+        (4, datetime(1970, 1, 1)),
+    ]
+    assert {letter["reason"] for letter in letters} == {"metadata.timestamp"}
+    assert [(letter["offset"], letter["timestamp"]) for letter in letters] == [
+        (1, None),
+        (2, None),
+        (3, None),
+    ]
+    assert (account.written, account.dead_lettered, account.tombstones) == (2, 3, 1)
+    assert run_chunk(messages, with_headers=False)[0].written == len(times)
 
 
 def test_a_value_larger_than_a_decoder_takes_is_a_dead_letter() -> None:

@@ -55,4 +55,15 @@ def test_decimals_of_debezium_are_bytes_where_the_map_says_so() -> None:
     source = ChangeLogKeys(debezium=DebeziumKeys(decimals="base64"))
     rows = [[1, Decimal("3.25"), "c"]] * 2
     assert outcome(settings(CHANGE, source=source), messages) == (rows, ["change_log.scale"])
-    assert outcome(settings(CHANGE, source="debezium"), messages)[0] == []
+
+
+def test_decimals_of_debezium_are_what_the_schema_of_the_record_says_by_default() -> None:
+    both = record({"id": 1, "total": "1990"})
+    by_schema, refused = [[1, Decimal("-26297.72"), "c"]], ["change_log.decimal"]
+    assert outcome(settings(CHANGE, source="debezium"), as_json(both, with_schema(both))) == (
+        by_schema,
+        refused,
+    )
+    source = ChangeLogKeys(debezium=DebeziumKeys(decimals="text"))
+    found = outcome(settings(CHANGE, source=source), as_json(both, with_schema(both)))
+    assert found == ([[1, Decimal("1990.00"), "c"]], ["change_log.scale"])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 import pytest
 
@@ -98,6 +99,48 @@ def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
     assert manifest.accounts[0].account.written == 3
     (path,) = [path for path in files.content if path.endswith("/7.schema")]
     assert path.startswith("file:///ledger/schemas/")
+
+
+def test_an_id_that_a_registry_set_up_anew_gives_to_another_schema_fails_the_table() -> None:
+    """Two fields of one type change places: the records read well with either schema, and only one is right."""
+    two = '{"type": "record", "name": "F", "fields": [%s]}'
+    fields = ['{"name": "value", "type": "long"}', '{"name": "other", "type": "long"}']
+    said = [reply(200, {"schema": two % ", ".join(order)}) for order in (fields, fields[::-1])]
+    with odd_server(lambda _: said.pop(0)) as server:
+        registry = RegistryOptions(url=server.url)
+        first, files = task_of(avro_table(), registry, message=b"\0\0\0\0\7\2\4")
+        assert first.accounts[0].account.written == 3
+        (path,) = [path for path in files.content if path.endswith("/7.schema")]
+        later = MemoryFiles()  # another process that has what is kept
+        later.content[path] = files.content[path]
+        second, _ = task_of(avro_table(), registry, later, b"\0\0\0\0\7\2\4")
+    assert (second.files, second.accounts) == ((), ())
+    assert second.failure is not None and second.failure.code == "registry.changed"
+    assert path in second.failure.remedy
+
+
+def test_a_schema_that_a_header_names_by_its_guid_is_asked_for_and_kept() -> None:
+    guid = "89791762-2336-186f-9674-299b90a8e2ee"
+    table = replace(avro_table(), framing="header")
+    header: list[tuple[str, bytes | None]] = [("__value_schema_id", b"\1" + UUID(guid).bytes)]
+    log = FakeLog(dict.fromkeys(range(3), b"\2"), 3, headers=dict.fromkeys(range(3), header))
+
+    def run(registry: RegistryOptions, files: MemoryFiles) -> TableManifest:
+        plan, consumer = TaskPlan(0, (table_task("db.t", RANGE),)), FakeConsumer({("t", 0): log})
+        with Watchdog(30.0) as watchdog:
+            (manifest,) = Task(plan, settings_with(table, registry), files, consumer, watchdog).run()
+        return manifest
+
+    files, kept = MemoryFiles(), MemoryFiles()
+    with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server:
+        registry = RegistryOptions(url=server.url)
+        first = run(registry, files)
+        assert (first.failure, first.accounts[0].account.written) == (None, 3)
+        assert server.paths == [f"/schemas/guids/{guid}"]
+    (path,) = [path for path in files.content if path.endswith(f"/{guid}.schema")]
+    kept.content[path] = files.content[path]
+    again = run(registry, kept)  # nobody answers any more
+    assert (again.failure, again.accounts[0].account.written) == (None, 3)
 
 
 PROTO = 'syntax = "proto3"; import "parts/value.proto"; message Other {} message F { parts.Value value = 1; }'

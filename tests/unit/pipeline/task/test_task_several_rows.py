@@ -6,7 +6,15 @@ from typing import Any, Literal
 
 import pytest
 
-from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, RecordPart, WriterOptions
+from kafka2hive.config.values import (
+    Bucketing,
+    BucketTime,
+    Column,
+    CsvOptions,
+    MetadataColumn,
+    RecordPart,
+    WriterOptions,
+)
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
@@ -184,3 +192,15 @@ def test_a_footer_says_more_rows_only_where_there_are_some() -> None:
         assert [len(counts) for counts in json.loads(metadata[b"kafka2hive.accounts"])] == [length]
         footer = Footer.parse(metadata)
         assert footer is not None and footer.accounts == tuple(a.account for a in manifest.accounts)
+
+
+@pytest.mark.parametrize("rows", ["one", "lines"])
+def test_a_header_line_is_a_filtered_record_and_no_row(rows: Literal["one", "lines"]) -> None:
+    given = replace(table_settings("db.t", "json", COLUMNS, PLACE), format="csv", rows=rows)
+    settings = replace(given, csv=CsvOptions(header=("n", "day")))
+    messages = [b"n,day", b"1,2013-01-01", b"n,day\n", b"2,2013-01-02", b"n,DAY"]
+    for letters in (0, 1):
+        sent = messages[: 4 + letters]
+        manifest, files = run_of(settings, *sent)
+        assert rows_of(files, manifest) == [(1, 0, 1), (3, 0, 2)]
+        assert total(manifest) == OffsetAccounting(len(sent), 2, 2, 0, letters, 0, sum(map(len, sent)), 0)

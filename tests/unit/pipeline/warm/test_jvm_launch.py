@@ -1,8 +1,11 @@
 """The driver's JVM before Spark has it: it dies, nobody wants it, a signal comes. Its place takes a script."""
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -68,6 +71,26 @@ def test_a_java_that_does_not_speak_to_us_is_told(installation: Path) -> None:
 def test_a_spark_that_is_not_there_is_told(installation: Path) -> None:
     with pytest.raises(ServiceUnavailable, match=r"Spark did not start: .*spark-submit"):
         launch(SparkOptions(), "flights")
+
+
+def test_a_driver_in_a_container_uses_the_jvm_of_spark_as_the_user_who_submitted(tmp_path: Path) -> None:
+    """As in YARN's cluster mode: pyspark comes without jars and scripts, and SPARK_HOME is not set."""
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None
+    shutil.copytree(Path(spec.origin).parent, tmp_path / "pyspark", ignore=lambda *_: ("jars", "bin", "sbin"))
+    program = (
+        "import os\nfrom pathlib import Path\nfrom kafka2hive.config.values import SparkOptions\n"
+        "from kafka2hive.pipeline.spark_conf import session_conf\n"
+        "from kafka2hive.pipeline.warm.launch import JvmIsThere, launch\n"
+        "options = SparkOptions(master='yarn')\n"
+        "assert launch(options, 'flights') == JvmIsThere()\n"
+        "print(session_conf(options, 'flights', Path('/scratch'))['spark.executorEnv.HADOOP_USER_NAME'])\n"
+    )
+    unset = ("SPARK_HOME", "HADOOP_USER_NAME")
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+    env |= {"PYTHONPATH": str(tmp_path), "PYSPARK_GATEWAY_PORT": "1", "SPARK_USER": "etl"}
+    ended = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "etl\n"), ended.stderr
 
 
 def test_a_jvm_that_nobody_connected_to_is_killed(installation: Path) -> None:

@@ -6,7 +6,7 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
-from kafka2hive.service.audit.units import Unit, pieces, still_there, summed, units_of
+from kafka2hive.service.audit.units import Unit, pieces, still_there, summed, units_of, without_refetched
 from tests.harness.task_files import offsets
 from tests.harness.values import data_file
 from tests.harness.values import snapshot as of_epoch
@@ -52,6 +52,16 @@ def test_a_unit_is_a_task_with_its_files_and_those_fetched_again_for_it() -> Non
         (1, 1, (second,), ["b", "again"]),
     ]
     assert [f.final for f in unassigned] == ["nobody's"]
+
+
+def test_a_file_that_was_dumped_again_explains_no_row_that_another_one_lacks() -> None:
+    of_unit = unit(offsets("t", 0, 0, 9))
+    of_unit.files += [
+        file(name, 0, offsets("t", 0, 0, 9)) for name in ("lost", "given up", "damaged", "again")
+    ]
+    left, contents = without_refetched(of_unit, [None, None, b"d", b"a"], {"lost", "damaged"})
+    assert [f.final for f in left.files] == ["given up", "damaged", "again"]
+    assert contents == [None, b"d", b"a"]
 
 
 def unit(*ranges: OffsetRange) -> Unit:

@@ -12,9 +12,11 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
 from kafka2hive.model.paths.path import parent
+from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.service.online.ask_kafka import check_kafka, kept_too_short, settings_warnings
-from kafka2hive.service.online.ask_storage import check_storage, probe
-from kafka2hive.service.online.checks import Check, Failed, Passed, Warned, exit_code_of
+from kafka2hive.service.online.ask_ledger import tables_behind
+from kafka2hive.service.online.ask_storage import LEDGER_ROOT, check_storage, probe
+from kafka2hive.service.online.checks import Check, Failed, Passed, Result, Warned, exit_code_of
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import (
@@ -27,7 +29,7 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
-from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
 from tests.unit.cli.test_cli_kafka import Broker, _plain_map, broker
 
@@ -66,6 +68,42 @@ def test_every_service_is_asked_and_nothing_is_left_behind(tmp_path: Path, broke
     assert plain.exit_code == 0 and "0 errors" in plain.stdout
     assert found["kafka", broker.address]["message"].endswith(", 1 topic")
     assert tree(tmp_path) == before
+
+
+def test_a_table_that_another_ledger_root_feeds_is_an_error(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    text = service.map.read_text()
+    service.map.write_text(
+        text.replace("storage: {", f'storage: {{ledger_root: "{tmp_path.as_uri()}/other", ')
+    )
+    before = tree(tmp_path)
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "ledger.vanished")
+    assert "another service or ledger root feeds this table" in found["ledger", TABLE]["message"]
+    assert tree(tmp_path) == before
+
+
+def test_the_marker_of_another_ledger_is_an_error(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    marker = owner_marker(service.wiring.map.tables[0].location)
+    local(marker).write_bytes(b'{"ledger":"ffffffffffffffffffffffffffffffff"}')
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "marker.foreign")
+
+
+def test_where_a_directory_refuses_the_ledger_is_not_asked_for_the_same_reason(wiring: Wiring) -> None:
+    table = make_table(wiring)
+    refused = Failed(TableError("storage.denied", "no", "grant it"))
+
+    def asked(root: Result, place: Result) -> bool:
+        places = [Check("storage", LEDGER_ROOT, root), Check("storage", TABLE, place)]
+        return tables_behind(places, [table]) == [table]
+
+    assert asked(Passed(""), Passed("")) and not asked(refused, Passed("")) and not asked(Passed(""), refused)
 
 
 def test_an_unknown_topic_is_an_error_of_the_map(tmp_path: Path, broker: Broker) -> None:
@@ -137,6 +175,20 @@ def test_what_a_directory_refuses_is_told_and_the_probe_is_taken_away(
     for check in found:
         assert isinstance(check.result, Failed) and check.result.error.code == code
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", [Denied, Unavailable])
+def test_a_refused_login_is_told_with_its_own_remedy_and_each_path_once(
+    tmp_path: Path, wiring: Wiring, kind: type[StorageError]
+) -> None:
+    place = wiring.map.tables[0].location
+    error = kind(f"{place}/_tmp/_probe", "Kerberos login failed: Ticket expired", "renew the cache")
+    files: Any = Refusing(wiring.ports.files, "mkdirs", error)
+    refused = replace(wiring, ports=replace(wiring.ports, files=files))
+    told = {check.subject: check.result for check in check_storage(refused, [make_table(wiring)])}
+    result = told[make_table(wiring).name]
+    assert isinstance(result, Failed) and result.error.remedy == "renew the cache"
+    assert result.error.message == str(error)
 
 
 def test_a_probe_goes_the_way_of_a_data_file_where_there_is_a_staging_directory(

@@ -149,10 +149,33 @@ def test_after_an_outage_the_rest_is_not_asked_for_and_an_answer_ends_the_silenc
     server = Server({"d.a": away})
     asking = asking_of(server.session, threads=1, longest_silence=LONG)
     assert asking.answer(q("d.a")) == away
-    assert asking.answer(q("d.b")) == away, "not waited for"
-    while asking.answer(q("d.b")) == away:
+    told = NoAnswer("asked about d.a: connection refused")
+    assert asking.answer(q("d.b")) == told, "not waited for, or the outage is told as that of d.b"
+    while asking.answer(q("d.b")) == told:
         pass
     assert asking.answer(q("d.c")) == Agrees(), "waited for again"
+
+
+def test_a_statement_that_failed_for_one_table_is_no_answer_to_another() -> None:
+    failed = NoAnswer("JDODataStoreException in: CREATE DATABASE d", alone=True)
+    server = Server({"d.a": failed})
+    server.hanging.set()
+    asking = asking_of(server.session, threads=1, longest_silence=LONG)
+    answers: dict[str, Answer] = {}
+    threads = [
+        threading.Thread(target=lambda name=name: answers.update({name: asking.answer(q(name))}))
+        for name in ("d.a", "d.b", "d.c")
+    ]
+    threads[0].start()
+    assert server.reached.acquire(timeout=LONG)
+    for thread in threads[1:]:
+        thread.start()
+    server.hanging.clear()
+    server.go_on.set()
+    for thread in threads:
+        thread.join(LONG)
+    assert answers == {"d.a": failed, "d.b": Agrees(), "d.c": Agrees()}
+    assert asking.answer(q("d.d")) == Agrees()
 
 
 def test_a_refusal_that_nobody_waited_for_is_asked_for_again() -> None:

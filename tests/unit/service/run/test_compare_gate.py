@@ -185,6 +185,22 @@ def test_a_table_that_the_map_describes_otherwise_now_counts_as_never_compared(t
     assert dumped(loop, wiring) == 43
 
 
+def test_a_table_that_agreed_is_compared_again_when_it_is_to_have_other_columns(tmp_path: Path) -> None:
+    hive = Hive()
+    gate = hive.gate()
+    _, owned_tables = begin(make_wiring(tmp_path), Kafka(), gate)
+    table = owned_tables.tables["air.early"]
+    hive.asked.clear()
+    gate.admit(table)
+    assert Question("air.early", conform=True) not in hive.asked, "once a run is enough for the same columns"
+    hive.columns = "a int, b int"
+    gate.admit(table)
+    assert Question("air.early", conform=True) in hive.asked
+    hive.columns, hive.answers["air.early"] = "a int, b int, c int", OTHER
+    with pytest.raises(TableError, match="does not hold Parquet files"):
+        gate.admit(table)
+
+
 def test_what_was_compared_is_written_down_although_there_is_nothing_to_dump(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka()
     dumped(begin(wiring, kafka, Gate())[0], wiring)

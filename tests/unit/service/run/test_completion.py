@@ -1,6 +1,6 @@
 """Up to when a table has read all that Kafka held, and what its snapshots say of complete partitions because of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NotTracked, RegistrationUpdate
-from kafka2hive.model.completeness import OpenPartition, Tracking
+from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
@@ -24,7 +24,7 @@ from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.completion import ASK_SECONDS, Completion
 from kafka2hive.service.shared.table_state import Table, Unowned
-from tests.harness.cli_ledger import wired
+from tests.harness.cli_ledger import local, wired
 from tests.harness.clock import SkippedTime
 from tests.harness.values import snapshot
 from tests.simulation.service.maps import rule_of
@@ -125,7 +125,7 @@ def logs(ends: Mapping[TopicPartition, int], there: Sequence[TopicPartition]) ->
         numbers.setdefault(tp.topic, []).append(tp.number)
     topics = {name: TopicView(name, f"id-{name}", tuple(found)) for name, found in numbers.items()}
     latest = {tp: Watermark(end) for tp, end in ends.items()}
-    return Logs(ClusterView("c", topics), dict.fromkeys(latest, Watermark(0)), latest)
+    return Logs(ClusterView("c", topics), dict.fromkeys(latest, Watermark(0)), latest, latest)
 
 
 def moves(**ends: tuple[TopicPartition, int, int]) -> DataEpoch:
@@ -390,6 +390,32 @@ def test_a_commit_that_fails_leaves_nothing_that_counts_as_read(tmp_path: Path) 
     assert through_of(table) is not None
 
 
+def test_a_certificate_that_was_not_written_is_tried_again_though_nothing_else_comes(tmp_path: Path) -> None:
+    loop, owned_tables, _ = loop_of(
+        tmp_path, test_once.Kafka(), "topics: [early]", schemas=test_once.AtOnce()
+    )
+    table, clock = owned_tables.tables["air.early"], owned_tables._wiring.ports.clock
+    while (epoch := loop.plan()) is not None:
+        test_once.run(loop, epoch)
+    place = HivePartition(table.name, DAYS[0], f"{table.location}/{DAYS[0]}")
+    failed = Certificate(partition=place, since=1, files=1, rows=2, through="", policy="", success_file="")
+    restate(table, certificates=(failed,))
+    known = table.owned.state.epoch
+    clock.seconds += 2 * ASK_SECONDS
+    assert loop.plan() is None
+    assert table.uncertified == {place.path} and "could not be written" in table.warnings["certificates"][0]
+    local(place.location).mkdir(parents=True)
+    clock.seconds += ASK_SECONDS / 2
+    assert loop.plan() is None and table.uncertified
+    clock.seconds += ASK_SECONDS
+    assert loop.plan() is None
+    assert [child.name for child in local(place.location).iterdir()] == [
+        f"_kafka2hive_complete-{table.owned.state.ledger_id[:8]}-g000001-e{known:06d}.json"
+    ]
+    assert table.uncertified == set() and table.warnings["certificates"] == ()
+    assert table.owned.state.epoch == known
+
+
 def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tmp_path: Path) -> None:
     kafka, new = test_once.Kafka(), TopicPartition("early2", 0)
 
@@ -423,3 +449,38 @@ def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tm
     assert position is not None and position.end == 3
     after = through_of(table)
     assert after is not None and after > born_ms
+
+
+def test_metadata_that_are_renewed_after_a_look_do_not_make_its_ends_newer(tmp_path: Path) -> None:
+    class Slow(test_once.Kafka):
+        """When `slow`, ends take longer to arrive than metadata are kept, and records come meanwhile."""
+
+        slow = False
+
+        def high_watermarks(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+            answer = dict(super().high_watermarks(wanted))
+            if self.slow:
+                clock.seconds += 20
+                self.ends[test_once.EARLY] += 2
+            return answer
+
+    kafka = Slow()
+    loop, owned_tables, _ = loop_of(tmp_path, kafka, "topics: [early]", schemas=test_once.AtOnce())
+    table, clock = owned_tables.tables["air.early"], owned_tables._wiring.ports.clock
+    while (epoch := loop.plan()) is not None:
+        test_once.run(loop, epoch)
+    owned_tables.set_aside(owned_tables.tables["air.late"], TableError("hive.refused", "later"))
+    clock.seconds += 20
+    kafka.slow, began_ms = True, clock.epoch_ms()
+    assert loop.plan() is None
+    assert clock.epoch_ms() > began_ms and through_of(table) == began_ms
+
+
+def test_what_waits_behind_an_open_transaction_is_not_read() -> None:
+    story = Story()
+    seen = logs({A0: 5, A1: 0, B0: 2}, (A0, A1, B0))
+    story.stands({A0: 5, A1: 0, B0: 2})
+    story.completion.looked(story.table, replace(seen, high={**seen.latest, A0: Watermark(10)}), T1)
+    assert story.through() is None
+    story.stands({A0: 10, A1: 0, B0: 2})
+    assert story.through() == T1

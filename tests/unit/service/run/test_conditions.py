@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.board import Board, delete_dead_boards, read_boards
+from kafka2hive.ledger.reading.board import Board, delete_dead_boards, read_boards, read_outcomes
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.heartbeat import (
     condition_name,
     heartbeat_directory,
+    outcome_name,
     parse_condition_name,
+    parse_outcome_name,
 )
+from kafka2hive.observe.endpoint import Health
 from kafka2hive.service.conditions.condition import (
     Retrying,
+    RunConditions,
+    RunEnd,
     Serving,
     Stopped,
     TableCondition,
@@ -25,7 +30,8 @@ from kafka2hive.service.conditions.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.run.watch.liveness import ConditionTeller
+from kafka2hive.service.conditions.table_state import Runs
+from kafka2hive.service.run.watch.liveness import ConditionTeller, Liveness
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
@@ -67,7 +73,16 @@ def make_board(wiring: Wiring, owner: str = ME) -> Board:
 
 
 def read(wiring: Wiring) -> dict[str, tuple[TableCondition, ...]]:
-    return read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+    return {owner: run.tables for owner, run in said.items()}
+
+
+def outcomes(wiring: Wiring) -> dict[str, RunConditions]:
+    return read_outcomes(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+
+
+def text_of(conditions: tuple[TableCondition, ...]) -> bytes:
+    return encode(RunConditions(conditions, "2026-11-21T08:00:00Z"))
 
 
 def files_of(wiring: Wiring) -> list[str]:
@@ -87,13 +102,32 @@ CONDITIONS = (
 )
 
 
-def test_conditions_survive_their_text() -> None:
-    assert decode(encode(CONDITIONS)) == CONDITIONS
-    assert encode(reversed(CONDITIONS)) == encode(CONDITIONS)
+ENDED = RunEnd(69, Trouble("kafka.unavailable", "nobody answers at broker:9092", "start it"))
+
+
+@pytest.mark.parametrize("end", [None, RunEnd(0), ENDED])
+def test_conditions_survive_their_text(end: RunEnd | None) -> None:
+    run = RunConditions(CONDITIONS, "2026-11-21T08:00:00Z", end, map="ab" * 32)
+    assert decode(encode(run)) == run
+    assert encode(replace(run, tables=CONDITIONS[::-1])) == encode(run)
+
+
+def test_the_text_of_a_version_that_told_no_time_is_understood() -> None:
+    assert decode(b'{"format": 1, "tables": [{"table": "a.b", "state": "serving", "warnings": []}]}') == (
+        RunConditions((TableCondition("a.b", Serving()),))
+    )
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"[]", b'{"format": 2, "tables": []}', b'{"format": 1, "tables": [{"table": "a.b"}]}']
+    "text",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"format": 2, "tables": []}',
+        b'{"format": 1, "tables": [{"table": "a.b"}]}',
+        b'{"format": 1, "tables": [], "end": 3}',
+    ],
 )
 def test_a_text_that_is_none_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError):
@@ -104,16 +138,19 @@ def test_a_condition_is_named_and_parsed_exactly() -> None:
     assert parse_condition_name(condition_name(ME, 12)) == (ME, 12)
     for name in (f"condition.{ME}.012", f"condition.{ME}", f"beat.{ME}.1", f"condition.{ME}.1.x"):
         assert parse_condition_name(name) is None
+    assert parse_outcome_name(outcome_name(ME, 1)) == (ME, 1)
+    for name in (f"outcome.{ME}.01", f"outcome.{ME}", condition_name(ME, 1), f"outcome.{ME}.1.in-progress"):
+        assert parse_outcome_name(name) is None
 
 
 def test_a_reader_finds_what_was_said_last_and_only_that_lies_there(wiring: Wiring) -> None:
     board = make_board(wiring)
-    board.show(encode(CONDITIONS[:1]))
-    board.show(encode(CONDITIONS))
-    board.show(encode(CONDITIONS))
+    board.show(text_of(CONDITIONS[:1]))
+    board.show(text_of(CONDITIONS))
+    board.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS}
     assert files_of(wiring) == [condition_name(ME, 1)]
-    board.end()
+    board.end(None)
     assert files_of(wiring) == []
 
 
@@ -121,12 +158,12 @@ def test_the_text_before_stays_until_the_new_one_is_whole(wiring: Wiring) -> Non
     files = Troubled(wiring.ports.files)
     troubled = replace(wiring, ports=replace(wiring.ports, files=files))
     board = make_board(troubled)
-    board.show(encode(CONDITIONS[:1]))
+    board.show(text_of(CONDITIONS[:1]))
     files.fault = OutcomeUnknown("x", "no answer")
-    board.show(encode(CONDITIONS))
+    board.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS[:1]}, "a half written text hides the one before"
     files.fault = None
-    board.show(encode(CONDITIONS))
+    board.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS}
     assert len(files_of(wiring)) == 1
 
@@ -155,9 +192,9 @@ def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wirin
     gone = replace(me, started=me.started - 1)
     for owner, identity in ((ME, me), (OTHER, gone)):
         Heartbeat(wiring.ports, root, "demo", owner, identity).send()
-        make_board(wiring, owner).show(encode(CONDITIONS))
+        make_board(wiring, owner).show(text_of(CONDITIONS))
     silent = "there-9-" + "c" * 32
-    make_board(wiring, silent).show(encode(CONDITIONS))
+    make_board(wiring, silent).show(text_of(CONDITIONS))
     assert delete_dead_boards(wiring.ports, root, "demo", wiring.processes) == 2
     assert set(read(wiring)) == {ME}
     assert delete_dead_boards(wiring.ports, root, "nobody", wiring.processes) == 0
@@ -193,7 +230,19 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z")
     stop = ManualActionRequired("kafka.offsets_lost", "gone", "kafka2hive recover")
     table.set_aside(stop, clock.monotonic())
-    assert told().state == Stopped(Trouble.of(stop))
+    stopped = Stopped(Trouble.of(stop), "2025-11-21T08:00:03Z")
+    assert told().state == stopped
+    clock.seconds += 60
+    assert told().state == stopped, "since when it is stopped stands still"
+
+
+def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wiring: Wiring) -> None:
+    teller = ConditionTeller(make_board(wiring), SkippedTime())
+    for most in (None, 2, 6):
+        teller.tell([make_table(wiring)], most)
+        said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+        assert Runs(frozenset(said), said).most_tasks == most
+    assert Runs(frozenset(), said).most_tasks is None
 
 
 def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
@@ -230,3 +279,76 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
     assert told().state != Serving()
     table.lag_records, table.failures, table.state = 7, 0, table.ownership
     assert told().state == Serving(), "published"
+
+
+def end_text(at: str) -> bytes:
+    return encode(RunConditions(CONDITIONS, at, ENDED))
+
+
+def test_how_a_run_ended_replaces_what_it_said_and_how_the_run_before_it_ended(wiring: Wiring) -> None:
+    first, second = make_board(wiring, OTHER), make_board(wiring)
+    first.show(text_of(CONDITIONS))
+    first.end(end_text("2026-11-21T08:00:00Z"))
+    assert files_of(wiring) == [outcome_name(OTHER, 0)]
+    second.show(text_of(CONDITIONS))
+    assert set(outcomes(wiring)) == {OTHER}, "gone before the next run has ended"
+    second.end(end_text("2026-11-21T09:00:00Z"))
+    assert files_of(wiring) == [outcome_name(ME, 0)]
+    assert outcomes(wiring) == {ME: RunConditions(CONDITIONS, "2026-11-21T09:00:00Z", ENDED)}
+
+
+def test_an_end_that_cannot_be_told_leaves_what_was_said_and_one_without_an_answer_is_told_once_more(
+    wiring: Wiring,
+) -> None:
+    files = Troubled(wiring.ports.files)
+    troubled = replace(wiring, ports=replace(wiring.ports, files=files))
+    earlier, board = make_board(troubled, OTHER), make_board(troubled)
+    earlier.end(end_text("2026-11-21T08:00:00Z"))
+    board.show(text_of(CONDITIONS))
+    before = files_of(wiring)
+    files.fault = Denied("x", "read-only")
+    board.end(end_text("2026-11-21T09:00:00Z"))
+    assert files_of(wiring) == before, "deleted, though nothing was written"
+
+    class OneLostAnswer(Troubled):
+        def create(self, path: str) -> FileWriter:
+            self.fault = OutcomeUnknown("x", "no answer") if not self.creates else None
+            return super().create(path)
+
+    late = replace(wiring, ports=replace(wiring.ports, files=OneLostAnswer(wiring.ports.files)))
+    make_board(late, "there-9-" + "c" * 32).end(end_text("2026-11-21T10:00:00Z"))
+    assert [run.at for run in outcomes(wiring).values()] == ["2026-11-21T10:00:00Z"]
+
+
+def test_a_run_leaves_the_states_of_the_tables_that_it_came_to(wiring: Wiring) -> None:
+    clock, reached, never = SkippedTime(), make_table(wiring), make_table(wiring)
+    never.paths = wiring.paths("air.never")
+    reached.warnings["columns"] = ("column Titel was never filled",)
+    teller = ConditionTeller(make_board(wiring), clock)
+    reached.set_aside(REFUSED, clock.monotonic())
+    teller.tell([reached, never])
+    teller.end(RunEnd(75), [reached, never])
+    (left,) = outcomes(wiring).values()
+    assert (left.at, left.end) == ("2025-11-21T08:00:00Z", RunEnd(75))
+    (table,) = left.tables
+    assert isinstance(table.state, Retrying) and table.state.trouble == Trouble.of(REFUSED)
+    assert (table.table, table.warnings) == (TABLE, ("column Titel was never filled",))
+    assert read(wiring) == {}
+
+
+def test_a_run_says_which_map_it_has_loaded(wiring: Wiring) -> None:
+    loaded = replace(wiring, map=replace(wiring.map, fingerprint="ab" * 32))
+    liveness = Liveness(loaded, ME)
+    liveness.tick(0.0, [make_table(wiring)])
+    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+    assert [run.map for run in said.values()] == ["ab" * 32]
+    liveness.end(RunEnd(0), [])
+    assert [run.map for run in outcomes(wiring).values()] == ["ab" * 32]
+
+
+def test_how_long_a_run_took_until_its_first_beat_does_not_make_it_seem_dead(wiring: Wiring) -> None:
+    seconds = [0.0]
+    health = Health(lambda: seconds[0])
+    seconds[0] = 300.0
+    Liveness(wiring, ME, health=health).begin()
+    assert health.is_live

@@ -122,9 +122,9 @@ class Service:
         self.metrics = ServiceMetrics("s")
         self.watch = ColumnWatch(self.metrics)
 
-    def epoch(self, rows: int, *empty: str) -> None:
+    def epoch(self, rows: int, *empty: str, key: str = "$.Headtitle") -> None:
         change = DataEpoch(files=(), accounts=())
-        outcome = Outcome(change, OffsetAccounting(), ColumnsSeen(rows, empty, ("$.Title", "$.Year")))
+        outcome = Outcome(change, OffsetAccounting(), ColumnsSeen(rows, empty, (key, "$.Year")))
         report = TableReport("db.t", outcome, FileMoves(), cast("Snapshot", None), frozenset())
         self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
 
@@ -151,10 +151,19 @@ def test_a_thousand_records_are_enough_for_one_warning(
     service.epoch(5, "title")
     (told,) = warnings(caplog)
     assert told.startswith(
-        "db.t: NULL in each of the first 1,000 records: title (did you mean Title?); write"
+        "db.t: NULL in each of the first 1,000 records: title (did you mean Headtitle?); write"
     )
     assert service.gauge("title") == 1
     assert service.table.warnings["columns"] == (told.removeprefix("db.t: "),)
+
+
+def test_a_key_that_nearly_is_the_columns_name_is_told_after_the_first_records(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.epoch(2, "title", "id", key="$.Titel")
+    (told,) = warnings(caplog)
+    assert told.startswith("db.t: NULL in each of the first 2 records: title (did you mean Titel?); write")
+    assert (service.gauge("title"), service.gauge("id")) == (1, None)
 
 
 def test_three_small_epochs_are_enough_and_empty_ones_do_not_count(
@@ -176,7 +185,9 @@ def test_a_once_run_judges_at_its_end_however_few_records_there_were(
     service.watch.end([service.table])
     service.watch.end([service.table])
     (told,) = warnings(caplog)
-    assert told.startswith("db.t: NULL in each of the first 600 records: title (did you mean Title?); write")
+    assert told.startswith(
+        "db.t: NULL in each of the first 600 records: title (did you mean Headtitle?); write"
+    )
     assert service.gauge("title") == 1
 
 

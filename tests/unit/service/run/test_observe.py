@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import socket
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -15,16 +16,21 @@ import pytest
 
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
+from kafka2hive.observe.endpoint import Health
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.notify import Notifier
 from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
 from kafka2hive.service.run.manifests import Outcome
-from kafka2hive.service.run.watch.metrics import epoch_numbers
+from kafka2hive.service.run.watch.metrics import Freshness, epoch_numbers
 from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.shared.table_state import Table
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.logged import LoggedFileSystem
+from kafka2hive.storage.port import NotFound, write_file
 
 EPOCH = EpochNumbers(
     41,
@@ -40,6 +46,8 @@ EPOCH = EpochNumbers(
     {"tasks": 1.5, "publish": 0.5},
     set_aside=1,
     lag_records=10,
+    tasks=4,
+    most_tasks=6,
 )
 
 
@@ -49,7 +57,11 @@ def _logging_as_before() -> Iterator[None]:
     handlers, level = list(root.handlers), root.level
     yield
     logging.captureWarnings(False)
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
     root.handlers[:] = handlers
+    for name in ("kafka2hive.storage", "kafka2hive.ledger"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
     root.setLevel(level)
 
 
@@ -106,8 +118,26 @@ def test_a_partition_is_overdue_when_it_was_open_before_the_epoch_and_the_map_na
     outcome = cast("Outcome", SimpleNamespace(total=OffsetAccounting()))
     before = frozenset({registered, owed})
     report = TableReport("d.t", outcome, FileMoves(), cast("Snapshot", SimpleNamespace(epoch=2)), before)
-    numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), 0.0, hive)
+    numbers = epoch_numbers(EpochReport(1, (report,), 0.0, 0.0, (table,)), {"d.t": 0.0}, hive)
     assert [(t.unregistered, t.overdue) for t in numbers.tables] == [(2, overdue)]
+
+
+def test_a_table_is_as_fresh_as_its_newest_record_or_as_the_time_since_nothing_waited() -> None:
+    table = SimpleNamespace(name="d.t", lag_known=False, lag_records=0, last_state=None)
+    fresh = Freshness()
+
+    def seen(now: float, lag: int | None, newest: float | None = None) -> float | None:
+        table.lag_known, table.lag_records = lag is not None, lag or 0
+        table.last_state = None if newest is None else SimpleNamespace(newest_ms=newest * 1000)
+        return fresh.of(cast("Table", table), now)
+
+    assert seen(1_000, None) is None, "Kafka was not asked yet"
+    assert [seen(1_100, 5), seen(1_160, 5)] == [0.0, 60.0], "it never showed a row"
+    assert seen(1_200, 5, newest=900) == 300.0, "the run began with a backlog"
+    assert seen(1_300, 0, newest=1_290) == 0.0
+    assert seen(9_300, 0, newest=1_290) == 0.0
+    assert seen(9_360, 1, newest=1_290) == 60.0, "a quiet topic"
+    assert seen(9_420, 1, newest=9_400) == 20.0
 
 
 def test_files_that_nobody_can_explain_are_shouted_about() -> None:
@@ -123,7 +153,77 @@ def test_what_is_no_terminal_gets_json_lines_with_the_epochs_numbers() -> None:
     line = json.loads(out.getvalue())
     assert line["message"] == progress.line(EPOCH) and line["level"] == "info" and line["time"].endswith("Z")
     assert (line["event"], line["epoch"], line["records"], line["lag_records"]) == ("epoch", 41, 120_000, 10)
-    assert line["tables"]["d.t"] == {"epoch": 7, "records": 119_000, "lag_records": 10}
+    assert line["tables"]["d.t"] == {
+        "epoch": 7,
+        "records": 119_000,
+        "bytes": 26_000_000,
+        "files": 5,
+        "dead_letters": 2,
+        "lag_records": 10,
+    }
+    assert (line["files"], line["tasks"]) == (6, 4) and line["phases"] == {"tasks": 1.5, "publish": 0.5}
+
+
+def change_a_file(folder: Path) -> None:
+    """Five changes of files that go well, one of them a heartbeat, and one that does not."""
+    folder.mkdir(exist_ok=True)
+    files, base = LoggedFileSystem(LocalFileSystem()), f"file://{folder}"
+    write_file(files, f"{base}/a", b"x")
+    files.rename(f"{base}/a", f"{base}/b")
+    write_file(files, f"{base}/{heartbeat_name('host-1-' + 'a' * 32, 0)}", b"x")
+    files.delete(f"{base}/b")
+    with pytest.raises(NotFound):
+        files.rename(f"{base}/secret", f"{base}/d")
+
+
+def operations(text: str) -> list[str]:
+    return [f"{line['operation']} {line['level']}" for line in map(json.loads, text.splitlines())]
+
+
+WELL = ["create debug", "close debug", "rename debug", "delete debug"]
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+@pytest.mark.parametrize(
+    ("level", "every_change", "logged"),
+    [
+        (logging.INFO, False, []),
+        (logging.DEBUG, False, WELL),
+        (logging.INFO, True, WELL),
+        (logging.WARNING, False, None),
+    ],
+)
+@pytest.mark.parametrize("audited", [False, True])
+def test_changes_of_files_are_logged_at_debug_and_in_a_file_of_their_own_where_that_is_wanted(
+    tmp_path: Path, level: int, every_change: bool, logged: list[str] | None, audited: bool
+) -> None:
+    out, audit = io.StringIO(), tmp_path / "audit.jsonl"
+    configure(
+        level=level,
+        secrets=["secret"],
+        stream=out,
+        every_change=every_change,
+        audit_log=str(audit) if audited else None,
+    )
+    change_a_file(tmp_path)
+    logging.getLogger("kafka2hive.service").debug("no change of a file")
+    lines = [line for line in out.getvalue().splitlines() if "operation" in line]
+    assert operations("\n".join(lines)) == ([] if logged is None else [*logged, "rename info"])
+    if audited:
+        assert operations(audit.read_text()) == [*WELL, "rename info"]
+        assert "secret" not in audit.read_text()
+    else:
+        assert not audit.exists()
+
+
+@pytest.mark.usefixtures("_logging_as_before")
+def test_an_audit_log_that_was_moved_away_is_made_again(tmp_path: Path) -> None:
+    audit = tmp_path / "audit.jsonl"
+    configure(stream=io.StringIO(), audit_log=str(audit))
+    change_a_file(tmp_path / "first")
+    audit.rename(tmp_path / "audit.1")
+    change_a_file(tmp_path / "second")
+    assert operations(audit.read_text()) == [*WELL, "rename info"]
 
 
 @pytest.mark.usefixtures("_logging_as_before")
@@ -185,14 +285,48 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_unaccounted_files{table="d.t"} 1.0',
         'kafka2hive_unaccounted_files{table="d.u"} 0.0',
         'kafka2hive_lag_records{table="d.idle"} 5.0',
-        "# HELP kafka2hive_freshness_seconds Age of the newest record the table shows; 0 while Kafka holds nothing more for it",
+        "# HELP kafka2hive_freshness_seconds How long records may have waited for the table; 0 when nothing waits",
         'kafka2hive_freshness_seconds{table="d.u"} 600.0',
         'kafka2hive_unregistered_partitions{table="d.t"} 3.0',
         "kafka2hive_tables_set_aside 1.0",
         "kafka2hive_epoch_total 1.0",
+        "kafka2hive_epoch_tasks 4.0",
+        "kafka2hive_epoch_tasks_limit 6.0",
         'kafka2hive_ledger_epoch{table="d.t"} 7.0',
         'kafka2hive_epoch_phase_seconds_count{phase="tasks"} 1.0',
     } <= lines
+
+
+def test_the_endpoint_tells_a_run_that_hangs_from_one_that_starts_serves_or_stops() -> None:
+    seconds = [0.0]
+    metrics = ServiceMetrics("flights")
+    metrics.health = health = Health(lambda: seconds[0])
+    port = metrics.serve("127.0.0.1", 0)
+
+    def asked() -> tuple[int, int, int, int]:
+        return get("live"), get("health"), get("ready"), get("metrics")
+
+    def get(path: str) -> int:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    try:
+        assert asked() == (200, 200, 503, 200), "it starts"
+        seconds[0] = 50.0
+        health.serves()
+        assert asked() == (200, 200, 200, 200)
+        seconds[0] = 111.0
+        assert asked() == (503, 503, 503, 200), "its main loop hangs"
+        health.progress()
+        assert asked() == (200, 200, 200, 200)
+        seconds[0] = 999.0
+        health.stops()
+        assert asked() == (200, 200, 503, 200), "it ends in order"
+    finally:
+        metrics.close()
 
 
 @pytest.fixture(params=["path", "abstract"])

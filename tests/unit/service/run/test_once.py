@@ -1,5 +1,6 @@
 """`run --once` dumps what Kafka holds for every table, also for one that can only be started at a later try."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
+from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
@@ -31,6 +35,7 @@ from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.fake_kafka import FakeKafka
+from tests.harness.owner import new_owner
 from tests.harness.task_files import delivered_as
 from tests.harness.values import snapshot
 
@@ -99,6 +104,13 @@ class Schemas:
         """Hive is asked anyway."""
 
 
+class AtOnce(Schemas):
+    """Every schema can be had."""
+
+    def resolve(self, table: Table) -> TableSettings:
+        return settings_of(table.rule, table.rule.columns)
+
+
 def make_wiring(folder: Path, early: str = "early") -> Wiring:
     tables = f"tables: [{{table: air.early, topics: [{early}]}}, {{table: air.late, topics: [late]}}]"
     real = wired(folder, f"defaults: {{start: earliest, format: raw}}\n{tables}", service="once")
@@ -133,6 +145,8 @@ def make_loop_and_tables(
     gate: Gate = Gate(),  # noqa: B008  it holds nothing
     schemas: Schemas | None = None,
     check_select: Callable[[TableSettings], None] | None = None,
+    reporter: Reporter | None = None,
+    slots: Callable[[], int] = lambda: 1,
 ) -> tuple[EpochLoop, OwnedTables]:
     """After the first take-over."""
     ownership = wiring.ownership_check(take_over=False)
@@ -144,7 +158,7 @@ def make_loop_and_tables(
         owned_tables.check_select = check_select
     view = KafkaView(kafka, wiring.ports.clock)
     owned_tables.refresh(view.cluster().topics)
-    loop = EpochLoop(wiring, view, owned_tables, registrar, Reporter(), slots=1, once=once)
+    loop = EpochLoop(wiring, view, owned_tables, registrar, reporter or Reporter(), slots=slots, once=once)
     loop.start_tables()
     return loop, owned_tables
 
@@ -222,6 +236,64 @@ def test_a_table_whose_tasks_die_is_set_aside_and_its_offsets_are_named_as_every
     aside = owned_tables.tables["air.early"].aside
     assert aside is not None and aside.error.code == "task.killed"
     assert "planned were early-0@[0, 7): SIGKILL" in aside.error.message
+
+
+def test_the_number_of_tasks_follows_the_executors_from_plan_to_plan(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Executors register late: 2 cores at the first plan, 6 at the next."""
+    kafka, cores = Kafka(), iter([2, 6, 6])
+    kafka.ends[EARLY] = 10**8
+    with caplog.at_level(logging.INFO):
+        loop, _ = make_loop_and_tables(make_wiring(tmp_path), kafka, slots=lambda: next(cores))
+        tasks: list[int] = []
+        for _ in range(3):
+            tasks.append(len((epoch := next_epoch(loop)).tasks))
+            run(loop, epoch)
+    assert tasks == [2, 6, 6]
+    assert loop.most_tasks == 6
+    assert [m for m in caplog.messages if "at most" in m] == [
+        "an epoch has at most 2 tasks now",
+        "an epoch has at most 6 tasks now",
+    ]
+
+
+@pytest.mark.parametrize("late", [7, 0], ids=["others have records", "others have none"])
+def test_a_table_with_sql_starts_when_the_others_have_their_first_epoch(tmp_path: Path, late: int) -> None:
+    planned_by_spark: list[str] = []
+    kafka = Kafka()
+    kafka.ends = {EARLY: 11, LATE: late}
+    tables = (
+        "tables: [{table: air.early, topics: [early], format: json, columns: {a: int}, sql: SELECT a FROM records},"
+        " {table: air.late, topics: [late], format: raw}]"
+    )
+    real = wired(tmp_path, f"defaults: {{start: earliest}}\n{tables}", service="once")
+    loop, _ = make_loop_and_tables(
+        replace(real, ports=replace(real.ports, clock=Clock())),
+        kafka,
+        schemas=AtOnce(),
+        check_select=lambda settings: planned_by_spark.append(settings.table) if settings.sql else None,
+    )
+    assert planned_by_spark == []
+    if late:
+        first = next_epoch(loop)
+        assert planned(first) == [OffsetRange(LATE, 0, 7)] and planned_by_spark == []
+        run(loop, first)
+    second = next_epoch(loop)
+    assert planned(second) == [OffsetRange(EARLY, 0, 11)] and planned_by_spark == ["air.early"]
+    run(loop, second)
+    assert loop.plan() is None
+
+
+def test_spark_is_not_asked_for_its_cores_while_nothing_waits(tmp_path: Path) -> None:
+    def slots() -> int:
+        raise AssertionError("Spark is asked")
+
+    kafka = Kafka()
+    kafka.ends = {EARLY: 0, LATE: 0}
+    loop, _ = make_loop_and_tables(make_wiring(tmp_path), kafka, once=False, slots=slots)
+    assert loop.plan() is None
+    assert loop.most_tasks is None
 
 
 def test_a_run_takes_time_names_and_threads_from_its_wiring_alone(tmp_path: Path) -> None:
@@ -370,3 +442,59 @@ def test_a_table_set_aside_whose_broker_is_silent_stops_no_other(tmp_path: Path)
     late.ownership = Unowned(snapshot(service="once", table="air.late", positions=(Position(LATE, 0, 0),)))
     assert [table.name for table in owned_tables.set_aside_tables()] == ["air.late"]
     assert planned(next_epoch(loop)) == [OffsetRange(EARLY, 0, 7)]
+
+
+class Remade(Kafka):
+    """Topic `early` was made again, with fewer records, right after the ids were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.id_known, self.id_now = "id-early", "id-early"
+
+    def remake(self) -> None:
+        self.id_now, self.ends[EARLY] = "id-new", 2
+
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        self.id_known, known = self.id_now, super().cluster(wanted)
+        return replace(known, topics={**known.topics, "early": TopicView("early", self.id_known, (0,))})
+
+
+@pytest.mark.parametrize(
+    ("remade", "code"), [(True, "kafka.topic_recreated"), (False, "kafka.log_truncated")]
+)
+def test_a_live_run_looks_at_the_ids_of_topics_before_it_calls_a_log_truncated(
+    tmp_path: Path, remade: bool, code: str
+) -> None:
+    kafka = Remade()
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), kafka, once=False)
+    run(loop, next_epoch(loop))
+    if remade:
+        kafka.remake()
+    else:
+        kafka.ends[EARLY] = 2
+    loop.plan()
+    aside = owned_tables.tables["air.early"].aside
+    assert aside is not None and aside.error.code == code
+
+
+def test_a_run_goes_on_when_the_ledger_of_a_table_that_it_has_stopped_is_taken_over(tmp_path: Path) -> None:
+    kafka, wiring = Kafka(), make_wiring(tmp_path)
+    loop, owned_tables = make_loop_and_tables(wiring, kafka, once=False)
+    clock = wiring.ports.clock
+    clock.sleep(10)
+    loop.start_tables()
+    run(loop, next_epoch(loop))
+    kafka.ends = {EARLY: 2, LATE: 11}
+    loop.plan()
+    assert owned_tables.tables["air.early"].needs_manual_action
+    other = StartOrder(wiring.paths("air.early"), lambda: None, Owners(new_owner))
+    repaired = start(wiring.ports, other).owned
+    kafka.ends[LATE] = 20
+    clock.sleep(1000)
+    second = next_epoch(loop)
+    assert planned(second) == [OffsetRange(LATE, 11, 20)]
+    run(loop, second)
+    clock.sleep(1000)
+    assert loop.plan() is None
+    loop.record_registrations()
+    assert look(wiring.ports.files, wiring.paths("air.early")).generation == repaired.generation

@@ -75,7 +75,8 @@ class FakeRegistry:
         count = len(self.versions)
         return NewestSchema(count, count, self.versions[-1])
 
-    def schema(self, schema_id: int) -> WriterSchema | None:
+    def schema(self, schema_id: int | str) -> WriterSchema | None:
+        assert isinstance(schema_id, int)
         return self.versions[schema_id - 1] if schema_id <= len(self.versions) else None
 
     def kinds(self) -> tuple[str, ...]:
@@ -144,7 +145,7 @@ class Service:
         )
         view = KafkaView(self.kafka, wiring.ports.clock)
         self.tables.refresh(view.cluster().topics)
-        loop = EpochLoop(wiring, view, self.tables, NoRegistrar(), Reporter(), slots=1, once=False)
+        loop = EpochLoop(wiring, view, self.tables, NoRegistrar(), Reporter(), slots=lambda: 1, once=False)
         loop.start_tables()
         self.loop = loop
         return loop

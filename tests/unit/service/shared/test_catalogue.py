@@ -6,8 +6,9 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.hive.port import Hive, Session
+from kafka2hive.hive.server.session import NoSuchTable
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.shared.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.shared.table_state import Table
@@ -118,3 +119,61 @@ def test_an_alteration_without_an_answer_is_looked_at_and_not_sent_again_when_it
         hive.lost = hive.unsent = "nothing"
         catalogue.conform(cast("Session", hive), "air.films")
         assert len(hive.sent) == 1
+
+
+class RacedHive(FakeHive):
+    """Somebody else makes the database and the table at the same moment: each of our statements fails once, done by then."""
+
+    def __init__(self, error: Exception, *, is_made: bool = True) -> None:
+        super().__init__()
+        self.error, self.is_made = error, is_made
+        self.sent: list[str] = []
+        self.there: set[str] = set()
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        kind = statement.split("`")[0]
+        if kind.startswith("DESCRIBE"):
+            if not any("TABLE" in known for known in self.there):
+                raise NoSuchTable("no such table")
+            return [
+                ("title", "string", ""),
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", "EXTERNAL_TABLE", None),
+                ("Location:", "file:///t", None),
+            ]
+        self.sent.append(kind)
+        if kind not in self.there:
+            if self.is_made:
+                self.there.add(kind)
+            raise self.error
+        return []
+
+
+def _new_table(hive: RacedHive) -> Catalogue:
+    text = MAP.replace("COLUMNS", "columns: {title: string}").replace("create: false", "bucket: {path: ''}")
+    service_map = load_text(text, "m", {})
+    catalogue = Catalogue(service_map, cast("Hive", hive))
+    catalogue.resolve(
+        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    )
+    return catalogue
+
+
+@pytest.mark.parametrize(
+    "error", [StatementFailed("JDODataStoreException"), MetastoreRefused("AlreadyExists")]
+)
+def test_who_loses_the_race_to_make_a_database_and_a_table_goes_on(error: Exception) -> None:
+    hive = RacedHive(error)
+    catalogue = _new_table(hive)
+    assert catalogue.conform(cast("Session", hive), "air.films").location == "file:///t"
+    assert [kind.split()[1] for kind in hive.sent] == ["DATABASE", "DATABASE", "EXTERNAL"]
+
+
+def test_a_statement_that_fails_again_and_again_is_the_tables_own_error() -> None:
+    hive = RacedHive(StatementFailed("quota of databases in: CREATE DATABASE"), is_made=False)
+    with pytest.raises(StatementFailed, match="quota"):
+        _new_table(hive).conform(cast("Session", hive), "air.films")
+    refusing = RacedHive(MetastoreRefused("Permission denied"), is_made=False)
+    with pytest.raises(TableError, match=r"hive\.refused.*air\.films: Permission denied"):
+        _new_table(refusing).conform(cast("Session", refusing), "air.films")

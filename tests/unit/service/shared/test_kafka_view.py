@@ -13,9 +13,10 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
+from kafka2hive.service.shared.kafka_view import METADATA_SECONDS, KafkaOffsets, KafkaView
 from kafka2hive.service.shared.table_state import Table
 from tests.harness.cli_ledger import wired
+from tests.harness.clock import SkippedTime
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.values import snapshot
 from tests.unit.service.owned_table import own, restate
@@ -174,3 +175,40 @@ def test_tables_that_begin_at_the_same_time_cost_one_question(tmp_path: Path) ->
         restate(table, positions=(Position(ZERO, 0, 10, "id", 5), Position(ONE, 0, 10, "id", 5)))
     view.look(many)
     assert len(kafka.asked_for_times) == 1, "who has positions needs no answer"
+
+
+def test_the_time_of_a_look_is_from_before_its_first_question(tmp_path: Path) -> None:
+    """Also when a later question renews the metadata: these ends are older than that."""
+    _, _, table, _ = make(tmp_path)
+    clock = SkippedTime()
+    told: list[int] = []
+
+    class Asked(Kafka):
+        def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+            clock.sleep(3)
+            told.append(clock.epoch_ms())
+            return super().cluster(wanted)
+
+    view = KafkaView(Asked(), clock)
+    began = clock.epoch_ms()
+    seen = view.look([table])
+    clock.sleep(METADATA_SECONDS + 1)
+    view.ends([table.owned.state])
+    assert seen.asked_at_ms == began and len(told) == 2
+    assert view.look([table]).asked_at_ms == told[1] - 3000
+
+
+def test_a_log_ends_for_readers_at_its_stable_offset_and_for_kafka_at_its_high_watermark(
+    tmp_path: Path,
+) -> None:
+    class Held(Kafka):
+        def high_watermarks(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+            return {tp: Watermark(120, 5) for tp in wanted}
+
+    view, _, table, _ = make(tmp_path)
+    view.kafka = Held()
+    logs = view.look([table]).of(table.name)
+    assert {w.offset for w in logs.latest.values()} == {100} and {w.offset for w in logs.high.values()} == {
+        120
+    }
+    assert {w.offset for w in view.ends([table.owned.state]).values()} == {120}

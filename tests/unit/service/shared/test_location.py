@@ -27,7 +27,16 @@ from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
-from tests.harness.cli_ledger import TABLE, Service, invoke, local, pending_service, tree, write_map
+from tests.harness.cli_ledger import (
+    TABLE,
+    Service,
+    invoke,
+    local,
+    moved_wiring,
+    pending_service,
+    tree,
+    write_map,
+)
 from tests.harness.owner import new_owner
 from tests.unit.service.later_epochs import FLIGHTS, epoch, stage, take
 from tests.unit.service.owned_table import own
@@ -36,17 +45,6 @@ from tests.unit.service.owned_table import own
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
     return pending_service(tmp_path)
-
-
-def moved_wiring(service: Service) -> Wiring:
-    """The same service after its map was edited: the table lies in `elsewhere`."""
-    text = service.map.read_text()
-    if "location:" not in text:
-        new = (service.map.parent / "elsewhere").as_uri()
-        service.map.write_text(
-            text.replace("    topics: [flights]\n", f"    topics: [flights]\n    location: {new}\n")
-        )
-    return wire(load_map(str(service.map), {}))
 
 
 def run_checks(wiring: Wiring) -> None:

@@ -19,6 +19,7 @@ from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
 from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
+from kafka2hive.pipeline.task.sql.shuffle import workers
 from kafka2hive.pipeline.task.sql.shuffle.moved import Parts, marks_of
 from kafka2hive.pipeline.task.sql.shuffle.receiving import RowsOfPart
 from kafka2hive.pipeline.task.sql.shuffle.sending import RowsSentOfTask
@@ -36,8 +37,10 @@ PLANNED = (
     (offsets("t", 0, 40, 100), offsets("t", 2, 7, 7)),
 )
 LOGS = {
-    ("t", 0): log_of_days(100, bad=frozenset({3, 60}), no_day=frozenset({8, 44})),
-    ("t", 1): log_of_days(50),
+    ("t", 0): replace(
+        log_of_days(100, bad=frozenset({3, 60}), no_day=frozenset({8, 44})), leader_epochs={0: 4, 50: 6}
+    ),
+    ("t", 1): replace(log_of_days(50), leader_epochs={0: 2}),
     ("t", 2): log_of_days(7),
 }
 SHARES = [
@@ -88,7 +91,7 @@ def play(
             )  # fmt: skip
             stack.enter_context(closing(records))
             stack.enter_context(closing(sending))
-            moved += [sending.send(select(batch)) for batch in records.batches()]
+            moved += [sending.send(half) for batch in records.batches() for half in halves(select(batch))]
             played.read.append(RecordsRead(10 * share.index, records.manifest()))
             played.sent.append(sending.finish())
         for part in range(len(SHARES)):
@@ -100,6 +103,11 @@ def play(
                 receiving.take(batch)
             played.received.append(receiving.finish())
     return played
+
+
+def halves(batch: pa.RecordBatch) -> Batches:
+    """Two batches, as of a task that has more than one."""
+    return [batch.slice(0, len(batch) // 2), batch.slice(len(batch) // 2)]
 
 
 def files_by_bucket(manifests: list[TableManifest]) -> dict[str, int]:
@@ -133,6 +141,19 @@ def test_rows_of_all_tasks_are_in_the_file_of_their_bucket() -> None:
     assert sorted(row["pos"] for row in rows) == sorted(wanted)
     letters = read_rows(played.files, manifests[0], FileKind.DEAD_LETTER)
     assert sorted(row["offset"] for row in letters) == [3, 8, 44, 60]
+
+
+def test_what_all_tasks_have_read_stands_in_the_manifest_of_the_whole() -> None:
+    played = play()
+    whole_manifest, nothing = played.manifests()
+    for what in ("leader_epochs", "delivered", "refusals"):
+        of_tasks = [one for read in played.read for one in getattr(read.manifest, what)]
+        assert of_tasks and all(one in getattr(whole_manifest, what) for one in of_tasks)
+        assert not getattr(nothing, what)
+    assert sorted(epoch for _, epoch in whole_manifest.leader_epochs) == [2, 4, 6]
+    assert whole_manifest.newest_ms == 1_099, "the second task has read the newest record"
+    outcome = judge_manifests("db.t", ALL, played.manifests(), 1.0, frozenset(), "c", "file:///w/db.t")
+    assert {tp.number: epoch for tp, epoch in outcome.change.leader_epochs.items()} == {0: 6, 1: 2}
 
 
 def test_a_large_bucket_is_split_among_the_parts_and_no_row_is_lost() -> None:
@@ -228,6 +249,33 @@ def test_a_failure_on_either_side_is_the_tables() -> None:
     played.received.pop()
     with pytest.raises(AccountingMismatch, match="2 parts, but 1 were received"):
         played.manifests()
+
+
+def test_a_sender_and_a_receiver_that_fail_say_so_and_take_the_rest_all_the_same() -> None:
+    table = replace(table_of(), shuffle="bucket")
+    settings, everything = task_settings("", table), whole_of(SHARES)
+    (task,) = SHARES[0].tables
+    sound = {key: log_of_days(log.end) for key, log in LOGS.items()}  # no record is read again
+    with Watchdog(30.0) as watchdog:
+        before = records_table(table)
+        records = RecordsOfTask(
+            SHARES[0].index, task, before, settings, ChunkDecoder(before), MemoryFiles(), FakeConsumer(sound),
+            watchdog, whole=everything,
+        )  # fmt: skip
+        with closing(records):
+            of_first = [half for batch in records.batches() for half in halves(batch)]
+    told: list[RowsWritten] = []
+    left = iter(of_first)
+    of_second = workers.send_rows(left, SHARES[1], everything, 2, 2, 50, settings, told.append)
+    assert not list(of_second) and not list(left)
+    (failure,) = [one.failure for one in told]
+    assert failure is not None and (told[0].task, told[0].attempt) == (SHARES[1].index, 50)
+    parts = Played(MemoryFiles())
+    moved = list(workers.send_rows(of_first, SHARES[0], everything, 0, 2, 20, settings, parts.sent.append))
+    assert [one.failure for one in parts.sent] == [None]
+    left = iter(moved)
+    received = workers.receive_rows(left, 7, everything, settings)
+    assert received.part == 7 and received.failure is not None and not list(left)
 
 
 def test_a_bucket_stays_together_up_to_an_even_part_of_the_tasks_offsets() -> None:

@@ -1,0 +1,118 @@
+"""JSON fields that no column takes, as the records of a task have them: what producers add without telling anybody.
+
+Names come from a sample of each batch, and from the compiled decoder, which remembers every key that it meets.
+"""
+
+from collections import Counter
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.values.change_log import change_log_of
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, source_tree
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
+from kafka2hive.pipeline.task.rows import all_sources
+from kafka2hive.pipeline.values import TableSettings, UnmappedField, UnmappedFields
+
+MOST_FIELDS = 100
+LONGEST_NAME = 128
+SAMPLE = 100
+"""Messages of a batch that are looked at, evenly apart; below 1 % of a task."""
+
+Shape = tuple[str, ...]
+"""The keys of an object, in their order."""
+
+_LONGEST_MESSAGE = 64 * 1024
+_MOST_SHAPES = 1_000
+_MOST_CANDIDATES = 50
+
+
+class UnmappedFieldsOfTask:
+    """Fields of the messages' own objects, of a table whose messages are JSON objects."""
+
+    def __init__(self, table: TableSettings) -> None:
+        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._mapped = frozenset(source_tree(all_sources(table), self._spelling).inner)
+        one_row = table.format == "json" and not table.may_hold_several
+        self._has_fields = one_row and change_log_of(table.source) is None
+        self._by_shape: dict[Shape, tuple[str, ...]] = {}
+        self._looked_at = 0
+        self._records: Counter[str] = Counter()
+        self._examples: dict[str, tuple[TopicPartition, int]] = {}
+
+    def note(
+        self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Positions | None
+    ) -> None:
+        """`messages` is what was decoded: those of the chunk at the positions `chosen`, None: all."""
+        if not self._has_fields or not len(decoded.accepted):
+            return
+        accepted = decoded.accepted.to_numpy()
+        sample = accepted[np.linspace(0, len(accepted) - 1, min(SAMPLE, len(accepted)), dtype=np.int64)]
+        shapes = list(map(_shape, messages.take(pa.array(sample)).to_pylist()))
+        firsts = dict(zip(reversed(shapes), reversed(sample.tolist()), strict=True))
+        for shape, records in Counter(shapes).items():
+            if shape is not None:
+                position = firsts[shape]
+                self._count(shape, records, chunk, position if chosen is None else chosen[position])
+        for name in decoded.new_keys:
+            if name[:LONGEST_NAME] not in self._records:
+                self._search(name, messages, accepted, chunk, chosen)
+
+    def found(self) -> UnmappedFields:
+        fields = (
+            UnmappedField(name=name, records=records, topic_partition=place, offset=offset)
+            for name, records in self._records.items()
+            for place, offset in [self._examples[name]]
+        )
+        return UnmappedFields(self._looked_at, tuple(fields))
+
+    def _unmapped(self, shape: Shape) -> tuple[str, ...]:
+        names = self._by_shape.get(shape)
+        if names is None:
+            names = tuple(key[:LONGEST_NAME] for key in shape if self._spelling(key) not in self._mapped)
+            if len(self._by_shape) < _MOST_SHAPES:
+                self._by_shape[shape] = names
+        return names
+
+    def _count(self, shape: Shape, records: int, chunk: Chunk, position: int) -> None:
+        """`position`: of one of these records in the chunk."""
+        self._looked_at += records
+        for name in self._unmapped(shape):
+            if name not in self._examples:
+                if len(self._examples) == MOST_FIELDS:
+                    continue
+                at = np.array([position], np.int64)
+                place = TopicPartition(chunk.topics(at)[0].as_py(), chunk.numbers(at)[0].as_py())
+                self._examples[name] = place, chunk.offsets(at)[0].as_py()
+            self._records[name] += records
+
+    def _search(
+        self,
+        name: str,
+        messages: pa.BinaryArray,
+        accepted: Positions,
+        chunk: Chunk,
+        chosen: Positions | None,
+    ) -> None:
+        """The first message with a name that the sample does not have: once for each name that the decoder meets."""
+        holds = pc.match_substring(messages, name.encode()).to_numpy(zero_copy_only=False)
+        for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
+            shape = _shape(messages[position].as_py())
+            if shape is not None and name in shape:
+                self._count(shape, 1, chunk, position if chosen is None else chosen[position])
+                return
+
+
+def _shape(message: bytes) -> Shape | None:
+    """None: it is too long to be looked at, or no JSON for orjson."""
+    if len(message) > _LONGEST_MESSAGE:
+        return None
+    try:
+        document = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return None
+    return tuple(document) if isinstance(document, dict) else ()

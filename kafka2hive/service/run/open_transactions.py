@@ -1,0 +1,86 @@
+"""Transactions that hold records back: a high watermark that stays ahead of the last stable offset.
+
+Kafka has acknowledged what lies between the two, also to producers without a transaction, and readers do not get it yet.
+"""
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.quantities import counted, utc_text
+from kafka2hive.service.shared.kafka_view import KafkaOffsets
+from kafka2hive.service.shared.table_state import Table
+from kafka2hive.storage.port import Clock
+
+log = logging.getLogger(__name__)
+
+NOTICED_SECONDS = 30.0
+"""Shorter ones are part of a transactional producer's normal life."""
+_ABOUT = "transactions"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One log whose stable end has stood at `stable` since `since_ms` (wall clock), with records behind it."""
+
+    topic_partition: TopicPartition
+    stable: int
+    records: int
+    since_ms: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition}: a transaction at offset {self.stable} has been open since"
+            f" {utc_text(self.since_ms // 1000)} and holds back all that came after it, also of other producers"
+        )
+
+
+def held_back(logs: Logs, topic_partition: TopicPartition) -> int:
+    """Offsets that Kafka has acknowledged, and readers of committed records do not get yet; 0 without both answers."""
+    stable, high = logs.latest.get(topic_partition), logs.high.get(topic_partition)
+    return 0 if stable is None or high is None else max(high.offset - stable.offset, 0)
+
+
+@dataclass(slots=True)
+class OpenTransactions:
+    """For one run; called by the holder of its lock after each look."""
+
+    _clock: Clock
+    _held: dict[TopicPartition, Held] = field(default_factory=dict)
+    _told: set[TopicPartition] = field(default_factory=set)
+
+    def looked(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
+        """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning."""
+        logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
+        for tp in logs.latest.keys() & logs.high.keys():
+            self._note(tp, logs.latest[tp].offset, held_back(logs, tp), now_ms)
+        noticed = {tp for tp, held in self._held.items() if now_ms - held.since_ms >= NOTICED_SECONDS * 1000}
+        for tp in sorted(noticed - self._told):
+            log.warning("%s", self._held[tp])
+        for tp in sorted(self._told - noticed):
+            log.info("%s: the transaction is over, readers get on", tp)
+        self._told = noticed
+        for table in tables:
+            of_table = [
+                self._held[tp] for tp in logs.cluster.topic_partitions(table.topics) if tp in self._held
+            ]
+            table.held_records = sum(held.records for held in of_table)
+            table.held_since_ms = min((held.since_ms for held in of_table), default=None)
+            told = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
+            more = (f"and {counted(len(told) - 5, 'topic partition')} more",) if len(told) > 5 else ()
+            table.warnings[_ABOUT] = (*told[:5], *more)
+
+    def since_ms(self, topic_partition: TopicPartition) -> int | None:
+        """Wall clock since when the stable end has stood where it is; None: nothing is held back."""
+        held = self._held.get(topic_partition)
+        return None if held is None else held.since_ms
+
+    def _note(self, tp: TopicPartition, stable: int, records: int, now_ms: int) -> None:
+        known = self._held.get(tp)
+        if not records:
+            self._held.pop(tp, None)
+        else:
+            since_ms = known.since_ms if known is not None and known.stable == stable else now_ms
+            self._held[tp] = Held(tp, stable, records, since_ms)

@@ -1,0 +1,175 @@
+"""The documented alerts, judged by promtool on our own exporter's series: each fires when it should, and only then."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.model.files import FileMoves
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.observe.numbers import EpochNumbers, TableNumbers
+from kafka2hive.service.run.watch.metrics import EpochWatcher
+from kafka2hive.service.shared.table_state import Table
+from tests.harness.cli_ledger import wired
+from tests.harness.clock import SkippedTime
+from tests.harness.promtool import Minutes, documented_alerts, documented_rules
+
+TABLE = "air.flights"
+WELL = FileMoves(created=1, renamed=1)
+Story = Callable[[Minutes, ServiceMetrics], None]
+
+
+def _epoch(moves: FileMoves = WELL, lag: int = 0, set_aside: int = 0) -> EpochNumbers:
+    table = TableNumbers(TABLE, 1, 10, 1_000, moves=moves, lag_records=lag, freshness_seconds=0.0)
+    return EpochNumbers(1, 1.0, (table,), {"tasks": 0.5}, set_aside=set_aside)
+
+
+def _healthy(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    """Two hours with an epoch each minute; a rename is retried once."""
+    minutes.pass_by(exporter, 60, lambda: exporter.observe_epoch(_epoch()))
+    exporter.observe_moves(TABLE, FileMoves(retried=1))
+    exporter.observe_outage("kafka", away=False)
+    exporter.observe_unregistered(TABLE, 3)
+    minutes.pass_by(exporter, 2, lambda: exporter.observe_set_aside(1))
+    exporter.observe_set_aside(0)
+    exporter.observe_unregistered(TABLE, 0)
+    minutes.pass_by(exporter, 20, lambda: exporter.observe_completion(TABLE, 1, 0.0, uncertified=1))
+    exporter.observe_completion(TABLE, 1, 0.0)
+    minutes.pass_by(exporter, 1, lambda: exporter.observe_held(TABLE, 10, 2.0))
+    exporter.observe_held(TABLE, 0, 0.0)
+    minutes.pass_by(exporter, 58, lambda: exporter.observe_epoch(_epoch()))
+
+
+def _unaccounted(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    exporter.observe_epoch(_epoch(FileMoves(created=3, renamed=2)))
+    minutes.pass_by(exporter, 2, lambda: None)
+
+
+def _retried(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(
+        exporter, 40, lambda: exporter.observe_epoch(_epoch(FileMoves(created=1, renamed=1, retried=2)))
+    )
+
+
+def _set_aside(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 15, lambda: exporter.observe_set_aside(1))
+
+
+def _topics_refused(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 15, lambda: exporter.observe_refused_topics(1))
+
+
+def _unavailable(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 10, lambda: exporter.observe_outage("kafka", away=True))
+
+
+def _hive_behind(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 40, lambda: exporter.observe_unregistered(TABLE, 2))
+
+
+def _certificates_unwritten(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 40, lambda: exporter.observe_completion(TABLE, 3, None, uncertified=1))
+
+
+def _never_filled(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 40, lambda: exporter.observe_never_filled(TABLE, (), ("Titel",)))
+
+
+def _transaction_hangs(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 5, lambda: exporter.observe_held(TABLE, 10, 1_000.0))
+
+
+def _hangs(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    exporter.observe_epoch(_epoch(lag=5))
+    minutes.pass_by(exporter, 20, lambda: None)
+
+
+class _Looks:
+    """What a run sees of one table at its looks, a minute apart: through the code that makes metrics of it."""
+
+    def __init__(self, folder: Path, exporter: ServiceMetrics) -> None:
+        wiring = wired(folder, "tables: [{table: air.flights, topics: [flights], format: raw}]")
+        rule = wiring.map.tables[0]
+        self.table = Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+        self.clock = SkippedTime()
+        self._watcher = EpochWatcher(exporter, self.clock, False)
+
+    def see(self, lag: int | None) -> None:
+        self.table.lag_records, self.table.lag_known = lag or 0, lag is not None
+        self._watcher.idle([self.table])
+        self.clock.seconds += 60
+
+
+FIRES: dict[str, Story] = {
+    "FilesUnaccountedFor": _unaccounted,
+    "RenamesRetried": _retried,
+    "TablesSetAside": _set_aside,
+    "TopicsRefused": _topics_refused,
+    "ServiceUnavailable": _unavailable,
+    "TransactionHangs": _transaction_hangs,
+    "HiveBehind": _hive_behind,
+    "CertificatesUnwritten": _certificates_unwritten,
+    "ColumnsNeverFilled": _never_filled,
+    "NoEpochs": _hangs,
+}
+
+
+@pytest.mark.parametrize("alert", sorted(FIRES))
+def test_an_alert_fires_when_it_should(alert: str, tmp_path: Path) -> None:
+    minutes = Minutes()
+    FIRES[alert](minutes, ServiceMetrics("demo", minutes.now))
+    assert minutes.firing(tmp_path, alert)
+
+
+@pytest.mark.parametrize("alert", documented_alerts())
+def test_an_alert_is_silent_about_a_run_that_is_well(alert: str, tmp_path: Path) -> None:
+    minutes = Minutes()
+    _healthy(minutes, ServiceMetrics("demo", minutes.now))
+    assert not minutes.firing(tmp_path, alert)
+
+
+def test_a_table_that_never_showed_a_row_is_stale_once_records_have_waited_for_an_hour(
+    tmp_path: Path,
+) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    looks = _Looks(tmp_path, exporter)
+    minutes.pass_by(exporter, 5, lambda: looks.see(None))
+    assert "kafka2hive_freshness_seconds" not in " ".join(minutes.series), "known before Kafka was asked"
+    minutes.pass_by(exporter, 50, lambda: looks.see(10))
+    assert not minutes.firing(tmp_path, "TableStale")
+    minutes.pass_by(exporter, 30, lambda: looks.see(10))
+    assert minutes.firing(tmp_path, "TableStale")
+
+
+def test_a_record_that_comes_to_a_quiet_topic_does_not_make_its_table_stale(tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    looks = _Looks(tmp_path, exporter)
+    minutes.pass_by(exporter, 120, lambda: looks.see(0))
+    minutes.pass_by(exporter, 50, lambda: looks.see(1))
+    assert not minutes.firing(tmp_path, "TableStale")
+    minutes.pass_by(exporter, 30, lambda: looks.see(1))
+    assert minutes.firing(tmp_path, "TableStale")
+
+
+def test_a_service_that_is_down_and_one_that_has_just_begun_are_told_apart(tmp_path: Path) -> None:
+    gone = Minutes(minute=3, series={'up{job="x"}': [0.0, 0.0, 0.0]})
+    assert gone.firing(tmp_path, "NoEpochs")
+    begun = Minutes(minute=60)
+    exporter = ServiceMetrics("demo", begun.now)
+    begun.pass_by(exporter, 5, lambda: exporter.observe_lag(TABLE, 7, None))
+    assert not begun.firing(tmp_path, "NoEpochs")
+
+
+def test_every_documented_alert_is_judged_and_every_metric_in_it_is_exported(tmp_path: Path) -> None:
+    assert {*FIRES, "TableStale"} == set(documented_alerts())
+    minutes = Minutes()
+    for story in FIRES.values():
+        story(minutes, ServiceMetrics("demo", minutes.now))
+    exporter = ServiceMetrics("demo", minutes.now)
+    exporter.observe_lag(TABLE, 1, 1.0)
+    minutes.pass_by(exporter, 1, lambda: None)
+    exported = {name.partition("{")[0] for name in minutes.series}
+    assert set(re.findall(r"kafka2hive_\w+", documented_rules())) <= exported

@@ -1,0 +1,92 @@
+"""Header lines of CSV, and booleans as digits: what the map names is read so, and nothing that only resembles it."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.values.csv import CsvOptions
+from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+TEXTS = pa.schema([("id", pa.string()), ("name", pa.string())])
+HEADER = CsvOptions(header=("id", "full name"))
+
+
+def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
+    """Of each message its rows, the code of its reason, or None where it holds none."""
+    decoded = decoder.decode(pa.array([b"1,x", *messages], pa.binary()).slice(1))
+    found: dict[int, Any] = {}
+    for place, row in zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True):
+        found.setdefault(place, []).append(list(row.values()))
+    for place, reason in zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True):
+        assert place not in found
+        found[place] = reason.partition(":")[0]
+    for place in [] if decoded.without_rows is None else decoded.without_rows.to_pylist():
+        assert place not in found
+        found[place] = None
+    return [found[place] for place in range(len(messages))]
+
+
+@pytest.mark.parametrize("parsed", [True, False])
+def test_a_record_of_exactly_the_headers_texts_is_no_row(parsed: bool) -> None:
+    decoder = CsvDecoder(SCHEMA, "UTC", HEADER, parsed=parsed)
+    messages = {
+        b"id,full name": None,
+        b'"id","full name"\r\n': None,
+        b"1,full name": [[1, "full name"]],
+        b"id,Full name": "csv.type",
+        b"id,full name,x": "csv.fields",
+        b"ID,full name": "csv.type",
+        b"2,": [[2, None]],
+    }
+    assert outcomes(decoder, list(messages)) == list(messages.values())
+    assert outcomes(decoder, [b"id,full name"] * 3) == [None] * 3
+
+
+def test_without_a_header_in_the_map_such_a_record_is_one_as_before() -> None:
+    assert outcomes(CsvDecoder(SCHEMA, "UTC", CsvOptions()), [b"id,full name", b"1,a"]) == [
+        "csv.type",
+        [[1, "a"]],
+    ]
+    assert outcomes(CsvDecoder(TEXTS, "UTC", CsvOptions()), [b"id,full name"]) == [[["id", "full name"]]]
+    assert outcomes(CsvDecoder(TEXTS, "UTC", HEADER), [b"id,full name", b"a,b"]) == [None, [["a", "b"]]]
+
+
+def test_header_lines_within_messages_of_several_lines_are_no_rows() -> None:
+    decoder = make_decoder("csv", SCHEMA, csv=HEADER, rows="lines")
+    assert outcomes(
+        decoder,
+        [
+            b"id,full name\n1,a\n2,b\n",
+            b"id,full name\n",
+            b"1,a\nid,full name\nid,full name\n2,b",
+            b"id,full name\nx,b\n",
+            b"",
+            b"3,c",
+        ],
+    ) == [[[1, "a"], [2, "b"]], None, [[1, "a"], [2, "b"]], "csv.type", None, [[3, "c"]]]
+
+
+def test_a_header_of_another_length_than_the_columns_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a header line of 1 fields for 2 columns"):
+        CsvDecoder(SCHEMA, "UTC", CsvOptions(header=("id",)))
+
+
+@pytest.mark.parametrize("parsed", [True, False])
+def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
+    schema = pa.schema([("ok", pa.bool_()), ("n", pa.int64())])
+    messages = [b"1,1", b"0,0", b"true,1", b"false,0", b",1", b"01,1", b"2,1", b"TRUE,1", b"1.0,1"]
+    bad = ["csv.type"] * 4
+    words = CsvDecoder(schema, "UTC", CsvOptions(), parsed=parsed)
+    assert outcomes(words, messages) == ["csv.type"] * 2 + [[[True, 1]], [[False, 0]], [[None, 1]], *bad]
+    digits = CsvDecoder(schema, "UTC", CsvOptions(booleans="digits"), parsed=parsed)
+    assert outcomes(digits, messages) == [
+        [[True, 1]],
+        [[False, 0]],
+        [[True, 1]],
+        [[False, 0]],
+        [[None, 1]],
+        *bad,
+    ]

@@ -1,0 +1,94 @@
+"""Prometheus' own judge of rules: series as our exporter gives them, minute by minute, and what fires when."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka2hive.observe.metrics import ServiceMetrics
+
+_ROOT = Path(__file__).parents[2]
+_OPERATIONS = _ROOT / "docs" / "operations.md"
+
+
+def documented_rules() -> str:
+    """The rules in docs/operations.md, as YAML."""
+    (rules,) = re.findall(r"```yaml\n(groups:.*?)```", _OPERATIONS.read_text(), re.DOTALL)
+    return str(rules)
+
+
+def documented_alerts() -> list[str]:
+    return re.findall(r"- alert: (\w+)", documented_rules())
+
+
+@dataclass(slots=True)
+class Minutes:
+    """An exporter that is asked once a minute, from Unix time 0 on, as promtool's clock."""
+
+    minute: int = 0
+    series: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def now(self) -> float:
+        return self.minute * 60.0
+
+    def pass_by(self, exporter: ServiceMetrics, minutes: int, each: Callable[[], None]) -> None:
+        """`each` is done before each question."""
+        for _ in range(minutes):
+            each()
+            text = generate_latest(exporter.registry).decode()
+            for family in text_string_to_metric_families(text):
+                for sample in family.samples:
+                    labels = ",".join(f"{key}={json.dumps(value)}" for key, value in sample.labels.items())
+                    values = self.series.setdefault(f"{sample.name}{{{labels}}}", [])
+                    values += [None] * (self.minute - len(values))
+                    values.append(sample.value)
+            self.minute += 1
+
+    def firing(self, directory: Path, alert: str) -> bool:
+        """Whether it fires at the last minute, by promtool."""
+        (directory / "rules.yaml").write_text(documented_rules())
+        at = f"{self.minute - 1}m"
+        test = {
+            "rule_files": ["rules.yaml"],
+            "evaluation_interval": "1m",
+            "tests": [
+                {
+                    "interval": "1m",
+                    "input_series": [
+                        {"series": name, "values": " ".join("_" if v is None else repr(v) for v in values)}
+                        for name, values in self.series.items()
+                    ],
+                    "promql_expr_test": [
+                        {
+                            "expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}}) or vector(0)',
+                            "eval_time": at,
+                            "exp_samples": [{"labels": "{}", "value": 0}],
+                        }
+                    ],
+                }
+            ],
+        }
+        (directory / "test.yaml").write_text(json.dumps(test))  # JSON is YAML
+        done = subprocess.run(
+            [_promtool(), "test", "rules", str(directory / "test.yaml")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == 0 or "got:" in said, said
+        return done.returncode != 0
+
+
+def _promtool() -> str:
+    return (
+        shutil.which("promtool", path=f"{_ROOT / '.cache' / 'promtool'}:{os.environ['PATH']}") or "promtool"
+    )

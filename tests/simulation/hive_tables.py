@@ -1,0 +1,181 @@
+"""Hive's tables in the simulation: made, altered and described by the statements that production sends.
+
+Nobody is fenced here: a statement that was sent may be executed at any later time, whoever owns the table by then. Hive
+refuses a column that is there already, and a type that holds less than the one before (its default).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from kafka2hive.hive.server.session import NoSuchTable
+from kafka2hive.model.hive.metastore import MetastoreRefused
+from tests.simulation.watch import Violation
+from tests.simulation.world import World
+
+_NAME = r"(?P<table>`[^`]+`\.`[^`]+`)"
+_CREATE = re.compile(
+    rf"CREATE EXTERNAL TABLE IF NOT EXISTS {_NAME} \((?P<columns>.*?)\) COMMENT '[^']*'"
+    r"(?: PARTITIONED BY \((?P<partitioned>.*?)\))? STORED AS PARQUET LOCATION '(?P<location>[^']*)' TBLPROPERTIES .*"
+)
+_ADD = re.compile(rf"ALTER TABLE {_NAME} ADD COLUMNS \((?P<columns>.*)\)(?P<cascade> CASCADE)?")
+_CHANGE = re.compile(
+    rf"ALTER TABLE {_NAME} CHANGE COLUMN `(?P<old>[^`]+)` (?P<columns>`.*?) *(?P<cascade>CASCADE)?"
+)
+_COLUMN = re.compile(r"`(?P<name>[^`]+)` (?P<type>[^,<(]+(?:<.*>)?)(?:, |$)")
+_WIDER = ("int", "bigint", "string")
+"""Each holds the ones before it."""
+
+
+@dataclass(slots=True)
+class HiveTable:
+    """`columns` and `partitioned` give types by name, in their order."""
+
+    columns: dict[str, str]
+    partitioned: dict[str, str]
+    location: str
+
+    def fits(self, columns: dict[str, str], location: str) -> bool:
+        """Whether a map with these columns may be dumped into it: it may have more of them."""
+        return self.location == location and columns.items() <= self.columns.items()
+
+    def copy(self) -> "HiveTable":
+        return HiveTable(dict(self.columns), dict(self.partitioned), self.location)
+
+
+@dataclass(slots=True)
+class HiveTables:
+    """All tables; `late` are statements on their way, `changes` counts those that had an effect."""
+
+    tables: dict[str, HiveTable] = field(default_factory=dict)
+    late: list[str] = field(default_factory=list)
+    changes: int = 0
+
+    def execute_late(self, below: Callable[[int], int]) -> bool:
+        """One late statement, whichever; whether it changed something. Nobody hears the answer."""
+        before = {name: table.copy() for name, table in self.tables.items()}
+        try:
+            self.execute(self.late.pop(below(len(self.late))))
+        except MetastoreRefused:
+            return False
+        return before != self.tables
+
+    def execute(self, statement: str) -> None:
+        """Raises MetastoreRefused, Violation (a statement that this Hive does not know)."""
+        if statement.startswith("CREATE DATABASE IF NOT EXISTS "):
+            return
+        if found := _CREATE.fullmatch(statement):
+            made = HiveTable(
+                _columns(found["columns"]), _columns(found["partitioned"] or ""), found["location"]
+            )
+            self.changes += _plain(found["table"]) not in self.tables
+            self.tables.setdefault(_plain(found["table"]), made)
+        elif found := _ADD.fullmatch(statement):
+            self._add(self._table(found), _columns(found["columns"]), statement)
+        elif found := _CHANGE.fullmatch(statement):
+            self._change(self._table(found), found["old"], _columns(found["columns"]), statement)
+        else:
+            raise Violation(f"Hive does not know {statement}")
+
+    def _table(self, found: re.Match[str]) -> HiveTable:
+        name = _plain(found["table"])
+        if name not in self.tables:
+            raise NoSuchTable(name)
+        table = self.tables[name]
+        if bool(found["cascade"]) != bool(table.partitioned):
+            raise Violation(f"partitions do not learn of it, or there are none: {found[0]}")
+        return table
+
+    def _add(self, table: HiveTable, columns: dict[str, str], statement: str) -> None:
+        if columns.keys() & table.columns.keys():
+            raise MetastoreRefused(f"duplicate column: {statement}")
+        table.columns.update(columns)
+        self.changes += 1
+
+    def _change(self, table: HiveTable, old: str, columns: dict[str, str], statement: str) -> None:
+        ((name, kind),) = columns.items()
+        before = table.columns.get(old)
+        if name != old or before is None or _WIDER.index(kind) < _WIDER.index(before):
+            raise MetastoreRefused(f"incompatible: {statement}")
+        table.columns[name] = kind
+        self.changes += 1
+
+
+def _plain(quoted: str) -> str:
+    return quoted.replace("`", "")
+
+
+def _columns(text: str) -> dict[str, str]:
+    return {found["name"]: found["type"].strip() for found in _COLUMN.finditer(text)}
+
+
+class SimulatedSession:
+    """The Session port of one process. `seen`: each table as it was described to this process last.
+
+    `fail` raises MetastoreUnavailable; `is_down` says whether Hive answers.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        hive: HiveTables,
+        who: str,
+        hand_over: Callable[[], None],
+        is_down: Callable[[], bool],
+        fail: Callable[[str], NoReturn],
+    ) -> None:
+        self._world = world
+        self._hive = hive
+        self._who = who
+        self._hand_over = hand_over
+        self._is_down = is_down
+        self._fail = fail
+        self.seen: dict[str, HiveTable | None] = {}
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Rows of the last."""
+        rows: list[tuple[Any, ...]] = []
+        for statement in statements:
+            self._hand_over()
+            if self._is_down():
+                self._fail(statement)
+            if statement.startswith("DESCRIBE FORMATTED "):
+                rows = self._describe(_plain(statement.removeprefix("DESCRIBE FORMATTED ")))
+            else:
+                self._change(statement)
+        return rows
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _change(self, statement: str) -> None:
+        world, rates = self._world, self._world.rates
+        dice = world.random()
+        if (dice := dice - rates.delayed) < 0:
+            self._hive.late.append(statement)
+            self._fail(f"{statement} (on its way)")
+        self._hive.execute(statement)
+        world.count["Hive tables altered" if statement.startswith("ALTER") else "Hive tables made"] += 1
+        world.tell(self._who, f"hive: {statement}")
+        if dice - rates.lost_reply < 0:
+            self._fail(f"{statement} (done)")
+
+    def _describe(self, name: str) -> list[tuple[Any, ...]]:
+        table = self._hive.tables.get(name)
+        self.seen[name] = table and table.copy()
+        self._world.tell(self._who, f"hive: describe {name}: {table}")
+        if table is None:
+            raise NoSuchTable(name)
+        return [
+            ("# col_name", "data_type", "comment"),
+            *((column, kind, "") for column, kind in table.columns.items()),
+            ("", None, None),
+            ("# Partition Information", None, None),
+            *((column, kind, "") for column, kind in table.partitioned.items()),
+            ("# Detailed Table Information", None, None),
+            ("Location:", table.location, None),
+            ("Table Type:", "EXTERNAL_TABLE", None),
+            ("# Storage Information", None, None),
+            ("InputFormat:", "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", None),
+        ]

@@ -1,0 +1,195 @@
+"""What a snapshot's text says, for the judges of a schedule: read without the product's codec (tests/oracle/ledger_text.py)."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from tests.oracle.ledger_text import objects_of
+
+
+class ToldFile(NamedTuple):
+    """A `file` line; `kind` is `data` or `dead_letter`."""
+
+    kind: str
+    staged: str
+    final: str
+    hive_partition: HivePartition
+    length: int
+    rows: int
+    ranges: tuple[OffsetRange, ...]
+
+
+class ToldGap(NamedTuple):
+    """A `gap` line."""
+
+    range: OffsetRange
+    epoch: int
+
+
+class ToldLoss(NamedTuple):
+    """A `loss` line."""
+
+    path: str
+    remedy: str
+    rows: int
+    epoch: int
+
+
+class ToldForgotten(NamedTuple):
+    """A `forgotten` line."""
+
+    partition: HivePartition
+    epoch: int
+
+
+class ToldColumn(NamedTuple):
+    """An `added` line."""
+
+    name: str
+    type: str
+    epoch: int
+
+
+class ToldComparison(NamedTuple):
+    """A `compared` line."""
+
+    table: str
+    location: str
+    columns: str
+
+
+class ToldOpen(NamedTuple):
+    """An `open` line."""
+
+    partition: HivePartition
+    since: int
+    files: int
+    rows: int
+
+
+class ToldCertificate(NamedTuple):
+    """A `certificate` line."""
+
+    partition: HivePartition
+    since: int
+    files: int
+    rows: int
+    through: str
+    policy: str
+    success_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotText:
+    """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked."""
+
+    ledger_id: str
+    service: str
+    table: str
+    generation: int
+    owner: str
+    epoch: int
+    previous: str
+    checksum: str
+    location: str
+    files: tuple[ToldFile, ...]
+    positions: tuple[Position, ...]
+    accounts: tuple[RangeAccounting, ...]
+    gaps: tuple[ToldGap, ...]
+    losses: tuple[ToldLoss, ...]
+    unregistered: tuple[HivePartition, ...]
+    registered: tuple[HivePartition, ...]
+    forgotten: tuple[ToldForgotten, ...]
+    added: tuple[ToldColumn, ...]
+    compared: tuple[ToldComparison, ...]
+    tracking: int | None
+    open: tuple[ToldOpen, ...]
+    certificates: tuple[ToldCertificate, ...]
+    reopened: tuple[HivePartition, ...]
+
+    def position(self, topic_partition: TopicPartition) -> Position | None:
+        """None: the table never read it."""
+        return next((p for p in self.positions if p.topic_partition == topic_partition), None)
+
+
+@lru_cache(256)
+def read_snapshot(data: bytes) -> SnapshotText:
+    """What these very bytes say; judges read a ledger's history again and again. Raises AssertionError, KeyError."""
+    lines = objects_of(data)
+    (header,) = lines["header"]
+    tracking = [line["since"] for line in lines["tracking"]]
+    return SnapshotText(
+        ledger_id=header["ledger"],
+        service=header["service"],
+        table=header["table"],
+        generation=header["generation"],
+        owner=header["owner"],
+        epoch=header["epoch"],
+        previous=header["previous"],
+        checksum=lines["checksum"][0]["of"],
+        location=header["location"],
+        files=tuple(map(_file, lines["file"])),
+        positions=tuple(map(_position, lines["position"])),
+        accounts=tuple(map(_account, lines["account"])),
+        gaps=tuple(ToldGap(_range(line), line["epoch"]) for line in lines["gap"]),
+        losses=tuple(
+            ToldLoss(line["path"], line["how"], line["rows"], line["epoch"]) for line in lines["loss"]
+        ),
+        unregistered=tuple(map(_partition, lines["unregistered"])),
+        registered=tuple(map(_partition, lines["registered"])),
+        forgotten=tuple(ToldForgotten(_partition(line), line["epoch"]) for line in lines["forgotten"]),
+        added=tuple(ToldColumn(line["column"], line["type"], line["epoch"]) for line in lines["added"]),
+        compared=tuple(
+            ToldComparison(line["table"], line["location"], line["columns"]) for line in lines["compared"]
+        ),
+        tracking=tracking[0] if tracking else None,
+        open=tuple(
+            ToldOpen(_partition(line), line["since"], line["files"], line["rows"]) for line in lines["open"]
+        ),
+        certificates=tuple(map(_certificate, lines["certificate"])),
+        reopened=tuple(map(_partition, lines["reopened"])),
+    )
+
+
+def _partition(line: dict[str, Any]) -> HivePartition:
+    return HivePartition(line["table"], line["partition"], line["location"])
+
+
+def _range(line: dict[str, Any]) -> OffsetRange:
+    return OffsetRange(TopicPartition(line["topic"], line["number"]), line["start"], line["end"])
+
+
+def _file(line: dict[str, Any]) -> ToldFile:
+    ranges = tuple(
+        OffsetRange(TopicPartition(topic, n), start, end) for topic, n, start, end in line["ranges"]
+    )
+    places = (line["kind"], line["staged"], line["final"], _partition(line))
+    return ToldFile(*places, line["length"], line["rows"], ranges)
+
+
+def _position(line: dict[str, Any]) -> Position:
+    topic_partition = TopicPartition(line["topic"], line["number"])
+    return Position(topic_partition, line["start"], line["end"], line["topic_id"], line["leader_epoch"])
+
+
+def _account(line: dict[str, Any]) -> RangeAccounting:
+    account = OffsetAccounting(
+        read=line["read"],
+        written=line["written"],
+        filtered=line["filtered"],
+        tombstones=line["tombstones"],
+        dead_lettered=line["dead_lettered"],
+        absent=line["absent"],
+        bytes=line["bytes"],
+        more_rows=line.get("more_rows", 0),
+    )
+    return RangeAccounting(line["task"], _range(line), account)
+
+
+def _certificate(line: dict[str, Any]) -> ToldCertificate:
+    counts = (line["since"], line["files"], line["rows"])
+    said = (line["through"], line["policy"], line["success_file"])
+    return ToldCertificate(_partition(line), *counts, *said)

@@ -1,0 +1,88 @@
+"""Records behind an open transaction: what `--once` waits for and ends with, and what a service says of them."""
+
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.kafka.port import Watermark
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.run.open_transactions import NOTICED_SECONDS
+from tests.unit.service.run.test_once import (
+    EARLY,
+    LATE,
+    Kafka,
+    make_loop_and_tables,
+    make_wiring,
+    next_epoch,
+    planned,
+    run,
+)
+
+
+class Transactional(Kafka):
+    """A transaction is open in `early`, for so many looks; Kafka has acknowledged 5 more records behind it."""
+
+    def __init__(self, looks: int = 10_000) -> None:
+        super().__init__()
+        self.ends[EARLY] = 12
+        self.looks = looks
+
+    def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        self.looks -= 1
+        return super().latest(wanted) | ({EARLY: Watermark(7)} if EARLY in wanted and self.looks > 0 else {})
+
+    def high_watermarks(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(self.ends[tp]) for tp in wanted}
+
+
+def test_a_run_of_once_dumps_what_can_be_read_and_is_not_done_behind_an_open_transaction(
+    tmp_path: Path,
+) -> None:
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Transactional())
+    first = next_epoch(loop)
+    assert planned(first) == [OffsetRange(EARLY, 0, 7)]
+    run(loop, first)
+    run(loop, next_epoch(loop))
+    early = owned_tables.tables["air.early"]
+    assert early.lag_records == 5
+    assert loop.plan() is None
+    assert early.aside is not None and early.aside.error.code == "kafka.open_transaction"
+    assert early.aside.error.message == (
+        "air.early: early-0 ended at 12 when the run began, and readers get no further than 7: a transaction there has been"
+        " open for 75 s. All that can be read is dumped"
+    )
+    assert "--topic early --partition 0 --start-offset 7" in early.aside.error.remedy
+    late = owned_tables.tables["air.late"]
+    assert late.aside is None and late.owned.state.position(LATE) is not None
+
+
+def test_a_transaction_that_ends_while_a_run_of_once_waits_is_dumped(tmp_path: Path) -> None:
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Transactional(looks=20))
+    while (epoch := loop.plan()) is not None:
+        run(loop, epoch)
+    position = owned_tables.tables["air.early"].owned.state.position(EARLY)
+    assert position is not None and position.end == 12
+    assert owned_tables.set_aside_tables() == []
+
+
+def test_a_service_warns_of_a_transaction_that_stays_open_until_it_is_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wiring, kafka = make_wiring(tmp_path), Transactional()
+    loop, owned_tables = make_loop_and_tables(wiring, kafka, once=False)
+    run(loop, next_epoch(loop))
+    early = owned_tables.tables["air.early"]
+    assert (early.held_records, early.warnings["transactions"]) == (5, ())
+    wiring.ports.clock.sleep(NOTICED_SECONDS)
+    with caplog.at_level(logging.INFO):
+        loop.plan()
+        loop.plan()
+        (warning,) = early.warnings["transactions"]
+        assert warning.startswith("early-0: a transaction at offset 7 has been open since ")
+        kafka.looks = 0
+        loop.plan()
+    assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
+    told = [line for line in caplog.messages if line.startswith("early-0: ")]
+    assert told == [warning, "early-0: the transaction is over, readers get on"]

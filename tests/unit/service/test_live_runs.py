@@ -1,0 +1,26 @@
+"""Which of several live runs is believed about a table: the one that has it."""
+
+from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.service.conditions.condition import RunConditions, Serving, Stopped, TableCondition, Trouble
+from kafka2hive.service.conditions.table_state import Runs
+
+FIRST, OWNER, DEAD = "a-1-" + "a" * 32, "b-2-" + "b" * 32, "c-3-" + "c" * 32
+STOPPED = TableCondition("db.t", Stopped(Trouble.of(ManualActionRequired("ledger.missing", "gone", "mend"))))
+SERVING = TableCondition("db.t", Serving())
+SAYS_STOPPED, SAYS_SERVING = RunConditions((STOPPED,)), RunConditions((SERVING,))
+
+
+def test_the_run_that_has_the_table_is_believed_and_no_other() -> None:
+    live = Runs(frozenset({FIRST, OWNER}), {FIRST: SAYS_STOPPED, OWNER: SAYS_SERVING})
+    assert live.condition("db.t", OWNER) == SERVING
+    assert live.condition("db.t", FIRST) == STOPPED
+
+
+def test_where_the_owner_has_said_nothing_yet_no_other_runs_word_takes_its_place() -> None:
+    live = Runs(frozenset({FIRST, OWNER}), {FIRST: SAYS_STOPPED})
+    assert live.condition("db.t", OWNER) is None
+
+
+def test_of_a_table_whose_owner_is_dead_a_live_run_that_waits_for_it_is_heard() -> None:
+    live = Runs(frozenset({FIRST}), {FIRST: SAYS_STOPPED, DEAD: SAYS_SERVING})
+    assert live.condition("db.t", DEAD) == STOPPED
