@@ -69,7 +69,7 @@ REFUSED = "75 --online: a right or room is missing"
 STOP = "76 manual intervention required"
 FOUND = "76 something is not as promised"
 CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit what is there"
-WATCH_ENDED = "130 --watch was ended"
+WATCH_ENDED = "130/143 --watch was ended by SIGINT/SIGTERM"
 ENDED = "130/143 ended by SIGINT/SIGTERM after a finished epoch"
 _COMMON = ("0 done", "2 wrong command line", "69 a service does not answer")
 

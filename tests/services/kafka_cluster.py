@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, PartitionMetadata
 
 from tests.services.kafka_broker import KafkaNodes
@@ -17,6 +17,9 @@ _OWN = {
     # the controller would give leaders back by itself, five minutes after its start
     "auto.leader.rebalance.enable": "false",
 }
+# the client lost the broker that it had asked, or took its handle apart when it learnt the brokers' real numbers
+_CONNECTION_LOST = (KafkaError._TRANSPORT, KafkaError._DESTROY_BROKER)
+_TRIES = 5
 
 
 class KafkaCluster(KafkaNodes):
@@ -54,10 +57,15 @@ class KafkaCluster(KafkaNodes):
 
     def elect_preferred(self, topic: str, partitions: int) -> None:
         """Give each partition back to its preferred leader; those that have it, or whose node is away, stay as they are."""
-        admin = self.admin()
-        admin.elect_leaders(
-            ElectionType.PREFERRED, [TopicPartition(topic, n) for n in range(partitions)]
-        ).result(120)
+        asked = [TopicPartition(topic, n) for n in range(partitions)]
+        for tries_left in reversed(range(_TRIES)):
+            admin = self.admin()  # must outlive the answer
+            try:
+                admin.elect_leaders(ElectionType.PREFERRED, asked).result(120)
+                return
+            except KafkaException as error:
+                if error.args[0].code() not in _CONNECTION_LOST or not tries_left:
+                    raise
 
     def _partitions(self, topic: str) -> list[PartitionMetadata]:
         # not DescribeTopics: it waits for the broker that was last said to be the controller, also when that is dead

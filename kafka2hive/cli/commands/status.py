@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import time
 from functools import partial
 from typing import Annotated
 
@@ -36,6 +35,8 @@ def status(
     from kafka2hive.cli.render.status import render_status, status_document
     from kafka2hive.config.values import ServiceMap
     from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.service.run.result import exit_code
+    from kafka2hive.service.run.signals import Interrupted, StopSignals
     from kafka2hive.service.shared.wiring import wire
     from kafka2hive.service.status import status as find_status
 
@@ -60,11 +61,20 @@ def status(
 
         if watch is None:
             return once()
-        while True:  # until a signal; an error is shown, and the state asked for again
-            try:
-                once()
-            except Kafka2HiveError as error:
-                say(str(error))
-            time.sleep(max(watch, LEAST_WATCH_SECONDS))
+        # A signal is noted, too: one that arrives while a Kafka client is taken apart interrupts nothing, because
+        # confluent_kafka drops what a signal's handler raises then.
+        signals = StopSignals()
+        signals.listen()
+        try:
+            signals.interrupt()
+            while not signals.stop.is_set():  # an error is shown, and the state asked for again
+                try:
+                    once()
+                except Kafka2HiveError as error:
+                    say(str(error))
+                signals.stop.wait(max(watch, LEAST_WATCH_SECONDS))
+        except Interrupted:
+            pass
+        return int(exit_code(None, signals.number, ()))
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

@@ -400,6 +400,43 @@ def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Pa
     assert code == 130
 
 
+INTERRUPTED_WHERE_NOTHING_CAN_BE_RAISED = """
+import os, signal, sys
+from kafka2hive.service import status as module
+
+class Client:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass  # the handler is called here; Python drops what it raises
+
+asked, seen = module.status, []
+
+def status(*arguments):
+    Client()
+    seen.append(arguments)
+    assert len(seen) < 3, "goes on after SIGINT"
+    return asked(*arguments)
+
+module.status = status
+from kafka2hive.cli.main import main
+sys.argv = ["kafka2hive", "status", "--watch", "1", "-c", {path!r}]
+main()
+"""
+
+
+def test_a_watch_ends_when_its_signal_comes_while_a_client_is_taken_apart(service: Service) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHERE_NOTHING_CAN_BE_RAISED.format(path=str(service.map))],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stdout.count("table ") >= 1
+
+
 def test_the_lag_of_a_table_that_has_not_begun_to_read_is_not_known(tmp_path: Path, broker: Broker) -> None:
     path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
     assert invoke("init", "-c", str(path)).exit_code == 0
