@@ -190,6 +190,8 @@ class DumpQuery:
         except (PySparkException, Py4JJavaError) as error:
             if self._abandoning:
                 self._abandoned = epoch.number
+            elif not self._is_active():
+                raise _ended_outside() from error
             else:
                 self._listener.on_failed(epoch.number, error_text(error))
             return
@@ -221,8 +223,11 @@ class DumpQuery:
         return planned_manifests(tasks, returned)
 
     def _is_active(self) -> bool:
+        """Asks the context, too: where YARN has killed the application it is stopped, and neither the query nor the job under
+        way notices.
+        """
         try:
-            return bool(self._query.isActive)
+            return bool(self._query.isActive) and not self._spark.sparkContext._jsc.sc().isStopped()
         except SPARK_GONE:
             return False
 
@@ -238,4 +243,12 @@ class DumpQuery:
             return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
         if self._drained.is_set():
             return Ended(EndReason.DRAINED)
-        return Ended(EndReason.FAILED, ServiceUnavailable("spark.ended", "somebody else stopped the query"))
+        return Ended(EndReason.FAILED, _ended_outside())
+
+
+def _ended_outside() -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "spark.ended",
+        "Spark's application was ended from outside, as by `yarn application -kill`",
+        "start the run again: it resumes right after what is committed; the cluster's manager tells who ended it, and why",
+    )

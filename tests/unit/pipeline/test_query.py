@@ -24,9 +24,14 @@ class Spark:
         self.batch: Callable[[object, int], None] = lambda rows, number: None
         self.lives = True
         self.ended = False
+        self.context_stopped = False
 
     def __getattr__(self, name: str) -> Any:
-        return self if name in {"conf", "readStream", "writeStream"} else lambda *_, **__: self
+        itself = {"conf", "readStream", "writeStream", "sparkContext", "_jsc"}
+        return self if name in itself else lambda *_, **__: self
+
+    def isStopped(self) -> bool:  # noqa: N802 (Spark's name)
+        return self.context_stopped
 
     def foreachBatch(self, batch: Callable[[object, int], None]) -> "Spark":  # noqa: N802 (Spark's name)
         self.batch = batch
@@ -102,6 +107,17 @@ def test_nothing_is_planned_after_the_jvm_is_gone(tmp_path: Path) -> None:
     asked = planner.asked
     spark.batch(None, 1)
     assert planner.asked == asked
+
+
+def test_a_context_that_was_stopped_ends_the_query_that_does_not_notice(tmp_path: Path) -> None:
+    spark, planner = Spark(), Idle()
+    query = started(spark, planner, tmp_path)
+    spark.context_stopped = True
+    ended = run(query)
+    assert not spark.ended
+    assert ended.reason is EndReason.FAILED
+    assert isinstance(ended.error, ServiceUnavailable) and ended.error.code == "spark.ended"
+    assert "from outside" in ended.error.message
 
 
 @pytest.mark.parametrize("once", [True, False])
