@@ -68,6 +68,7 @@ LONGEST = (
     "tests/drills/test_driver_kills.py",
     "registry",
     "tests/drills/test_executor_kills.py",
+    "tests/drills/test_yarn.py",
     "tests/integration/test_dump_flights.py",
     "tests/drills/test_damage.py",
     "tests/drills/test_leader_moves.py",

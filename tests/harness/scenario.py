@@ -154,6 +154,11 @@ class Scenario:
             0.2,
         )
 
+    def wait_until_moved(self, run: Run, seconds: float = 900) -> None:
+        """Until the newest snapshot of each table stands further than now."""
+        before = [(ledger, ledger.ends()) for ledger in self.ledgers_of()]
+        run.wait_until(lambda: all(ledger.ends() != ends for ledger, ends in before), "on", seconds, 0.05)
+
     def wait_for_positions(self, run: Run, *tables: str, seconds: float = 900) -> None:
         """Until each of these tables (or of all) is owned and has read: an epoch may be another's alone."""
         ledgers = self.ledgers_of(*tables)

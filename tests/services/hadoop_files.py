@@ -9,7 +9,7 @@ from tests.services.jvm import java_command
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
-_LOGGING = """log4j.rootLogger=WARN,C
+LOGGING = """log4j.rootLogger=WARN,C
 log4j.appender.C=org.apache.log4j.ConsoleAppender
 log4j.appender.C.target=System.err
 log4j.appender.C.layout=org.apache.log4j.PatternLayout
@@ -71,7 +71,7 @@ def write_configuration(
     conf = folder / "conf"
     for web in ("hdfs", "datanode", "journal"):
         (conf / "webapps" / web).mkdir(parents=True, exist_ok=True)
-    (conf / "log4j.properties").write_text(_LOGGING)
+    (conf / "log4j.properties").write_text(LOGGING)
     data, ipc, http = datanode_ports
     own = {
         "dfs.datanode.data.dir": f"file://{folder}/data/dn",

@@ -14,7 +14,7 @@ class MissingService(Exception):
 
 
 def jars(name: str) -> str:
-    """Give the class path entry of all jars of `kafka`, `hdfs`, `hive` or `registry`. Raises `MissingService`."""
+    """Give the class path entry of all jars of `kafka`, `hdfs`, `hive`, `yarn` or `registry`. Raises `MissingService`."""
     folder = CACHE / "jars" / name
     if not (folder / "COMPLETE").exists():
         raise MissingService(f"the jars of {name} are not there; run: {COMMAND}")

@@ -1,0 +1,151 @@
+"""On a real YARN: executors and application masters die; every record is one row, every file the submitter's.
+
+The memory of executors and drivers is what docs/cluster.md tells, and YARN kills what uses more.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from hdfs_native import Client
+
+import kafka2hive.cli.main
+from tests.drills.conftest import Figures
+from tests.drills.driver_kills import PATIENCE
+from tests.drills.executor_kills import WARN, Target, strike_until
+from tests.drills.form import Form
+from tests.drills.spark_workers import command_holds, kill_executor_of
+from tests.drills.supervised import EVERY_CHANGE
+from tests.harness.program import Running
+from tests.services.spark_standalone import SPARK_HOME
+from tests.services.yarn import Yarn
+
+if TYPE_CHECKING:
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+USER = "analyst"
+EPOCH_RECORDS = 4_000
+EXECUTORS = {
+    "spark.executor.instances": "2",
+    "spark.executor.cores": "1",
+    "spark.executor.memory": "512m",
+    "spark.executor.memoryOverhead": "768m",
+}
+LOOPBACK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
+    "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
+}
+# the jars are on every node already: this one
+JARS = {"spark.yarn.jars": f"local:{SPARK_HOME}/jars/*"}
+DRIVER = {"spark.driver.memory": "512m", "spark.driver.memoryOverhead": "640m"}
+# an application master that fails before there is a Spark was seen to hang for minutes
+ATTEMPT_SECONDS = 300.0
+_MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: "Hdfs") -> Iterator[Yarn]:
+    """A ResourceManager and a NodeManager over the shared HDFS."""
+    with Yarn(tmp_path_factory.mktemp("yarn"), hdfs.site_properties) as cluster:
+        yield cluster
+
+
+def submitter(yarn: Yarn) -> dict[str, str]:
+    """The environment of a user of this cluster, whom no account of this machine is."""
+    return {
+        "HADOOP_CONF_DIR": str(yarn.conf),
+        "HADOOP_USER_NAME": USER,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def owners(files: Client, target: Target) -> set[str]:
+    """Whose the tables' files and directories are."""
+    places = (urlsplit(target.scenario.location(table)).path for table in target.scenario.tables)
+    return {str(found.owner) for place in places for found in files.list_status(place, True)}
+
+
+def application_masters(yarn: Yarn) -> list[psutil.Process]:
+    """JVMs with the driver in cluster mode."""
+    return [found for found in yarn.containers() if _is_java(found) and command_holds(found, _MASTER)]
+
+
+def _is_java(process: psutil.Process) -> bool:
+    try:
+        return bool(process.name() == "java")
+    except psutil.NoSuchProcess:
+        return False
+
+
+def strike_in_client_mode(
+    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int
+) -> Counter[str]:
+    """Executors are killed while they write; at last YARN kills the application, which ends the run with 69."""
+    with Running(config, env={**environment, **EVERY_CHANGE}) as run:
+        run.wait_for_epoch(PATIENCE)
+        prey = target.prey([node.pid for node in yarn.nodemanagers])
+        blows = [("executor_killed", kill_executor_of)] * kills
+        felt = strike_until(run, prey, blows, lambda: target.send(EPOCH_RECORDS))
+        assert not run.said("failed in its tasks"), "an epoch did not survive its executor"
+        assert not run.said("physical memory limits"), "YARN killed a container for its memory"
+        yarn.kill_applications(USER)
+        assert run.wait(120) == 69, run.tail()
+        assert run.said("[spark.ended]"), run.tail()
+    return felt
+
+
+def strike_in_cluster_mode(
+    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int
+) -> int:
+    """Each attempt's application master is killed once it has committed; the last one reads to the end. Epochs committed."""
+    submit = [str(SPARK_HOME / "bin/spark-submit"), "--master", "yarn", "--deploy-mode", "cluster"]
+    for key, value in {**DRIVER, **JARS, **LOOPBACK, "spark.yarn.maxAppAttempts": str(kills + 1)}.items():
+        submit += ["--conf", f"{key}={value}"]
+    program = [*submit, str(kafka2hive.cli.main.__file__)]
+    ledgers = target.scenario.ledgers_of()
+    before = max(ledger.generation() for ledger in ledgers)
+    with Running(config, "--once", program=program, env=environment) as run:
+        for generation in range(before + 1, before + kills + 1):
+            run.wait_until(
+                lambda at=generation: all(ledger.generation() == at for ledger in ledgers),  # type: ignore[misc]
+                f"generation {generation}",
+                ATTEMPT_SECONDS,
+            )
+            target.scenario.wait_until_moved(run, ATTEMPT_SECONDS)
+            [master] = application_masters(yarn)
+            master.kill()
+        assert run.wait(ATTEMPT_SECONDS) == 0, run.tail() + yarn.logs()[-3_000:]
+    assert {ledger.generation() for ledger in ledgers} == {before + kills + 1}
+    return sum(len(ledger.history()) - 1 for ledger in ledgers)
+
+
+@pytest.mark.timeout(7_200)
+def test_on_yarn_killed_executors_masters_and_applications_cost_no_record(
+    yarn: Yarn,
+    kafka: "KafkaBroker",
+    hdfs: "Hdfs",
+    unique: str,
+    tmp_path: Path,
+    form: Form,
+    figures: Figures,
+) -> None:
+    kills = form.count(1, 20)
+    target = Target(kafka, hdfs, unique, tmp_path, (10 * kills + 5) * EPOCH_RECORDS // 2)
+    conf = EXECUTORS | LOOPBACK | JARS
+    environment = submitter(yarn)
+    config = target.config("yarn", EPOCH_RECORDS, conf | WARN)
+    felt = strike_in_client_mode(yarn, target, config, environment, kills)
+    config = target.config("yarn", EPOCH_RECORDS, conf)
+    epochs = strike_in_cluster_mode(yarn, target, config, environment, kills)
+    assert owners(hdfs.client(), target) == {USER}
+    target.assert_right()
+    figures(kills=kills, **felt, masters_killed=kills, epochs=epochs)
