@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.snapshot.codec import FORMAT, SnapshotDamaged, decode, encode
+from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode, encode
+from kafka2hive.ledger.snapshot.lines import FORMAT
 from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting

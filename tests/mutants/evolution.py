@@ -230,14 +230,14 @@ EVOLUTION = (
     ),
     TextMutant(
         "a snapshot with added columns says that older versions may read it",
-        "kafka2hive.ledger.snapshot.codec",
-        (("return 2 if s.added else 1", "return 1"),),
+        "kafka2hive.ledger.snapshot.lines",
+        (("    since=2,\n", ""),),
         LINES,
     ),
     TextMutant(
         "an edit of added columns is not told",
         "kafka2hive.ledger.audit.lines",
-        (('        ("added columns", before.added, after.added),\n', ""),),
+        (("line.life is Life.CUMULATIVE]", 'line.life is Life.CUMULATIVE and line.tag != "added"]'),),
         VERIFY,
     ),
     TextMutant(

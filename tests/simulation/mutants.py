@@ -405,7 +405,7 @@ MUTANTS = (
     _mutant(
         "what Hive has confirmed is not recorded",
         DRAFT,
-        ("registered=tuple(sorted(registered)),", "registered=(),"),
+        ('"registered": tuple(sorted(registered))', '"registered": ()'),
     ),
     _mutant(
         "columns that were added before are not carried",
@@ -738,18 +738,25 @@ MUTANTS = (
     _of_damage(
         "accepted gaps are not carried",
         DRAFT,
-        ("        accounts=(),\n", "        accounts=(),\n        gaps=(),\n"),
+        ("        **{**_NOTHING_YET,", "        gaps=(),\n        **{**_NOTHING_YET,"),
     ),
     _of_damage(
         "accepted losses are not carried",
         DRAFT,
-        ("        accounts=(),\n", "        accounts=(),\n        losses=(),\n"),
+        ("        **{**_NOTHING_YET,", "        losses=(),\n        **{**_NOTHING_YET,"),
     ),
-    _of_damage("accepted gaps are not encoded", CODEC, (" for g in snapshot.gaps)", " for g in ())")),
+    _of_damage(
+        "accepted gaps are not encoded",
+        CODEC,
+        ("in _values(snapshot, line)]\n\n\ndef", 'in _values(snapshot, line) if line.tag != "gap"]\n\n\ndef'),
+    ),
     _of_damage(
         "accepted losses are not encoded",
         CODEC,
-        (" for x in snapshot.losses)", " for x in ())"),
+        (
+            "in _values(snapshot, line)]\n\n\ndef",
+            'in _values(snapshot, line) if line.tag != "loss"]\n\n\ndef',
+        ),
     ),
     _of_damage(
         "one file that is given up leaves all others out",
@@ -932,27 +939,22 @@ MUTANTS = (
         "starts and ends of positions are exchanged in both directions",
         LINES,
         (
-            '        "start": p.start,\n        "end": p.end,\n        "leader_epoch"',
-            '        "start": p.end,\n        "end": p.start,\n        "leader_epoch"',
+            '    Field("start"),\n    Field("end"),\n    Field("leader_epoch")',
+            '    Field("start", "end"),\n    Field("end", "start"),\n    Field("leader_epoch")',
         ),
-        ('v["start"], v["end"], v["topic_id"]', 'v["end"], v["start"], v["topic_id"]'),
     ),
     _mutant(
         "lengths and rows of files are exchanged in both directions",
         LINES,
         (
-            '        "length": f.length,\n        "rows": f.rows,\n',
-            '        "length": f.rows,\n        "rows": f.length,\n',
-        ),
-        (
-            '        length=v["length"],\n        rows=v["rows"],\n        checksum',
-            '        length=v["rows"],\n        rows=v["length"],\n        checksum',
+            '    Field("length"),\n    Field("rows"),\n',
+            '    Field("length", "rows"),\n    Field("rows", "length"),\n',
         ),
     ),
     _mutant(
         "further rows of a record are not written into accounts",
         LINES,
-        ("for name in _COUNTS}, **more}", "for name in _COUNTS}}"),
+        ('    Field("more_rows", "account.more_rows", since=3),\n', ""),
     ),
     _mutant(
         "the checksum leaves line 1 out in both directions",
@@ -968,8 +970,11 @@ MUTANTS = (
     ),
     _of_service(
         "no snapshot says a topic's id",
-        LINES,
-        ('"topic_id": p.topic_id', '"topic_id": "-"'),
+        CODEC,
+        (
+            "[line.write(value) for",
+            '[line.write(value) | ({"topic_id": "-"} if line.tag == "position" else {}) for',
+        ),
     ),
     # R10: certificates of complete partitions
     _mutant(

@@ -12,22 +12,16 @@ from itertools import pairwise
 from kafka2hive.ledger.audit.completeness import audit_completeness
 from kafka2hive.ledger.audit.finding import Finding, of_epoch
 from kafka2hive.ledger.snapshot.codec import checksum_of
+from kafka2hive.ledger.snapshot.line import Life
+from kafka2hive.ledger.snapshot.lines import LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.model.snapshot import (
-    REBUILT,
-    AcceptedGap,
-    AcceptedLoss,
-    AddedColumn,
-    ForgottenRegistration,
-    Snapshot,
-)
+from kafka2hive.model.snapshot import REBUILT, Snapshot
 
-Decision = AcceptedGap | AcceptedLoss | ForgottenRegistration | AddedColumn
-
+_CUMULATIVE = [line for line in LINES if line.life is Life.CUMULATIVE]
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
 
@@ -107,19 +101,18 @@ def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """What an operator accepted, and added columns, stand in every later snapshot; new ones are of their very epoch."""
-    decisions: tuple[tuple[str, tuple[Decision, ...], tuple[Decision, ...]], ...] = (
-        ("gaps", before.gaps, after.gaps),
-        ("losses", before.losses, after.losses),
-        ("forgotten registrations", before.forgotten, after.forgotten),
-        ("added columns", before.added, after.added),
-    )
-    for what, old, new in decisions:
+    for line in _CUMULATIVE:
+        old, new = getattr(before, line.attribute), getattr(after, line.attribute)
         if new[: len(old)] != old:
             yield of_epoch(
-                after, "verify.decision", f"its {what} are not those of the epoch before and new ones"
+                after,
+                "verify.decision",
+                f"its {line.tag} lines are not those of the epoch before and new ones",
             )
         elif any(decision.epoch != after.epoch for decision in new[len(old) :]):
-            yield of_epoch(after, "verify.decision", f"{what} of another epoch appear for the first time")
+            yield of_epoch(
+                after, "verify.decision", f"{line.tag} lines of another epoch appear for the first time"
+            )
 
 
 def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import (
@@ -15,9 +15,16 @@ from kafka2hive.ledger.snapshot.change import (
 )
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.completeness import with_completeness
+from kafka2hive.ledger.snapshot.line import Life
+from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
+
+_NOTHING_YET: dict[str, Any] = {
+    line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
+}
+"""The lines of an epoch that has not begun."""
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -37,13 +44,9 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         epoch=owned.next_epoch,
         written_at=written_at,
         previous=checksum_of(state),
-        files=(),
         positions=tuple(replace(p, start=p.end) for p in state.positions),
-        accounts=(),
-        registered=tuple(sorted(registered)),
-        certificates=(),
-        reopened=(),
         compared=tuple(compared[table] for table in sorted(compared)),
+        **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
     unregistered = (frozenset(state.unregistered) - registered | touched(changed.files)) - {

@@ -1,208 +1,279 @@
-"""The lines of a snapshot's text, but for its header: each value as a JSON object, and back.
+"""The kinds of lines in a snapshot, each declared once, in the order of the text.
 
-A parser takes what `check_shape` has passed. What it raises besides (KeyError, TypeError, ValueError) is damage, too.
+Encoder, parser, draft, audit and the table in docs/protocol.md (`scripts/pages`) come from these declarations.
 """
 
-from operator import itemgetter
-from typing import Any
-
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.ledger.snapshot.line import Field, Life, Line
+from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     AddedColumn,
     ComparedTable,
     ForgottenRegistration,
+    Snapshot,
 )
 
+
+def _partition(of: str) -> tuple[Field, ...]:
+    return Field("table", f"{of}table"), Field("partition", f"{of}path"), Field("location", f"{of}location")
+
+
+def _topic_partition(of: str) -> tuple[Field, ...]:
+    return Field("topic", f"{of}topic_partition.topic"), Field("number", f"{of}topic_partition.number")
+
+
+_RANGE = (*_topic_partition("range."), Field("start", "range.start"), Field("end", "range.end"))
 _COUNTS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
-_MORE = "more_rows"
-"""Only where it is not 0: see format 3 (codec.py)."""
+_DECIDED = (Field("at", "accepted_at"), Field("epoch"))
 
+HEADER = Line(
+    "header",
+    Snapshot,
+    Field("ledger", "ledger_id"),
+    Field("service"),
+    Field("table"),
+    Field("generation"),
+    Field("owner"),
+    Field("epoch"),
+    Field("written_at"),
+    Field("previous"),
+    Field("cluster", "cluster_id"),
+    Field("location"),
+    Field("start"),
+    Field("newest_ms"),
+    attribute="",
+    life=Life.EPOCH,
+    is_single=True,
+    doc="what the snapshot is of",
+    note="""First comes `format`, the oldest whose readers read this snapshot right.
+`previous` is the checksum of the snapshot before this one, `-` in a ledger's first.
+`written_at` is for people; no decision uses it.
+`cluster` is Kafka's cluster id, `location` the table's directory, `start` the policy that chose the first positions.
+`newest_ms` is the newest record timestamp that ever became visible, null before the first.""",
+)
 
-class _Shape:
-    """The values of plain types that a line must have."""
+FILE = Line(
+    "file",
+    DataFile,
+    Field("kind"),
+    Field("staged"),
+    Field("final"),
+    *_partition("hive_partition."),
+    Field("length"),
+    Field("rows"),
+    Field("checksum"),
+    Field("task"),
+    Field("ranges"),
+    attribute="files",
+    life=Life.EPOCH,
+    doc="a file that this epoch makes visible",
+    note="""`kind` is `data` or `dead_letter`; `staged` and `final` are full addresses.
+`checksum` is the CRC-32 of the whole file, computed while it was written.
+`ranges` are those of the task: the file's records may come from any of them.""",
+)
 
-    def __init__(self, texts: str, numbers: str) -> None:
-        self._kinds = {**dict.fromkeys(texts.split(), str), **dict.fromkeys(numbers.split(), int)}
-        self._values = itemgetter(*self._kinds)
-        self._wanted = tuple(self._kinds.values())
+POSITION = Line(
+    "position",
+    Position,
+    Field("topic", "topic_partition.topic"),
+    Field("topic_id"),
+    Field("number", "topic_partition.number"),
+    Field("start"),
+    Field("end"),
+    Field("leader_epoch"),
+    attribute="positions",
+    life=Life.STATE,
+    doc="where the table stands in a topic partition",
+    note="""**All** topic partitions that the table ever read are listed, also vanished ones; this epoch took `[start, end)`.
+`topic_id` is `-` if the broker gives none; `leader_epoch` is that of the last record read, -1 if unknown.""",
+)
 
-    def check(self, tag: str, row: Any) -> None:
-        if tuple(map(type, self._values(row))) != self._wanted:
-            wrong = next(name for name, kind in self._kinds.items() if type(row[name]) is not kind)
-            raise ValueError(f"{tag}: {wrong} is {row[wrong]!r}")
+ACCOUNT = Line(
+    "account",
+    RangeAccounting,
+    Field("task"),
+    *_RANGE,
+    *(Field(name, f"account.{name}") for name in _COUNTS),
+    Field("more_rows", "account.more_rows", since=3),
+    attribute="accounts",
+    life=Life.EPOCH,
+    doc="what became of one range in one task; [where the counts come from](#where-an-accounts-numbers-come-from)",
+    note="""`end - start = read + absent`; `read = written + filtered + tombstones + dead_lettered`; none is negative.
+All of these count records (messages), while files count rows: the data files hold `written + more_rows` rows, the dead-letter files `dead_lettered`.
+`more_rows` are the rows beyond one for each written record, so it is 0 where `written` is 0.
+It stands in the line only where it is not 0, and the snapshot has format 3 then: a program that does not know it stops.
+A record is written as a whole or not at all: a row that is bad makes its record one dead letter, and one that holds no row is `filtered`.""",
+)
 
+GAP = Line(
+    "gap",
+    AcceptedGap,
+    *_RANGE,
+    Field("how", "reason"),
+    *_DECIDED,
+    attribute="gaps",
+    life=Life.CUMULATIVE,
+    doc="offsets that an operator declared lost before they were read",
+)
 
-_SHAPES = {
-    "file": _Shape("kind staged final table partition location checksum", "length rows task"),
-    "header": _Shape(
-        "ledger service table owner written_at previous cluster location start", "format generation epoch"
-    ),
-    "position": _Shape("topic topic_id", "number start end leader_epoch"),
-    "account": _Shape("topic", "task number start end " + " ".join(_COUNTS)),
-    "gap": _Shape("topic how at", "number start end epoch"),
-    "loss": _Shape("path how at", "rows epoch"),
-    "unregistered": _Shape("table partition location", ""),
-    "registered": _Shape("table partition location", ""),
-    "compared": _Shape("table location format columns partition_columns", ""),
-    "forgotten": _Shape("table partition location reason by at", "epoch"),
-    "added": _Shape("column type schema at", "epoch"),
-    "tracking": _Shape("through", "since"),
-    "open": _Shape("table partition location opened_at", "since files rows"),
-    "reopened": _Shape("table partition location", ""),
-    "certificate": _Shape("table partition location through policy success_file", "since files rows"),
-}
-"""Each line's values of plain types; the rest is checked where it is read."""
+LOSS = Line(
+    "loss",
+    AcceptedLoss,
+    Field("path"),
+    Field("rows"),
+    Field("how", "remedy"),
+    *_DECIDED,
+    attribute="losses",
+    life=Life.CUMULATIVE,
+    doc="a committed file that an operator gave up (`how` is `accept-loss`), or dumped again (`refetch`)",
+)
 
+UNREGISTERED = Line(
+    "unregistered",
+    HivePartition,
+    *_partition(""),
+    attribute="unregistered",
+    life=Life.STATE,
+    doc="a pending registration: a Hive partition that may hold data and was not known to be registered",
+    note="""The partitions of the dead-letter table are included.
+An empty path means an unpartitioned table that Hive was not known to have.""",
+)
 
-def check_shape(tag: str, row: Any) -> None:
-    """Raises KeyError, TypeError, ValueError: a value is missing or of another type."""
-    if shape := _SHAPES.get(tag):
-        shape.check(tag, row)
+REGISTERED = Line(
+    "registered",
+    HivePartition,
+    *_partition(""),
+    attribute="registered",
+    life=Life.EPOCH,
+    doc="a pending registration of the snapshot before this one that Hive has confirmed since",
+    note="So `unregistered` = `unregistered` before - `registered` + partitions of the files - `forgotten`; `verify` checks it.",
+)
 
+COMPARED = Line(
+    "compared",
+    ComparedTable,
+    Field("table"),
+    Field("location"),
+    Field("format"),
+    Field("columns"),
+    Field("partition_columns"),
+    attribute="compared",
+    life=Life.STATE,
+    doc="a Hive table that agreed with the map, as the map described it then",
+    note="""One line for the table itself, one for the dead-letter table; no line = never compared.
+If the map's description is another text now, the table counts as never compared.""",
+)
 
-def file(f: DataFile) -> dict[str, Any]:
-    return {
-        "kind": f.kind.value,
-        "staged": f.staged,
-        "final": f.final,
-        **partition(f.hive_partition),
-        "length": f.length,
-        "rows": f.rows,
-        "checksum": f.checksum,
-        "task": f.task,
-        "ranges": [[r.topic_partition.topic, r.topic_partition.number, r.start, r.end] for r in f.ranges],
-    }
+FORGOTTEN = Line(
+    "forgotten",
+    ForgottenRegistration,
+    *_partition("partition."),
+    Field("reason"),
+    Field("by", "accepted_by"),
+    *_DECIDED,
+    attribute="forgotten",
+    life=Life.CUMULATIVE,
+    doc="a Hive partition with data that Hive refuses (`reason`) and an operator gave up (`recover --forget-registration`)",
+    note="It is never a pending registration again.",
+)
 
+ADDED = Line(
+    "added",
+    AddedColumn,
+    Field("column", "name"),
+    Field("type"),
+    Field("schema"),
+    Field("at", "added_at"),
+    Field("epoch"),
+    attribute="added",
+    life=Life.CUMULATIVE,
+    since=2,
+    doc="a column that the table has in addition to the map's (`schema_evolution: add`), and the schema that has the field",
+    note="""The last line of a name holds.
+A column is added in a snapshot of its own, without files: its name is `.final` before Hive's table is altered, and that before any file has the column.
+So a crash between two of them leaves a column that the next start knows, and alters Hive's table for.
+Versions that do not know added columns read all other snapshots, and refuse these.""",
+)
 
-def parse_file(v: dict[str, Any]) -> DataFile:
-    return DataFile(
-        kind=FileKind(v["kind"]),
-        staged=v["staged"],
-        final=v["final"],
-        hive_partition=parse_partition(v),
-        length=v["length"],
-        rows=v["rows"],
-        checksum=v["checksum"],
-        task=v["task"],
-        ranges=tuple(map(_parse_file_range, v["ranges"])),
-    )
+TRACKING = Line(
+    "tracking",
+    Tracking,
+    Field("since"),
+    Field("through"),
+    attribute="tracking",
+    life=Life.STATE,
+    since=4,
+    is_single=True,
+    doc="complete partitions are told from others since this epoch, and up to which time everything was read (`-` unknown)",
+    note="Only of tables whose map has `completion`.",
+)
 
+OPEN = Line(
+    "open",
+    OpenPartition,
+    *_partition("partition."),
+    Field("since"),
+    Field("opened_at"),
+    Field("files"),
+    Field("rows"),
+    attribute="open",
+    life=Life.STATE,
+    since=4,
+    doc="a Hive partition with data files that no certificate counts: how many, since which epoch, and when that was written",
+    note="""`open` = `open` before + the data files of this epoch + `reopened` - those of `certificate` - files given up now (`loss`); `verify` checks it.
+A partition is known by its path: files at an earlier location of the table (`--accept-location`) count with the newer ones.""",
+)
 
-def _parse_file_range(values: list[Any]) -> OffsetRange:
-    topic, number, start, end = values
-    if (type(topic), type(number), type(start), type(end)) != (str, int, int, int):
-        raise ValueError(f"file: a range is {values!r}")
-    return OffsetRange(TopicPartition(topic, number), start, end)
+CERTIFICATE = Line(
+    "certificate",
+    Certificate,
+    *_partition("partition."),
+    Field("since"),
+    Field("files"),
+    Field("rows"),
+    Field("through"),
+    Field("policy"),
+    Field("success_file"),
+    attribute="certificates",
+    life=Life.EPOCH,
+    since=4,
+    doc="a Hive partition that became complete in this epoch: the same counts, the policy that decided, the success file",
+)
 
+REOPENED = Line(
+    "reopened",
+    HivePartition,
+    *_partition(""),
+    attribute="reopened",
+    life=Life.EPOCH,
+    since=5,
+    doc="a Hive partition that became complete in the snapshot before, and is open again because its certificate was not written",
+)
 
-def position(p: Position) -> dict[str, Any]:
-    return {
-        "topic": p.topic_partition.topic,
-        "topic_id": p.topic_id,
-        "number": p.topic_partition.number,
-        "start": p.start,
-        "end": p.end,
-        "leader_epoch": p.leader_epoch,
-    }
+LINES = (
+    FILE,
+    HEADER,
+    POSITION,
+    ACCOUNT,
+    GAP,
+    LOSS,
+    UNREGISTERED,
+    REGISTERED,
+    COMPARED,
+    FORGOTTEN,
+    ADDED,
+    TRACKING,
+    OPEN,
+    CERTIFICATE,
+    REOPENED,
+)
+"""In the order of the text. A kind may have no line in a snapshot, except the header, which has one."""
 
-
-def parse_position(v: dict[str, Any]) -> Position:
-    topic_partition = TopicPartition(v["topic"], v["number"])
-    return Position(topic_partition, v["start"], v["end"], v["topic_id"], v["leader_epoch"])
-
-
-def account(a: RangeAccounting) -> dict[str, Any]:
-    more = {_MORE: a.account.more_rows} if a.account.more_rows else {}
-    return {"task": a.task, **_range(a.range), **{name: getattr(a.account, name) for name in _COUNTS}, **more}
-
-
-def parse_account(v: dict[str, Any]) -> RangeAccounting:
-    more = v.get(_MORE, 0)
-    if type(more) is not int:
-        raise ValueError(f"account: {_MORE} is {more!r}")
-    counts = OffsetAccounting(*[*(v[name] for name in _COUNTS), more])
-    return RangeAccounting(v["task"], _parse_range(v), counts)
-
-
-def gap(g: AcceptedGap) -> dict[str, Any]:
-    return {**_range(g.range), "how": g.reason, "at": g.accepted_at, "epoch": g.epoch}
-
-
-def parse_gap(v: dict[str, Any]) -> AcceptedGap:
-    return AcceptedGap(range=_parse_range(v), reason=v["how"], accepted_at=v["at"], epoch=v["epoch"])
-
-
-def loss(x: AcceptedLoss) -> dict[str, Any]:
-    return {"path": x.path, "rows": x.rows, "how": x.remedy, "at": x.accepted_at, "epoch": x.epoch}
-
-
-def parse_loss(v: dict[str, Any]) -> AcceptedLoss:
-    return AcceptedLoss(
-        path=v["path"], remedy=v["how"], rows=v["rows"], accepted_at=v["at"], epoch=v["epoch"]
-    )
-
-
-def partition(p: HivePartition) -> dict[str, Any]:
-    return {"table": p.table, "partition": p.path, "location": p.location}
-
-
-def parse_partition(v: dict[str, Any]) -> HivePartition:
-    return HivePartition(v["table"], v["partition"], v["location"])
-
-
-def compared(c: ComparedTable) -> dict[str, Any]:
-    return {
-        "table": c.table,
-        "location": c.location,
-        "format": c.format,
-        "columns": c.columns,
-        "partition_columns": c.partition_columns,
-    }
-
-
-def parse_compared(v: dict[str, Any]) -> ComparedTable:
-    return ComparedTable(
-        table=v["table"],
-        location=v["location"],
-        format=v["format"],
-        columns=v["columns"],
-        partition_columns=v["partition_columns"],
-    )
-
-
-def forgotten(f: ForgottenRegistration) -> dict[str, Any]:
-    by = {"reason": f.reason, "by": f.accepted_by, "at": f.accepted_at, "epoch": f.epoch}
-    return {**partition(f.partition), **by}
-
-
-def parse_forgotten(v: dict[str, Any]) -> ForgottenRegistration:
-    return ForgottenRegistration(
-        partition=parse_partition(v),
-        reason=v["reason"],
-        accepted_by=v["by"],
-        accepted_at=v["at"],
-        epoch=v["epoch"],
-    )
-
-
-def added(a: AddedColumn) -> dict[str, Any]:
-    return {"column": a.name, "type": a.type, "schema": a.schema, "at": a.added_at, "epoch": a.epoch}
-
-
-def parse_added(v: dict[str, Any]) -> AddedColumn:
-    return AddedColumn(
-        name=v["column"], type=v["type"], schema=v["schema"], added_at=v["at"], epoch=v["epoch"]
-    )
-
-
-def _range(r: OffsetRange) -> dict[str, Any]:
-    tp = r.topic_partition
-    return {"topic": tp.topic, "number": tp.number, "start": r.start, "end": r.end}
-
-
-def _parse_range(v: dict[str, Any]) -> OffsetRange:
-    return OffsetRange(TopicPartition(v["topic"], v["number"]), v["start"], v["end"])
+FORMAT = max(max(line.since, *(f.since for f in line.later_fields), 1) for line in LINES)
+"""The newest that is read. One is written only where it is needed: a program that does not know it reads all others, and
+would find too many rows in the files of these, or forget which partitions are open.
+"""

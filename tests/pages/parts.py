@@ -1,0 +1,24 @@
+"""Which pages have generated parts, and their text as it must be."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.pages.snapshot_lines import snapshot_lines
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    DOCS / "protocol.md": {"snapshot lines": snapshot_lines},
+}
+
+
+def current(page: Path) -> str:
+    """The page with all its generated parts up to date. Raises ValueError: a part has no place in it."""
+    text = page.read_text()
+    for name, part in PAGES[page].items():
+        place = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->\n)", re.DOTALL)
+        if len(place.findall(text)) != 1:
+            raise ValueError(f"{page.name}: there must be one part <!-- {name} --> .. <!-- /{name} -->")
+        text = place.sub(lambda found, part=part: found[1] + part() + found[2], text)  # type: ignore[misc]
+    return text
