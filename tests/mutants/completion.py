@@ -265,7 +265,7 @@ MUTANTS = (
             (
                 "certificates that were not written are tried at each look",
                 TABLE_STEPS,
-                ("            elif table.owned.completion_asked > asked:\n", "            else:\n"),
+                ("        elif table.owned.completion_asked > asked:\n", "        else:\n"),
             ),
             (
                 "T is that of metadata renewed meanwhile",

@@ -181,10 +181,17 @@ EVOLUTION = (
         RUN,
     ),
     TextMutant(
-        "records with new fields wait for the next interval",
-        _EVOLUTION,
-        (("        table.planned_at = -math.inf\n", ""),),
-        RUN,
+        "records with new fields wait for the next interval, and so does each epoch that failed",
+        "kafka2hive.service.run.epochs",
+        (
+            (
+                "self._clock.monotonic())\n        return self._in_flight.epoch",
+                "self._clock.monotonic())\n        for name in self._in_flight.tables:\n"
+                "            self._owned_tables.tables[name].planned_at = self._in_flight.began\n"
+                "        return self._in_flight.epoch",
+            ),
+        ),
+        f"{RUN} tests/unit/service/run/test_next_tries.py",
     ),
     TextMutant(
         "stop adds columns",

@@ -9,6 +9,7 @@ POSITIONS = "tests/unit/kafka/test_positions.py"
 PLAN = "tests/unit/pipeline/test_plan.py"
 VIEW = "tests/unit/service/shared/test_kafka_view.py"
 REPAIRS = "tests/unit/service/recover/test_recover_meanwhile.py"
+IDLE_TABLES = "tests/unit/service/run/test_idle_tables.py"
 NAMES = "tests/unit/service/run/test_shared_names.py tests/unit/config/test_config_route.py"
 SIZES = "tests/unit/service/shared/test_record_sizes.py"
 REBUILD = "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py"
@@ -444,6 +445,29 @@ MUTANTS = (
         "kafka2hive.cli.outcome",
         (("    if service_map.registry:\n", "    if False:\n"),),
         "tests/unit/config/test_config_secrets.py",
+    ),
+    TextMutant(
+        "an idle table's ledger is written when no table has work",
+        "kafka2hive.service.run.epochs",
+        (
+            (
+                "            self._record(backlogs)\n",
+                "            if epoch is None:\n                self._record(backlogs)\n",
+            ),
+        ),
+        IDLE_TABLES,
+    ),
+    TextMutant(
+        "idle tables delay each epoch of the busy ones",
+        "kafka2hive.service.run.table_steps",
+        ((" and now - self._recorded_at < RECORD_SECONDS", " and now < self._recorded_at"),),
+        IDLE_TABLES,
+    ),
+    TextMutant(
+        "a partition of a table whose records wait for their interval is complete with its next epoch",
+        "kafka2hive.service.run.table_steps",
+        (("        self.each(waiting, lambda table: self._record(table, is_new=False))\n", ""),),
+        IDLE_TABLES,
     ),
     TextMutant(
         "what a ledger reads does not keep its table",

@@ -532,8 +532,8 @@ TEXT_MUTANTS = (
         "kafka2hive.service.run.table_steps",
         (
             (
-                "registered or owned_tables.newly_compared(table)",
-                "owned_tables.newly_compared(table)",
+                "bool(table.owned.registered) or self._owned_tables.newly_compared(table)",
+                "self._owned_tables.newly_compared(table)",
             ),
         ),
         REGISTRATIONS,

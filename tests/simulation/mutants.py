@@ -632,7 +632,7 @@ MUTANTS = (
         "registrations without new data are never noted",
         TABLE_STEPS,
         (
-            "is_new = registered or ",
+            "is_new = bool(table.owned.registered) or ",
             "is_new = ",
         ),
     ),
@@ -1038,7 +1038,7 @@ MUTANTS = (
     _of_service(
         "a certificate that was not written waits for the next data",
         TABLE_STEPS,
-        ("                owned_tables.certify_again(table)\n", "                pass\n"),
+        ("            self._owned_tables.certify_again(table)\n", "            pass\n"),
     ),
     _of_service(
         "a partition that becomes complete waits for the next data",

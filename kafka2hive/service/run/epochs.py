@@ -187,18 +187,28 @@ class EpochLoop:
             with_sql, self._sql_waits = not self._sql_waits, False
             self._steps.start_due(with_sql=with_sql)
             backlogs = self._backlogs()
-            if (epoch := self._plan_due(backlogs)) is not None:
-                return epoch
-            if not with_sql:
+            epoch = self._plan_due(backlogs)
+            if epoch is None and not with_sql:
                 continue
-            # not those whose wait is over since the look: nobody knows what there is to read for them
-            idle = [self._owned_tables.tables[each.table] for each in backlogs if not each.records]
-            self._steps.record_registrations(idle)
+            self._record(backlogs)
+            if epoch is not None:
+                return epoch
             self._steps.look_for_fence()
             retry_at = self._next_try(self._once, round_began) if self._once is not None else None
             if retry_at is None:
                 return None
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
+
+    def _record(self, backlogs: Sequence[TableBacklog]) -> None:
+        """Write what became of the tables that are not in the epoch under way, if there is one.
+
+        A table whose wait is over since the look is left out: nobody knows what there is to read for it.
+        """
+        busy = () if self._in_flight is None else self._in_flight.tables
+        others = [each for each in backlogs if each.table not in busy]
+        idle = [self._owned_tables.tables[each.table] for each in others if not each.records]
+        waiting = [self._owned_tables.tables[each.table] for each in others if each.records]
+        self._steps.record_beside(idle, waiting, is_busy=bool(busy))
 
     def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
         """When to look again for what was left out; None when it is dumped, or tried often enough.
@@ -265,8 +275,6 @@ class EpochLoop:
             return self._plan_due(backlogs)
         self._planned += 1
         self._in_flight = InFlightEpoch.of(PlannedEpoch(self._planned, plans), self._clock.monotonic())
-        for name in self._in_flight.tables:
-            self._owned_tables.tables[name].planned_at = self._in_flight.began
         return self._in_flight.epoch
 
     def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
@@ -294,6 +302,7 @@ class EpochLoop:
             table.location,
         )
         published = self._steps.publish(table, outcome.change)
+        table.planned_at = in_flight.began  # not before: what was not committed is still due at the next try
         table.learn_record_sizes(outcome.change.accounts)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
         return TableReport(table.name, outcome, published.moves, published.state, owned.open_registrations)

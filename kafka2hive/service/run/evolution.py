@@ -1,7 +1,6 @@
 """Columns for fields that the map does not name: when a run looks at its records' schemas, and what it makes of them."""
 
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -90,7 +89,6 @@ class RegistryEvolution(Evolution):
         ):
             return False
         table.new_writers |= {error.writer}
-        table.planned_at = -math.inf
         log.info(
             "%s: records with a schema of %s have new fields; they are read again", table.name, error.writer
         )

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 FENCE_SECONDS = 10.0
+RECORD_SECONDS = 10.0
+"""How often tables without work have their registrations recorded while others have an epoch at each look."""
 
 
 class TableSteps:
@@ -43,7 +45,7 @@ class TableSteps:
         self._registrar = registrar
         self._reporter = reporter
         self._lock = lock
-        self._looked_at = wiring.ports.clock.monotonic()
+        self._looked_at = self._recorded_at = wiring.ports.clock.monotonic()
 
     def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
         """The work of several tables side by side; the results of those that were not set aside."""
@@ -117,23 +119,39 @@ class TableSteps:
             pending = why is not None and table.open_registrations
             table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
 
+    def record_beside(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
+        """`record_registrations` of `idle` tables. Those with records that wait for their flush interval have their
+        registrations in their next data epoch: of them only complete partitions are recorded.
+
+        While others are busy this happens every RECORD_SECONDS: it delays their epoch.
+        """
+        now = self._wiring.ports.clock.monotonic()
+        if is_busy and now - self._recorded_at < RECORD_SECONDS:
+            return
+        self._recorded_at = now
+        self.record_registrations(idle)
+        self.each(waiting, lambda table: self._record(table, is_new=False))
+
     def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
         """A snapshot without files for each of them whose registrations, comparisons or complete partitions its newest one
         does not have. Certificates that could not be written are tried again as often as the policy is asked.
         """
 
         def record(table: Table) -> None:
-            registered = table.owned.registered
-            owned_tables = self._owned_tables
-            is_new = registered or owned_tables.newly_compared(table)
-            asked = table.owned.completion_asked
-            completeness = owned_tables.completion.due(table, ending)
-            if is_new or completeness is not None:
-                self.publish(table, RegistrationUpdate(registered=registered, completeness=completeness))
-            elif table.owned.completion_asked > asked:
-                owned_tables.certify_again(table)
+            is_new = bool(table.owned.registered) or self._owned_tables.newly_compared(table)
+            self._record(table, is_new=is_new, ending=ending)
 
         self.each(tables, record)
+
+    def _record(self, table: Table, *, is_new: bool, ending: bool = False) -> None:
+        """`is_new`: the table needs a snapshot also without a complete partition."""
+        asked = table.owned.completion_asked
+        completeness = self._owned_tables.completion.due(table, ending)
+        if is_new or completeness is not None:
+            update = RegistrationUpdate(registered=table.owned.registered, completeness=completeness)
+            self.publish(table, update)
+        elif table.owned.completion_asked > asked:
+            self._owned_tables.certify_again(table)
 
     def look_for_fence(self) -> None:
         """An idle run has nothing to commit, and so would not learn that it was fenced. Raises Fenced."""
