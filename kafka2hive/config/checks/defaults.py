@@ -2,6 +2,7 @@
 
 import math
 import re
+import struct
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
@@ -30,7 +31,21 @@ def default_fault(kind: str, text: str) -> str:
         return "" if is_whole and -limit <= int(text) < limit else f"{text} is no {kind}"
     if found is not None:
         return "" if _fits(text, int(found[1]), int(found[2])) else f"{text} does not fit {kind}"
-    return "" if math.isfinite(float(text)) else f"{text} is beyond {kind}"
+    return _real_fault(text, kind)
+
+
+def _real_fault(text: str, kind: str) -> str:
+    """A whole number must be exact, as everywhere."""
+    number = float(text)
+    if kind == "float" and math.isfinite(number):
+        try:
+            (number,) = struct.unpack("<f", struct.pack("<f", number))
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        return f"{text} is beyond {kind}"
+    is_whole = re.fullmatch("-?[0-9]+", text) is not None
+    return f"{text} is not exact as {kind}" if is_whole and int(number) != int(text) else ""
 
 
 def _is_day(text: str) -> bool:
@@ -42,8 +57,12 @@ def _is_day(text: str) -> bool:
 
 def _fits(text: str, precision: int, scale: int) -> bool:
     try:
-        digits = Decimal(text).normalize().as_tuple()
+        number = Decimal(text)
     except InvalidOperation:
         return False
-    exponent = int(digits.exponent)
-    return -exponent <= scale and len(digits.digits) + exponent <= precision - scale
+    if not number:
+        return True
+    written = number.as_tuple()  # of Decimal's own functions most round to 28 digits
+    digits = "".join(map(str, written.digits)).rstrip("0")
+    exponent = int(written.exponent) + len(written.digits) - len(digits)
+    return -exponent <= scale and len(digits) + exponent <= precision - scale
