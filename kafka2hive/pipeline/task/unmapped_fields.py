@@ -3,6 +3,7 @@
 Names come from a sample of each batch, and from the compiled decoder, which remembers every key that it meets.
 """
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -99,7 +100,8 @@ class UnmappedFieldsOfTask:
         chosen: Positions | None,
     ) -> None:
         """The first message with a name that the sample does not have: once for each name that the decoder meets."""
-        holds = pc.match_substring(messages, name.encode()).to_numpy(zero_copy_only=False)
+        key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder knows keys without escapes
+        holds = pc.match_substring_regex(messages, key).to_numpy(zero_copy_only=False)
         for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
             shape = _shape(messages[position].as_py())
             if shape is not None and name in shape:

@@ -106,6 +106,13 @@ if INSTALLED:
         seen = found([b'{"id":%d%s}' % (n, b',"rare":1' if n == 2_790 else b"") for n in range(5_000)])
         assert seen == UnmappedFields(SAMPLE + 1, (one("rare", 1, 2_790),))
 
+    @pytest.mark.parametrize("name", ["d", "i", "props", "été"])
+    def test_a_rare_field_is_found_also_where_its_name_is_a_part_of_other_texts(name: str) -> None:
+        values = [b'{"id":2,"props":null,"valid":"d","x":{"ids":"props"}}'] * 998
+        seen = found([*values, '{"id":1,"%s" : 1}'.replace("%s", name).encode(), values[0]])
+        wanted = [one("valid", SAMPLE, 0), one("x", SAMPLE, 0)]
+        assert list(seen.fields) == [*wanted, *([one(name, 1, 998)] if name != "props" else [])]
+
 
 class Service:
     """One table whose epochs are told to an UnmappedFieldsWatch."""
