@@ -131,8 +131,8 @@ def films(
 
 def test_what_hive_shows_is_what_the_records_hold(films: Films) -> None:
     assert films.run.code == 0, films.run.log[-3000:]
-    assert f"{films.typo}: NULL in each of the first 1," in films.run.log
-    warned = f"{films.few}: NULL in each of the first {FEW} records: title (did you mean Title?)"
+    assert f"{films.typo}: no value in any of the first 1," in films.run.log
+    warned = f"{films.few}: no value in any of the first {FEW} records: title (did you mean Title?)"
     assert warned in films.run.log
     _hive_shows_mapped_columns(films)
     _hive_shows_columns_found_in_hive(films)

@@ -1,4 +1,4 @@
-"""How many values the map's leeway changed: the only thing that decoders remember from batch to batch."""
+"""How many values the map's leeway changed, by kind and where they are defaults by column."""
 
 from collections import Counter
 
@@ -15,10 +15,21 @@ class Changes:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self._defaults: Counter[str] = Counter()
 
     def add(self, kind: str, values: int) -> None:
         if values:
             self._counts[kind] += values
+
+    def add_defaults(self, column: str, values: int) -> None:
+        """Of this column so many values are its default."""
+        self.add(DEFAULT, values)
+        self._defaults[column] += values
+
+    def take_defaults(self) -> Counter[str]:
+        """The defaults since the last time, by column; they stay in the counts by kind."""
+        defaults, self._defaults = self._defaults, Counter()
+        return defaults
 
     def take(self) -> tuple[tuple[str, int], ...]:
         """What was counted since the last time."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.changes import DEFAULT, Changes
+from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.exact.json_values import Refused
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.sources import Source
@@ -37,7 +37,7 @@ class DefaultsDecoder:
         decoded = self._decoder.decode(values)
         columns = list(decoded.rows.columns)
         for number, default in self._defaults.items():
-            self._changes.add(DEFAULT, columns[number].null_count)
+            self._changes.add_defaults(self.schema.names[number], columns[number].null_count)
             columns[number] = pc.fill_null(columns[number], default)
         rows = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         return replace(decoded, rows=rows)

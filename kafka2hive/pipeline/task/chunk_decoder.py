@@ -114,6 +114,7 @@ class ChunkDecoder:
             _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
         )
         self._changes.take()  # what a task counted that was given up
+        self._changes.take_defaults()
         self._filled = FilledColumns(table)
         self._unmapped = UnmappedFieldsOfTask(table)
         self._unwritable = unwritable_of(table.writer)
@@ -197,7 +198,7 @@ class ChunkDecoder:
         if self._joins_headers and self._schema_headers is not None:
             framed, unreadable = self._schema_headers.joined(values, chunk.header_pairs(chosen))
         decoded = self._decoder.decode(framed)
-        self._filled.note(decoded.rows, values)
+        self._filled.note(decoded.rows, values, self._changes.take_defaults())
         self._unmapped.note(values, decoded, chunk, chosen)
         if not (len(decoded.rejected) or self._table.may_hold_several or decoded.without_rows is not None):
             return decoded.rows, chosen, [], NOWHERE

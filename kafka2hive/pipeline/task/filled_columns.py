@@ -1,5 +1,7 @@
 """Which columns the records of a task filled, and which JSON keys they had that no column takes: for the warning about typos."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -15,6 +17,7 @@ MOST_MESSAGES = 20
 MOST_KEYS = 100
 LONGEST_MESSAGE = 64 * 1024
 LONGEST_KEY = 128
+NO_DEFAULTS: Mapping[str, int] = MappingProxyType({})
 
 
 class FilledColumns:
@@ -35,10 +38,16 @@ class FilledColumns:
         self._looked_at = 0
         self._unmapped: dict[str, None] = {}
 
-    def note(self, rows: pa.RecordBatch, messages: pa.BinaryArray) -> None:
-        """`messages` is what `rows` were decoded from, refused ones among them."""
+    def note(
+        self, rows: pa.RecordBatch, messages: pa.BinaryArray, defaults: Mapping[str, int] = NO_DEFAULTS
+    ) -> None:
+        """`messages` is what `rows` were decoded from, refused ones among them. `defaults`: how many of the values are the
+        column's default, which a misspelled column has in every row.
+        """
         self._rows += len(rows)
-        self._empty = [name for name in self._empty if rows.column(name).null_count == len(rows)]
+        self._empty = [
+            name for name in self._empty if rows.column(name).null_count + defaults.get(name, 0) >= len(rows)
+        ]
         if self._empty and self._has_keys and self._looked_at < MOST_MESSAGES:
             for message in messages.slice(0, MOST_MESSAGES - self._looked_at).to_pylist():
                 self._looked_at += 1

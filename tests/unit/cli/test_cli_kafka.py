@@ -154,7 +154,7 @@ def test_a_preview_tells_a_misspelled_column_before_it_is_null_in_a_row(
     assert flights["misspelled"] == []
     assert typo["misspelled"] == [{"column": "carier", "nearest": "carrier"}]
     text = invoke("preview", "--table", "air.typo", "-c", str(path)).stdout
-    assert "NULL in each of these records: carier (did you mean carrier?)" in text
+    assert "no value in any of these records: carier (did you mean carrier?)" in text
 
 
 def test_a_preview_says_what_it_cannot_show(tmp_path: Path, broker: Broker) -> None:

@@ -25,7 +25,7 @@ def render_preview(result: PreviewResult, screen: Screen) -> str:
             parts.append(Text(str(table.error), style="red"))
         if table.misspelled:
             named = ", ".join(map(str, table.misspelled))
-            parts.append(Text(f"NULL in each of these records: {named}", style="yellow"))
+            parts.append(Text(f"no value in any of these records: {named}", style="yellow"))
         records: list[PreviewRow | PreviewLetter] = [*table.rows, *table.letters]
         for one in sorted(records, key=lambda record: record.place):
             parts += map(Text, _lines(one))

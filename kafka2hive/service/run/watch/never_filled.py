@@ -103,7 +103,7 @@ def _text(columns: Sequence[NeverFilled], rows: int) -> str:
     named = ", ".join(map(str, columns[:_MOST_NAMED]))
     more = f" and {len(columns) - _MOST_NAMED} more" if len(columns) > _MOST_NAMED else ""
     return (
-        f"NULL in each of the first {counted(rows, 'record')}: {named}{more}; write a column's name as the JSON spells it, "
+        f"no value in any of the first {counted(rows, 'record')}: {named}{more}; write a column's name as the JSON spells it, "
         'or say where its value stands (from: "$.key")'
     )
 

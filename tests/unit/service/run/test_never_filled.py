@@ -11,6 +11,7 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.config.values import Column
+from kafka2hive.config.values.columns import Leeway
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
@@ -19,6 +20,8 @@ from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.task.chunk import Chunk, Segment
+from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.filled_columns import MOST_KEYS, FilledColumns
 from kafka2hive.pipeline.task.rows import value_schema, value_sources
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
@@ -26,7 +29,8 @@ from kafka2hive.service.run.manifests import Outcome, judge_manifests
 from kafka2hive.service.run.watch.never_filled import ColumnWatch, never_filled
 from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.shared.table_state import Owned, Table
-from tests.harness.task_files import table_settings
+from tests.harness.fake_consumer import FakeLog
+from tests.harness.task_files import offsets, table_settings
 
 SETTINGS = replace(
     table_settings(format="json"),
@@ -63,6 +67,27 @@ def test_the_sample_of_keys_is_bounded() -> None:
     records = [{f"key {number} {i}": 1 for i in range(30)} for number in range(50)]
     assert len(seen(*records).unmapped) == MOST_KEYS
     assert seen({"x" * 10_000: 1}).unmapped == ()
+
+
+def test_a_default_does_not_hide_that_no_record_has_the_column() -> None:
+    title = Column("title", "string", leeway=Leeway(default="none"))
+    settings = replace(SETTINGS, columns=(Column("id", "bigint"), title))
+    values: list[list[bytes | None]] = [
+        [b'{"id":1,"Title":"x"}'] * 2,
+        [b'{"id":1,"title":"x"}', b"{}"],
+        [b'{"id":1,"title":"none"}'],
+    ]
+    for records, empty in zip(values, (("title",), (), ()), strict=True):
+        decoder = ChunkDecoder(settings)
+        list(decoder.decode(chunk_of_values(records)))
+        assert decoder.columns_seen().empty == empty
+        assert (decoder.columns_seen().unmapped == ("$.Title",)) is bool(empty)
+
+
+def chunk_of_values(values: list[bytes | None]) -> Chunk:
+    log = FakeLog(dict(enumerate(values)), len(values))
+    messages = [log.message(("t", 0), offset) for offset in range(len(values))]
+    return Chunk("db.t", (Segment(offsets("t", 0, 0, len(values)), len(messages), 0, -1),), messages)
 
 
 @pytest.mark.parametrize(("format", "empty"), [("avro", ("title", "gross")), ("raw", ())])
@@ -151,7 +176,7 @@ def test_a_thousand_records_are_enough_for_one_warning(
     service.epoch(5, "title")
     (told,) = warnings(caplog)
     assert told.startswith(
-        "db.t: NULL in each of the first 1,000 records: title (did you mean Headtitle?); write"
+        "db.t: no value in any of the first 1,000 records: title (did you mean Headtitle?); write"
     )
     assert service.gauge("title") == 1
     assert service.table.warnings["columns"] == (told.removeprefix("db.t: "),)
@@ -162,7 +187,7 @@ def test_a_key_that_nearly_is_the_columns_name_is_told_after_the_first_records(
 ) -> None:
     service.epoch(2, "title", "id", key="$.Titel")
     (told,) = warnings(caplog)
-    assert told.startswith("db.t: NULL in each of the first 2 records: title (did you mean Titel?); write")
+    assert told.startswith("db.t: no value in any of the first 2 records: title (did you mean Titel?); write")
     assert (service.gauge("title"), service.gauge("id")) == (1, None)
 
 
@@ -186,7 +211,7 @@ def test_a_once_run_judges_at_its_end_however_few_records_there_were(
     service.watch.end([service.table])
     (told,) = warnings(caplog)
     assert told.startswith(
-        "db.t: NULL in each of the first 600 records: title (did you mean Headtitle?); write"
+        "db.t: no value in any of the first 600 records: title (did you mean Headtitle?); write"
     )
     assert service.gauge("title") == 1
 
