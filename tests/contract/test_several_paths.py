@@ -154,3 +154,15 @@ def test_keys_that_no_column_takes_are_told_whatever_leeway_columns_have(source:
     several = with_several_paths("json", schema, [source], alone)
     decoder = with_defaults(several, [source], "UTC", changes)
     assert decoder.decode(pa.array([b"{}"], pa.binary())).new_keys == ("strange",)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reason_names_the_column_of_the_table_and_the_path(way: str) -> None:
+    schema = pa.schema([("mail", pa.string())])
+    decoder = with_several_paths("json", schema, [THREE], lambda columns, of: WAYS[way](columns, "UTC", of))
+    messages = [b'{"mail":1}', b'{"email":1}', b'{"contact":{"mail":1}}']
+    assert decoder.decode(pa.array(messages, pa.binary())).reasons.to_pylist() == [
+        "json.type: column mail expects string, got number",
+        "json.type: column mail (from $.email) expects string, got number",
+        "json.type: column mail (from $.contact.mail) expects string, got number",
+    ]

@@ -33,15 +33,21 @@ class SeveralPathsDecoder:
         self.schema = schema
         self._format = format
         self._sources = sources
+        self._labels: dict[str, str] = {}
+        """As reasons name the columns that only this decoder knows, and what they are to the table."""
         fields, wanted = list(schema), [_alone(source, source.keys) for source in sources]
         for field, source in zip(schema, sources, strict=True):
             for number, keys in enumerate(source.leeway.others, 1):
                 fields.append(field.with_name(f"{field.name} ({number})"))
+                self._labels[f"column {fields[-1].name} (from "] = f"column {field.name} (from "
                 wanted.append(_alone(source, keys))
         self._inner = open_decoder(pa.schema(fields), wanted)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
+        if len(decoded.reasons):
+            reasons = list(map(self._by_own_name, decoded.reasons.to_pylist()))
+            decoded = replace(decoded, reasons=pa.array(reasons, pa.string()))
         columns = list(decoded.rows.columns[: len(self.schema)])
         at = len(columns)
         refused: dict[int, str] = {}
@@ -57,6 +63,11 @@ class SeveralPathsDecoder:
                 paths.append(keys)
                 at += 1
         return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+
+    def _by_own_name(self, reason: str) -> str:
+        for label, own in self._labels.items():
+            reason = reason.replace(label, own, 1)
+        return reason
 
 
 def _alone(source: Source, keys: tuple[str, ...]) -> Source:
