@@ -226,3 +226,19 @@ def test_without_leeway_what_is_finer_is_refused_as_ever(way: str) -> None:
     decoder = with_leeway(AT, ZONE, [Source(("at",))], Changes(), lambda c, of: WAYS[way](c, ZONE, of))
     message = json.dumps({"at": "2013-01-01T05:00:00.1234567"}).encode()
     assert outcomes(decoder.decode(pa.array([message], pa.binary()))) == ["json.inexact"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("unit", "message", "told"),
+    [
+        (None, '{"at":1}', "json.type: column at expects timestamp, got number"),
+        ("ns", '{"at":"1"}', "json.type: column at expects a whole number of ns since 1970, got string"),
+        ("ns", '{"at":1.5}', "json.type: column at expects a whole number of ns since 1970, got number 1.5"),
+    ],
+)
+def test_a_reason_names_what_the_column_expects(unit: str | None, message: str, told: str, way: str) -> None:
+    """Not the text or number that the decoder reads it by."""
+    sources = [Source(("at",), unit, TRUNCATE)]
+    decoder = with_leeway(AT, ZONE, sources, Changes(), lambda c, of: WAYS[way](c, ZONE, of))
+    assert decoder.decode(pa.array([message.encode()], pa.binary())).reasons.to_pylist() == [told]

@@ -3,12 +3,25 @@
 from tests.mutants.text_mutant import TextMutant
 
 EPOCHS = "tests/contract/test_epoch_numbers.py"
+DAYS = "tests/contract/test_days.py"
 FRACTIONS = "tests/contract/test_fractions.py"
 ENUMS = "tests/contract/test_unknown_enums.py"
 SEVERAL_PATHS = "tests/contract/test_several_paths.py"
 CHUNKS = "tests/unit/pipeline/task/test_task_chunk.py"
 
 MUTANTS = (
+    TextMutant(
+        "a number of days is an instant, and west of UTC the day before",
+        "kafka2hive.pipeline.decode.epochs",
+        (('    return "UTC" if unit == "d" else zone\n', "    return zone\n"),),
+        DAYS,
+    ),
+    TextMutant(
+        "days of Avro are instants",
+        "kafka2hive.pipeline.decode.avro.fits",
+        (('instant=unit != "d")', "instant=True)"),),
+        DAYS,
+    ),
     TextMutant(
         "an epoch number beyond a bigint is the last time there is",
         "kafka2hive.pipeline.decode.exact.times",
@@ -115,7 +128,12 @@ MUTANTS = (
     TextMutant(
         "defaults are not counted",
         "kafka2hive.pipeline.decode.defaults",
-        (("            self._changes.add(DEFAULT, columns[number].null_count)\n", ""),),
+        (
+            (
+                "            self._changes.add_defaults(self.schema.names[number], columns[number].null_count)\n",
+                "",
+            ),
+        ),
         "tests/contract/test_defaults.py",
     ),
 )

@@ -11,6 +11,11 @@ UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": 
 """Microseconds are number * first // second."""
 
 
+def zone_of(unit: str, zone: str) -> str:
+    """The zone whose wall clock a number of this unit becomes. A number of days is a day of the calendar in every zone."""
+    return "UTC" if unit == "d" else zone
+
+
 def of_epoch_numbers(
     numbers: pa.Int64Array, dtype: pa.DataType, unit: str, zone: str, truncate: bool = False
 ) -> tuple[pa.Array, Mask]:
@@ -25,7 +30,9 @@ def of_epoch_numbers(
     if divisor > 1 and dtype == NAIVE and not truncate:
         bad |= values % divisor != 0
     micros = np.where(bad, 0, values) * factor // divisor
-    walls = wall_clock(pa.array(micros, pa.int64()).cast(NAIVE), zone).cast(pa.int64()).to_numpy()
+    walls = (
+        wall_clock(pa.array(micros, pa.int64()).cast(NAIVE), zone_of(unit, zone)).cast(pa.int64()).to_numpy()
+    )
     bad |= (walls < EARLIEST) | (walls > LATEST)
     nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
     if dtype == NAIVE:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
+from kafka2hive.pipeline.decode.epochs import zone_of
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.parsed.reader import ParsedReader
 from kafka2hive.pipeline.decode.protocol import Decoded
@@ -46,6 +47,8 @@ class JsonDecoder:
         check_columns("json", schema, zone)
         self.schema = schema
         sources = sources or own_names(schema.names)
+        # the library takes every number for an instant: those of days are read by with_leeway
+        assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
         spelling = in_small_letters if any_case else as_it_stands
         fast = CompiledReader if compiled else ParsedReader
         self._fast: _FastWay = fast(schema, zone, sources, spelling, any_case)

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.values.columns import STRICT, Leeway
+from kafka2hive.config.values.columns import STRICT
 from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.change_logs.decimals import decimals_of
 from kafka2hive.pipeline.decode.changes import FRACTION, Changes
-from kafka2hive.pipeline.decode.epochs import finer_than_micros, of_epoch_numbers
+from kafka2hive.pipeline.decode.epochs import finer_than_micros, of_epoch_numbers, zone_of
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.sources import Source, labels
 from kafka2hive.pipeline.decode.texts.column import TextColumn
@@ -28,13 +28,28 @@ def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: Open
 ) -> Decoder:
     """The decoder itself where no column has leeway."""
-    if all(_is_strict(source.leeway) for source in sources):
+    if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(schema, zone, sources, changes, open_decoder)
 
 
-def _is_strict(leeway: Leeway) -> bool:
-    return (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+def _is_strict(source: Source, zone: str) -> bool:
+    leeway = source.leeway
+    is_as_read = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    return is_as_read and not _is_day(source, zone)
+
+
+def _is_day(source: Source, zone: str) -> bool:
+    """A number of days, which a decoder of this zone would take for an instant."""
+    return source.unit is not None and zone_of(source.unit, zone) != zone
+
+
+def with_expectations(reason: str, expected: Mapping[str, str]) -> str:
+    """The reason as it would be if the decoder knew the column's type: `expected` by what it says of the type it reads."""
+    for said, wanted in expected.items():
+        if reason.startswith(said):
+            return wanted + reason.removeprefix(said)
+    return reason
 
 
 def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, str]) -> Decoded:
@@ -77,11 +92,25 @@ class LeewayDecoder:
             for field, make in zip(schema, self._make, strict=True)
         ]
         self._inner = open_decoder(
-            pa.schema(wire), [Source(source.keys, _unit(source)) for source in sources]
+            pa.schema(wire),
+            [
+                Source(source.keys, source.unit if make is None else None)
+                for source, make in zip(sources, self._make, strict=True)
+            ],
         )
+        self._expected = {
+            f"json.type: column {make.label} expects {hive_type_of(make.wire)}, got": (
+                f"json.type: column {make.label} expects {make.expects}, got"
+            )
+            for make in self._make
+            if make is not None
+        }
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
+        if len(decoded.reasons):
+            reasons = [with_expectations(one, self._expected) for one in decoded.reasons.to_pylist()]
+            decoded = replace(decoded, reasons=pa.array(reasons, pa.string()))
         columns = list(decoded.rows.columns)
         refused: dict[int, str] = {}
         for number, make in enumerate(self._make):
@@ -93,8 +122,10 @@ class LeewayDecoder:
 
 class _Texts:
     wire = pa.string()
+    expects = hive_type_of(NAIVE)
 
-    def __init__(self, column: TextColumn) -> None:
+    def __init__(self, label: str, column: TextColumn) -> None:
+        self.label = label
         self._column = column
 
     def read(self, texts: pa.StringArray) -> Made:
@@ -105,7 +136,8 @@ class _Numbers:
     wire = pa.int64()
 
     def __init__(self, label: str, dtype: pa.DataType, zone: str, unit: str, changes: Changes) -> None:
-        self._label, self._type, self._zone, self._unit = label, dtype, zone, unit
+        self.label, self._type, self._zone, self._unit = label, dtype, zone, unit
+        self.expects = f"a whole number of {unit} since 1970"
         self._changes = changes
 
     def read(self, numbers: pa.Int64Array) -> Made:
@@ -113,18 +145,19 @@ class _Numbers:
         self._changes.add(FRACTION, int((finer_than_micros(numbers, self._unit) & ~bad).sum()))
         why = f"is beyond {hive_type_of(self._type)}"
         places = np.flatnonzero(bad).tolist()
-        return column, {at: f"json.range: column {self._label}: {numbers[at]} {why}" for at in places}
+        return column, {at: f"json.range: column {self.label}: {numbers[at]} {why}" for at in places}
 
 
 class _Bytes:
     wire = pa.binary()
 
     def __init__(self, label: str, dtype: pa.Decimal128Type) -> None:
-        self._label, self._type = label, dtype
+        self.label, self._type = label, dtype
+        self.expects = f"{hive_type_of(dtype)} as bytes in base64"
 
     def read(self, values: pa.BinaryArray) -> Made:
         column, bad = decimals_of(values, self._type)
-        why = f"json.decimal: column {self._label}: no bytes of {hive_type_of(self._type)}"
+        why = f"json.decimal: column {self.label}: no bytes of {hive_type_of(self._type)}"
         return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
 
 
@@ -134,12 +167,10 @@ def _maker(
     """None: the decoder reads the column itself."""
     if source.leeway.decimals == "base64" and pa.types.is_decimal128(dtype):
         return _Bytes(label, dtype)
-    if source.leeway.fraction != "truncate" or dtype != NAIVE:
-        return None
+    is_cut = source.leeway.fraction == "truncate" and dtype == NAIVE
     if source.unit is not None:
-        return _Numbers(label, dtype, zone, source.unit, changes)
-    return _Texts(TextColumn(label, dtype, zone, None, "json", source.leeway, changes))
-
-
-def _unit(source: Source) -> str | None:
-    return None if source.leeway.fraction == "truncate" else source.unit
+        is_read_as_number = is_cut or _is_day(source, zone)
+        return _Numbers(label, dtype, zone, source.unit, changes) if is_read_as_number else None
+    if not is_cut:
+        return None
+    return _Texts(label, TextColumn(label, dtype, zone, None, "json", source.leeway, changes))

@@ -49,7 +49,7 @@ def _number(written: Plain, dtype: pa.DataType, unit: str | None) -> plan.Value 
         return plan.Whole(bits)
     if written.logical is None:
         if unit is not None:
-            return plan.Moment(bits, *UNITS[unit], True)
+            return plan.Moment(bits, *UNITS[unit], instant=unit != "d")
         return plan.Whole(bits) if pa.types.is_floating(dtype) or pa.types.is_decimal128(dtype) else None
     if written.logical == "date":
         return plan.Day() if pa.types.is_date32(dtype) else None

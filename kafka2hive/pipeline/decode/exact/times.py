@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.epochs import UNITS
+from kafka2hive.pipeline.decode.epochs import UNITS, zone_of
 from kafka2hive.pipeline.decode.exact.json_values import (
     LONGEST_BIGINT,
     SHOWN,
@@ -97,7 +97,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
         if not (of_day or truncate) and number * factor % divisor:
             raise not_exact(dtype, value, path)
         instant = pa.array([number * factor // divisor], pa.timestamp("us", tz="UTC"))
-        micros = wall_clock(instant, zone).cast(pa.int64())[0].as_py()
+        micros = wall_clock(instant, zone_of(unit, zone)).cast(pa.int64())[0].as_py()
         if not EARLIEST <= micros <= LATEST:
             raise out_of_range(dtype, value, path)
         return date(1970, 1, 1) + timedelta(days=micros // DAY) if of_day else micros

@@ -16,7 +16,7 @@ from kafka2hive.pipeline.decode.protobuf.reader import COMPILED, PlannedReader
 from kafka2hive.pipeline.decode.protobuf.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.protobuf.schema import Schema
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
+from kafka2hive.pipeline.decode.registered.finer import FinerTimes, Written, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
 from kafka2hive.pipeline.decode.registered.parts import Part, together
@@ -147,7 +147,12 @@ class ProtobufDecoder:
 
     def _reader(self, parsed: Schema, name: str, head: int) -> PlannedReader:
         plan = resolve(parsed, name, self.schema, self._sources, self._spelling)
-        written = {n: how for n, how in finer_times(plan).items() if n in truncating(self._sources)}
+        cut = truncating(self._sources)
+        written = {
+            number: how
+            for number, how in finer_times(plan).items()
+            if (self._zone != "UTC" if how is Written.DAYS else number in cut)
+        }
         if not written:
             return PlannedReader(
                 plan, self.schema, self._zone, self._sources, head, self._compiled, self._changes

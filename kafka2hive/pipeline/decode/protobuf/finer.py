@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.protobuf import plan
 from kafka2hive.pipeline.decode.registered.finer import Written
 
@@ -25,6 +26,8 @@ def _written(value: plan.Value | plan.Entry) -> Written | None:
             return Written.STAMP
         case plan.Moment(_, _, divisor) if divisor > 1:
             return Written.INSTANT
+        case plan.Moment(_, factor, divisor) if (factor, divisor) == UNITS["d"]:
+            return Written.DAYS
         case plan.Wrapped(inner):
             return _written(inner)
     return None

@@ -28,6 +28,8 @@ class Written(Enum):
     INSTANT = "instant"
     WALL_CLOCK = "wall clock"
     STAMP = "stamp"
+    DAYS = "days"
+    """No nanoseconds, but a number of days, which a decoder of the table's zone would take for an instant."""
 
 
 def truncating(sources: Sequence[Source]) -> list[int]:
@@ -70,19 +72,23 @@ class FinerTimes:
         columns = list(rows.columns)
         refused: dict[int, str] = {}
         for number, written in self._written.items():
-            column, bad, finer = self._times(columns[number], written)
+            dtype = self._schema.field(number).type
+            column, bad, finer = self._times(columns[number], written, dtype)
             columns[number] = column
             self._changes.add(FRACTION, int((finer & ~bad).sum()))
-            kind = hive_type_of(self._schema.field(number).type)
+            kind = hive_type_of(dtype)
             for at in np.flatnonzero(bad).tolist():
                 reason = f"{self._format}.range: {self._labels[number]}: {rows.column(number)[at]} is beyond {kind}"
                 refused.setdefault(at, reason)
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
 
-    def _times(self, column: pa.Array, written: Written) -> tuple[pa.Array, Mask, Mask]:
+    def _times(self, column: pa.Array, written: Written, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
         """The times, which of them are out of range, and which were finer."""
         if written is Written.STAMP:
             return self._stamps(column)
+        if written is Written.DAYS:
+            none = np.zeros(len(column), np.bool_)
+            return (*of_epoch_numbers(column, dtype, "d", self._zone), none)
         finer = finer_than_micros(column, "ns")
         if written is Written.INSTANT:
             return (*of_epoch_numbers(column, NAIVE, "ns", self._zone, truncate=True), finer)
