@@ -6,6 +6,7 @@
 import dataclasses
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterable
 from enum import Enum
@@ -13,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from kafka2hive.config.values.declared import DeclaredKey, declared_keys, further_keys, marks
-from kafka2hive.config.values.key import Bounds, Form
+from kafka2hive.config.values.key import Bounds, Form, Key
 from kafka2hive.config.values.service import Map
 
 SCHEMA_FILE = "kafka2hive.schema.json"
@@ -57,11 +58,22 @@ def _property(key: DeclaredKey, definitions: dict[str, Schema]) -> Schema:
     schema = _of(key.type, definitions)
     if key.key.derived:
         schema = {"anyOf": [schema, {"type": "null"}]}
-    if key.key.doc:
-        schema = {"description": key.key.doc, **schema}
+    if description := _description(key.key):
+        schema = {"description": description, **schema}
     if isinstance(key.default, str | int | float | Enum) and not key.key.derived:
         schema["default"] = _written(key)
     return schema
+
+
+def _description(key: Key) -> str:
+    default = f"Default: {key.otherwise}." if key.otherwise else ""
+    return " ".join(filter(None, (_without_links(key.doc), key.more, default)))
+
+
+def _without_links(text: str) -> str:
+    """An editor's user cannot follow them: those that only refer to another part of the page go, other words stay."""
+    text = re.sub(r",? \[(?:below|above)\]\([^)]*\)| \[[A-Z][^]]*\]\([^)]*\)\.", "", text)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 def _written(key: DeclaredKey) -> object:

@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.pages.map_keys import key_tables
 from tests.pages.snapshot_lines import snapshot_lines
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
+    DOCS / "configuration.md": key_tables(),
     DOCS / "protocol.md": {"snapshot lines": snapshot_lines},
 }
 
@@ -20,5 +22,5 @@ def current(page: Path) -> str:
         place = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->\n)", re.DOTALL)
         if len(place.findall(text)) != 1:
             raise ValueError(f"{page.name}: there must be one part <!-- {name} --> .. <!-- /{name} -->")
-        text = place.sub(lambda found, part=part: found[1] + part() + found[2], text)  # type: ignore[misc]
+        text = place.sub(lambda found, part=part: f"{found[1]}\n{part()}\n{found[2]}", text)  # type: ignore[misc]
     return text

@@ -28,32 +28,40 @@ class Bucketing:
 
     path: Annotated[
         str,
-        Key("Hive partition path with strftime codes and {column} fields; empty: an unpartitioned table."),
+        Key("Hive partition path, [below](#path). Empty: an unpartitioned table."),
     ] = "dt=%Y-%m-%d"
     time: Annotated[
         BucketTime,
         Key(
-            "event: the column `field`; record: Kafka's record timestamp; processing: when the epoch was planned. "
-            "Default: event with a field, otherwise record.",
+            "`event`: the column `field`. `record`: Kafka's record timestamp. `processing`: when the "
+            "epoch was planned; it differs in a replay.",
+            otherwise="`event` with a `field`, else `record`",
             derived=True,
         ),
     ] = BucketTime.EVENT
     field: Annotated[
         str | None,
         Key(
-            "Column with the event time, a timestamp, a date or a bigint; or a field of a struct column "
-            "(props.at), or the path a column takes its value from ($.props.at)."
+            "The column with the event time: a `timestamp`, a `date` or a `bigint`; or a field of a "
+            "struct column, `props.at`; or a column's path, `$.props.at`."
         ),
     ] = None
     unit: Annotated[
-        Literal["s", "ms", "us"], Key("Unit of a bigint field since 1970. Default: ms.", derived=True)
+        Literal["s", "ms", "us"],
+        Key("Unit of a bigint field, counted from 1970 UTC.", otherwise="`ms`", derived=True),
     ] = BIGINT_UNIT
     zone: Annotated[
-        str, Key("IANA time zone of the bucket's date and hour. Default: the table's zone.", derived=True)
+        str,
+        Key(
+            "Zone of the bucket's date and hour.",
+            written="zone",
+            otherwise="the table's `zone`",
+            derived=True,
+        ),
     ] = "UTC"
     plugin: Annotated[
         PluginOptions | None,
-        Key("Where the path's {fields} come from, an entry point of kafka2hive.bucketers. Default: columns."),
+        Key("Where the path's `{fields}` come from instead of columns, [above](#plugin)."),
     ] = None
     inner: tuple[str, ...] = ()
 

@@ -27,13 +27,21 @@ class ChangeLog(Enum):
 class DebeziumKeys:
     """Debezium's envelope is unpacked."""
 
-    before: Annotated[bool, Key("Keep the row before the change, as the struct column __before.")] = False
+    before: Annotated[
+        bool,
+        Key(
+            "Keep the row before the change as `__before`; the columns can have neither `from` nor "
+            "`unit` nor [leeway](decoding.md#leeway) then."
+        ),
+    ] = False
     decimals: Annotated[
         Literal["text", "base64"] | None,
         Key(
-            "How decimals stand in JSON. text: as text or number (decimal.handling.mode string, double); "
-            "base64: as bytes (precise), the scale is the column's. Default: as the record's schema says; "
-            "without one a text that may be both is a dead letter."
+            "With JSON: how decimals are written, see below.",
+            more="`text`: as text or number (`decimal.handling.mode` string, double); `base64`: as bytes "
+            "(precise), the scale is the column's. Without a schema a text that may be both is a dead "
+            "letter.",
+            otherwise="as each record's schema says",
         ),
     ] = None
 
@@ -56,7 +64,7 @@ class ChangeLogKeys:
         None
     )
     maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
-    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (canal.mq.flatMessage).")] = None
+    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).")] = None
 
 
 SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | ChangeLogKeys

@@ -60,54 +60,66 @@ class Column:
 class ColumnKeys:
     """A column that does not just take the JSON member of its name."""
 
-    type: Annotated[str, Key("Hive type.")]
+    type: Annotated[str, Key("Type of the column.", written="Hive type")]
     path: Annotated[
         str | tuple[str, ...] | None,
         Key(
-            "Path of its value in the record's JSON: $.props['US Gross']. Default: its name. "
-            "Several: the first with a value counts, others must not have another one.",
+            "Where its value is in the record's JSON; of several paths the [first with a "
+            "value](decoding.md#leeway).",
+            written="path, or several",
+            otherwise="the name",
             name="from",
             shortest=1,
         ),
     ] = None
     header: Annotated[
         str | None,
-        Key("Instead of from: the name of a header; of several of that name the last.", shortest=1),
+        Key("Instead of `from`: the name of a header, [below](#columns-of-headers-and-keys).", shortest=1),
     ] = None
     key: Annotated[
         str | None,
         Key(
-            "Instead of from: the path of its value in the record's key; $ is the whole key (key_format raw)."
+            "Instead of `from`: where its value is in the record's key; `$` is the whole key.", written="path"
         ),
     ] = None
     unit: Annotated[
         Literal["d", "s", "ms", "us", "ns"] | None,
-        Key("For timestamp and date: the value is a number that counts from 1970 UTC in this unit."),
+        Key(
+            "For a `timestamp` or a `date`: the value is a whole number that counts from 1970 UTC in "
+            "this unit (`d`: days of the calendar, in any zone)."
+        ),
     ] = None
     fraction: Annotated[
         Fraction,
         Key(
-            "For timestamp: what is finer than a microsecond. exact: it makes a dead letter; "
-            "truncate: it is cut off, towards the past, and counted."
+            "For a `timestamp`: what is finer than a microsecond makes a dead letter, or is [cut "
+            "off](decoding.md#leeway).",
+            more="`truncate` cuts towards the past; such values are counted.",
         ),
     ] = "exact"
     decimals: Annotated[
         DecimalText,
         Key(
-            "For decimal in JSON. text: a text or a number; base64: the bytes of Kafka Connect's converter, "
-            "the scale is the column's."
+            "For a `decimal` in JSON: [as bytes](decoding.md#leeway) of Kafka Connect's converter; of "
+            "change logs `source` says it.",
+            more="`text`: a text or a number; `base64`: the bytes of Kafka Connect's converter, the scale "
+            "is the column's.",
         ),
     ] = "text"
     unknown_enum: Annotated[
         UnknownEnum | None,
         Key(
-            "For string in Protobuf: a number that the enum has no name for. refuse: it makes a dead letter; "
-            "name: its digits stand in place of the name; null: NULL; such values are counted."
+            "For a `string` in Protobuf: an enum's number without a name makes a dead letter, or is "
+            "[its digits or NULL](decoding.md#leeway).",
+            more="`name`: its digits replace the name; `null`: NULL; such values are counted.",
         ),
     ] = "refuse"
     default: Annotated[
         PropertyText | None,
-        Key("The column's value where the field is missing or null; such rows are counted."),
+        Key(
+            "The value where the field is missing or null, [counted](decoding.md#leeway).",
+            written="text, number or boolean",
+        ),
     ] = None
 
 
@@ -115,7 +127,7 @@ class ColumnKeys:
 class NamedColumnKeys(ColumnKeys):
     """A column in a list of columns."""
 
-    name: Annotated[str, Key("Name of the column.")]
+    name: Annotated[str, Key("In a list: name of the column: letters, digits and `_`.")]
 
 
 COORDINATES = "__kafka2hive"

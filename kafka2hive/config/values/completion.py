@@ -22,16 +22,22 @@ class Completion:
     delay_seconds: Annotated[
         Duration,
         Key(
-            "Time after a partition's end by which its records are in Kafka; late records make another certificate at "
-            "most that often.",
+            "Time after a partition's end by which its records are in Kafka; late records make "
+            "another certificate at most that often.",
             name="delay",
         ),
     ] = 3600.0
     success_file: Annotated[
         SuccessFile | None,
-        Key("Name of an empty file that is made in a complete partition beside its certificate; null: none."),
+        Key(
+            "Empty file that is made in a complete partition beside its certificate; `null`: none.",
+            written="name, `null`",
+        ),
     ] = "_SUCCESS"
     plugin: Annotated[
         PluginOptions | None,
-        Key("Decides which partitions are complete, an entry point of kafka2hive.completion_policies."),
+        Key(
+            "Decides instead, [above](#plugin): an entry point of `kafka2hive.completion_policies`, "
+            "which is told `delay`."
+        ),
     ] = None

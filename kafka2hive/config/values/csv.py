@@ -10,22 +10,37 @@ from kafka2hive.config.values.key import Key
 class CsvOptions:
     """RFC 4180 where the map says nothing."""
 
-    delimiter: Annotated[str, Key('Character between two fields, e.g. "\\t".')] = ","
+    delimiter: Annotated[str, Key('Between two fields; a tab is `"\\t"`.', written="character")] = ","
     quote: Annotated[
-        str, Key("Character around a field that may hold delimiters and line breaks; empty: none.")
+        str,
+        Key(
+            "Around a field that may have delimiters and line breaks. Empty: there are no quotes.",
+            written="character",
+        ),
     ] = '"'
     escape: Annotated[
         str | None,
-        Key("Character before one that is meant as it is. Default: none, a quote in quotes is doubled."),
+        Key(
+            "Before a character that is meant as it is. Without one, a quote within quotes is doubled.",
+            written="character",
+        ),
     ] = None
-    null_text: Annotated[str, Key("Text of a field without quotes that is NULL.")] = ""
-    trim: Annotated[bool, Key("Leave out blanks and tabs around fields.")] = False
+    null_text: Annotated[
+        str,
+        Key(
+            "A field of this text without quotes is NULL. By default that is an empty one; a quoted "
+            "empty field is the empty text."
+        ),
+    ] = ""
+    trim: Annotated[bool, Key("Leave out blanks and tabs around fields, outside quotes.")] = False
     header: Annotated[
         tuple[str, ...],
         Key(
-            "Fields of a header line, in order: a record that holds exactly these texts is no row. Default: none."
+            "Fields of a header line, in order: a record that holds exactly these texts is no row.",
+            written="list of texts",
         ),
     ] = ()
     booleans: Annotated[
-        Literal["words", "digits"], Key("What a boolean is. words: true and false; digits: 1 and 0 too.")
+        Literal["words", "digits"],
+        Key("What fills a `boolean`: `true` and `false`; with `digits` also `1` and `0`."),
     ] = "words"

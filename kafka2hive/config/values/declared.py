@@ -48,6 +48,7 @@ class DeclaredFurther:
     first: str
     first_type: Any
     doc: str
+    others: str
 
 
 @cache
@@ -55,7 +56,14 @@ def further_keys(section: type) -> DeclaredFurther | None:
     """None where the section is closed."""
     for name, hint in typing.get_type_hints(section, include_extras=True).items():
         for mark in marks(hint, FurtherKeys):
-            return DeclaredFurther(name, hint, mark.first, mark.type, mark.doc)
+            return DeclaredFurther(
+                field=name,
+                type=hint,
+                first=mark.first,
+                first_type=mark.type,
+                doc=mark.doc,
+                others=mark.others,
+            )
     return None
 
 

@@ -12,4 +12,4 @@ class Flush:
     """When a table is due: at whichever comes first."""
 
     interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
-    bytes: Annotated[Size, Key("Bytes that wait in Kafka.")] = 128 * MIB
+    bytes: Annotated[Size, Key("Bytes that wait in Kafka for this table.")] = 128 * MIB

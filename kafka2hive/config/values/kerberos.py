@@ -13,14 +13,12 @@ class KerberosOptions:
     Paths and names, no secrets: a keytab's content never enters the program.
     """
 
-    principal: Annotated[str, Key("Who the service logs in as, `name@REALM` or `name/host@REALM`.")]
+    principal: Annotated[str, Key("`name@REALM` or `name/host@REALM`.")]
     keytab: Annotated[
         str | None,
-        Key("Full local path of the principal's keytab, the same on every machine with executors."),
+        Key("Full path of its keytab, on every machine with executors.", written="local path"),
     ] = None
     cache: Annotated[
         str | None,
-        Key(
-            "Ticket cache instead of a keytab, `FILE:/path` or `/path`; something else renews it (k5start, a timer with kinit)."
-        ),
+        Key("Instead of `keytab`: a ticket cache, `FILE:/path`, that something else renews."),
     ] = None

@@ -2,8 +2,9 @@
 
     epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
 
-is the only place that knows this key: checking, the frozen value and the editors' JSON schema all come from it. A field
-without a `Key` is not in the map. Workers import these values: nothing here costs them anything.
+is the only place that knows this key: checking, the frozen value, the editors' JSON schema and the table of keys in
+docs/configuration.md (`scripts/pages`) come from it. A field without a `Key` is not in the map. Workers import these
+values: nothing here costs them anything.
 """
 
 import re
@@ -31,11 +32,15 @@ LEFT_OUT: Final[Any] = _LeftOut()
 
 @dataclass(frozen=True, slots=True)
 class FurtherKeys:
-    """The field holds all keys that have no field, as pairs; the first of them is required, a text of type `type`."""
+    """The field holds all keys that have no field, as pairs; the first of them is required, a text of type `type`.
+
+    `others` says what the keys besides the first are.
+    """
 
     first: str
     type: Any
     doc: str
+    others: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +80,17 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Key(Bounds):
-    """`doc` is for the editor's user; `name` where the key is not called as the field.
+    """What docs/configuration.md and an editor say of a key, in Markdown. Without `doc` the section's docstring stands there.
 
+    `more` is what only an editor says: the page has a section for it. `otherwise` is what holds if the map leaves the key
+    out, `written` how its type is called, each where the field does not tell. `name`: the key is not called as the field.
     `derived`: the map may leave the key out, and its value then depends on other keys.
     """
 
     doc: str = ""
+    more: str = ""
+    written: str = ""
+    otherwise: str = ""
     name: str = ""
     derived: bool = False
 

@@ -10,5 +10,12 @@ from kafka2hive.config.values.key import Key, Properties
 class PluginOptions:
     """A plug-in and what it is told."""
 
-    name: Annotated[str, Key("Name of the entry point.", shortest=1)]
-    options: Annotated[Properties, Key("Texts that the plug-in is given, by name.")] = ()
+    name: Annotated[
+        str,
+        Key(
+            "Name of the entry point in `kafka2hive.decoders`; within `bucket` in `.bucketers`, "
+            "within `writer` in `.writers`, within `completion` in `.completion_policies`.",
+            shortest=1,
+        ),
+    ]
+    options: Annotated[Properties, Key("What the plug-in is told.", written="mapping of texts")] = ()

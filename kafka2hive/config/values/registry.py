@@ -27,30 +27,40 @@ class RegistryOptions:
     url: Annotated[
         str,
         Key(
-            "http(s)://host:port[/path]; several addresses of one registry are separated by commas.",
+            "`http(s)://host:port[/path]`; several addresses of one registry are separated by commas "
+            "and asked in turn.",
             shortest=1,
         ),
     ]
     username: Annotated[str | None, Key("User of basic authentication, with `password`.")] = None
-    password: Annotated[
-        str | None, Key("Password of basic authentication, best as ${NAME} or file:/path.")
-    ] = field(default=None, repr=False)
+    password: Annotated[str | None, Key("Password of `username`, best as `${NAME}` or `file:/path`.")] = (
+        field(default=None, repr=False)
+    )
     token: Annotated[
-        str | None, Key("Bearer token instead of user and password, best as ${NAME} or file:/path.")
+        str | None, Key("Bearer token instead of user and password; best as `${NAME}` or `file:/path`.")
     ] = field(default=None, repr=False)
     ca_file: Annotated[
-        str | None, Key("PEM file of the authorities to trust with https. Default: the system's.")
+        str | None,
+        Key(
+            "PEM file of the authorities to trust with https.", written="local path", otherwise="the system's"
+        ),
     ] = None
     certificate_file: Annotated[
-        str | None, Key("PEM file of the client's certificate, for mutual TLS; it may hold the key too.")
+        str | None, Key("PEM file of the client's certificate, for mutual TLS.", written="local path")
     ] = None
-    key_file: Annotated[str | None, Key("PEM file of the certificate's key, without a passphrase.")] = None
+    key_file: Annotated[
+        str | None,
+        Key(
+            "PEM file of its key, without a passphrase.", written="local path", otherwise="`certificate_file`"
+        ),
+    ] = None
     timeout_seconds: Annotated[Duration, Key("Longest wait for one response.", name="timeout")] = 10.0
     refresh_seconds: Annotated[
         Duration,
         Key(
-            "How often the newest schemas of tables with schema_evolution add or stop are asked for, and schemas in use "
-            "compared with the registry's.",
+            "How often the newest schemas of tables with "
+            "[`schema_evolution`](#fields-of-the-records-schema) `add` or `stop` are asked for, and "
+            "schemas in use compared with the registry's.",
             name="refresh",
         ),
     ] = 300.0

@@ -21,18 +21,30 @@ class KafkaOptions:
     """
 
     properties: Annotated[
-        Properties, FurtherKeys("bootstrap.servers", Text, "Brokers to start from, `host:port,host:port`.")
+        Properties,
+        FurtherKeys(
+            first="bootstrap.servers",
+            type=Text,
+            doc="Brokers to start from, `host:port,host:port`.",
+            others="A property of [librdkafka](https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md), "
+            "e.g. `security.protocol`.",
+        ),
     ] = field(repr=False)
     group: Annotated[
         Text,
         Key(
-            "Consumer group that offsets are committed to for lag tools. Default: kafka2hive-<service>.",
+            "Consumer group that offsets are committed to, for lag tools.",
+            otherwise="`kafka2hive-<service>`",
             name="group.id",
             derived=True,
         ),
     ]
     commit_group: Annotated[
-        bool, Key("Commit the group's offsets after publishing; never read back as a position.")
+        bool,
+        Key(
+            "Commit the group's offsets after publishing. They are never used as positions, only as "
+            "evidence of a lost ledger."
+        ),
     ] = True
 
     @property
@@ -48,21 +60,25 @@ class StorageOptions:
     uri: Annotated[
         str,
         Key(
-            "hdfs://host:port, hdfs://nameservice or file:///base; a path in it is the base of the defaults."
+            "`hdfs://host:port`, `hdfs://nameservice` or `file:///base`; a path in it is the base of "
+            "the defaults below.",
+            written="path",
         ),
     ]
     ledger_root: Annotated[
-        str, Key("Directory of the ledgers, a full path. Default: <uri>/kafka2hive.", derived=True)
+        str, Key("Directory of the ledgers.", written="path", otherwise="`<uri>/kafka2hive`", derived=True)
     ]
     warehouse: Annotated[
-        str, Key("Directory of the tables, a full path. Default: <uri>/warehouse.", derived=True)
+        str, Key("Directory of the tables.", written="path", otherwise="`<uri>/warehouse`", derived=True)
     ]
     properties: Annotated[
-        Properties, Key("Hadoop client keys, e.g. dfs.nameservices and what belongs to it.")
+        Properties, Key("Hadoop client keys, e.g. `dfs.nameservices` and what belongs to it.")
     ] = field(default=(), repr=False)
-    config_dir: Annotated[str | None, Key("Directory with core-site.xml and hdfs-site.xml.")] = None
+    config_dir: Annotated[
+        str | None, Key("Directory with `core-site.xml` and `hdfs-site.xml`.", written="local path")
+    ] = None
     kerberos: Annotated[
-        KerberosOptions | None, Key("Who logs in to HDFS. Default: the map's `kerberos` section.")
+        KerberosOptions | None, Key("Another [login](#kerberos) for HDFS alone.", otherwise="the map's")
     ] = None
 
 
@@ -73,19 +89,28 @@ class Hive:
     url: Annotated[
         str,
         Key(
-            "hive://user@host:10000/default?auth=NONE; auth is NONE, NOSASL, LDAP, CUSTOM or KERBEROS (with"
-            " service=hive, qop=auth-conf); ssl=true is TLS, transport=http the HTTP transport."
+            "`hive://user@host:10000/default?auth=NONE`, without a password. Defaults: port 10000; "
+            "user `HADOOP_USER_NAME`, `USER`, or `hive`; `auth` `NONE` (or `NOSASL`, `LDAP`, "
+            "`CUSTOM`, `KERBEROS`).",
+            more="Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
+            "`transport=http` with `http_path`.",
         ),
     ]
-    password: Annotated[str | None, Key("Password for LDAP or CUSTOM, best as ${NAME} or file:/path.")] = (
-        field(default=None, repr=False)
+    password: Annotated[str | None, Key("For LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")] = field(
+        default=None, repr=False
     )
     timeout_seconds: Annotated[Duration, Key("Longest wait for one statement.", name="timeout")] = 60.0
     ca_file: Annotated[
-        str | None, Key("PEM file of the authorities to trust with ssl=true. Default: the system's.")
+        str | None,
+        Key(
+            "PEM file of the authorities to trust, with `ssl=true`.",
+            written="local path",
+            otherwise="the system's",
+        ),
     ] = None
     kerberos: Annotated[
-        KerberosOptions | None, Key("Who logs in with auth=KERBEROS. Default: the map's `kerberos` section.")
+        KerberosOptions | None,
+        Key("Another [login](#kerberos) for Hive alone, with `auth=KERBEROS`.", otherwise="the map's"),
     ] = None
 
 
@@ -119,7 +144,8 @@ class SparkOptions:
     master: Annotated[
         Text,
         Key(
-            "Spark master: local[*,4] (4: tries of a task; plain local[*] never retries), spark://host:7077, yarn."
+            "`local[*,4]` (4: attempts of a task; plain `local[*]` never retries), "
+            "`spark://host:7077`, `yarn`, `k8s://..`."
         ),
     ] = "local[*,4]"
     conf: Annotated[Properties, Key("Spark properties, `spark.x.y: value`.")] = field(default=(), repr=False)
@@ -130,21 +156,35 @@ class Limits:
     """Bounds of one epoch and of one task."""
 
     epoch_bytes: Annotated[
-        Size, Key("Kafka bytes that one epoch aims at, by the record sizes of the ones before.")
+        Size,
+        Key(
+            "Kafka bytes that one epoch aims at, over all tables: an aim, [no bound](#how-large-an-epoch-is)."
+        ),
     ] = 512 * MIB
     epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
     file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
-    open_files: Annotated[int, Key("Most files one task keeps open; others wait or are closed.", above=0)] = (
-        64
-    )
+    open_files: Annotated[
+        int,
+        Key(
+            "Most files one task keeps open (and one more for each table and its dead letters), each "
+            "with some 0.2 MB besides `task_memory`.",
+            above=0,
+        ),
+    ] = 64
     task_memory_bytes: Annotated[
-        Size, Key("Most memory one task buffers, over all its buckets.", name="task_memory")
+        Size,
+        Key(
+            "Most memory one task buffers, over all its buckets, with what arrays need besides their "
+            "values. Up to an eighth of it holds encoded, incomplete files.",
+            name="task_memory",
+        ),
     ] = 256 * MIB
     tasks_per_core: Annotated[
-        int, Key("Tasks of an epoch for each core of Spark.", at_least=1, at_most=8)
+        int, Key("Tasks of an epoch for each core of Spark, 1 to 8.", at_least=1, at_most=8)
     ] = 1
     keep_snapshots: Annotated[
-        int, Key("Finished snapshots kept beside the newest; older are archived.", at_least=2)
+        int,
+        Key("Finished snapshots kept beside the newest; older ones are archived. At least 2.", at_least=2),
     ] = 10
     stop_seconds: Annotated[
         Duration, Key("Time an epoch gets to finish after SIGTERM.", name="stop_within")
@@ -152,7 +192,8 @@ class Limits:
     transaction_wait_seconds: Annotated[
         Duration,
         Key(
-            "Time `run --once` waits for open transactions that hold records back; then it ends with 75.",
+            "Time `run --once` waits for open transactions that hold records back; then it ends with "
+            "75. Producers' own limit is 60 s by default.",
             name="transaction_wait",
         ),
     ] = 75.0
@@ -168,12 +209,16 @@ class DeadLetters:
     table: Annotated[
         str,
         Key(
-            "db.table. Default: <service>_dead_letters in the first table's database (in kafka2hive when that one "
-            "depends on the topic).",
+            "`<db>` is the first table's database; `kafka2hive` when that one contains a pattern's "
+            "group. Characters that a Hive name cannot hold become `_`.",
+            written="table",
+            otherwise="`<db>.<service>_dead_letters`",
             derived=True,
         ),
     ]
-    location: Annotated[str, Key("Full path. Default: <warehouse>/<db>.db/<table>.", derived=True)]
+    location: Annotated[
+        str, Key("Its directory.", written="path", otherwise="`<warehouse>/<db>.db/<table>`", derived=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +226,7 @@ class Metrics:
     """Prometheus endpoint."""
 
     host: Annotated[Text, Key("Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Key("Port to listen on; 0 means no endpoint.", at_least=0, at_most=65535)] = 0
+    port: Annotated[int, Key("Port to listen on; 0: no endpoint.", at_least=0, at_most=65535)] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,35 +236,39 @@ class ServiceKeys:
     service: Annotated[
         str,
         Key(
-            "Name of the service: letters, digits, _ and -.",
+            "Name of the service: letters, digits, `_` and `-`, at most 64. Part of the names of the "
+            "`alive` directory, the consumer group and the dead-letter table.",
             pattern=SERVICE_NAME,
             expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
         ),
     ]
-    kafka: Annotated[KafkaOptions, Key("Kafka client: any librdkafka property.")]
-    storage: Annotated[StorageOptions, Key()]
+    kafka: Annotated[KafkaOptions, Key("Kafka client, [below](#kafka).")]
+    storage: Annotated[StorageOptions, Key("Where files and ledgers are, [below](#storage).")]
     kerberos: Annotated[
         KerberosOptions | None,
-        Key("Who the service is to Kerberos: to HDFS, to Hive with auth=KERBEROS, to Kafka with GSSAPI."),
+        Key("Who the service logs in as to HDFS, Hive and Kafka, [below](#kerberos)."),
     ] = None
     registry: Annotated[
         RegistryOptions | None,
-        Key("Schema registry of tables with format avro or protobuf and without a schema of their own."),
+        Key("Schema registry of tables with `format: avro` or `protobuf`, [below](#registry)."),
     ] = None
-    spark: Annotated[SparkOptions, Key("The Spark session.")] = SparkOptions()
+    spark: Annotated[SparkOptions, Key("The Spark session, [below](#spark).")] = SparkOptions()
     trigger_seconds: Annotated[
-        Duration, Key("How often the service looks whether a table is due.", name="trigger")
+        Duration, Key("How often the service checks whether a table is due.", name="trigger")
     ] = 10.0
-    limits: Annotated[Limits, Key()] = Limits()
-    dead_letters: Annotated[DeadLetters, Key("The service's dead-letter table.")] = DeadLetters(
-        LEFT_OUT, LEFT_OUT
+    limits: Annotated[Limits, Key("Bounds of an epoch and a task, [below](#limits).")] = Limits()
+    dead_letters: Annotated[DeadLetters, Key("The service's dead-letter table, [below](#dead_letters).")] = (
+        DeadLetters(LEFT_OUT, LEFT_OUT)
     )
-    metrics: Annotated[Metrics, Key()] = Metrics()
+    metrics: Annotated[Metrics, Key("Prometheus endpoint, [below](#metrics).")] = Metrics()
     run_directory: Annotated[
         str,
         Key(
-            "Local directory for Spark's throw-away checkpoint. Default: systemd's RUNTIME_DIRECTORY, "
-            "XDG_RUNTIME_DIR/kafka2hive-<service>, or the same in the temporary directory.",
+            "Spark's throw-away checkpoint: `RUNTIME_DIRECTORY` (systemd); else "
+            "`kafka2hive-<service>` in `XDG_RUNTIME_DIR`, `TMPDIR` or the system's temporary "
+            "directory.",
+            written="local path",
+            otherwise="in a temporary directory",
             derived=True,
         ),
     ]
@@ -234,11 +283,20 @@ class ServiceKeys:
 class Map(ServiceKeys):
     """A kafka2hive service: one map, one Spark query, a ledger for each table."""
 
-    hive: Annotated[Hive | None, Key("HiveServer2; without it only files are written.")] = None
-    defaults: Annotated[TableOptions, Key("Options for all tables that do not say otherwise.")] = (
-        TableOptions()  # noqa: RUF009  it is frozen
-    )
-    tables: Annotated[tuple[Table, ...], Key("The tables.", shortest=1)]
+    hive: Annotated[
+        Hive | None,
+        Key(
+            "HiveServer2, [below](#hive). Without it only files are written, and every table needs `columns`."
+        ),
+    ] = None
+    defaults: Annotated[
+        TableOptions,
+        Key(
+            "[Options of a table](#options-of-a-table) for all tables that do not set them. Key by "
+            "key: a table that sets `bucket` takes nothing from `defaults.bucket`."
+        ),
+    ] = TableOptions()  # noqa: RUF009  it is frozen
+    tables: Annotated[tuple[Table, ...], Key("The tables, [below](#tables).", shortest=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

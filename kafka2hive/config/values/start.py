@@ -37,9 +37,14 @@ class Start:
     """A first position other than earliest or latest: exactly one of the keys."""
 
     timestamp: Annotated[
-        str | None, Key("ISO 8601 with a zone, e.g. 2013-01-01T00:00:00Z: first record not older.")
+        str | None,
+        Key("The first record not older than this ISO 8601 time with a zone: `2013-01-01T00:00:00Z`."),
     ] = None
     offsets: Annotated[
         dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,
-        Key("topic: {partition number: offset}, every partition of every topic; a missing one is a STOP."),
+        Key(
+            "These offsets, one for every partition of every topic of the table; a missing one or one "
+            "outside the log is a STOP.",
+            written="topic: {number: offset}",
+        ),
     ] = None

@@ -37,93 +37,108 @@ class SharedOptions:
     format: Annotated[
         Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
         Key(
-            "json: one object per record; json_schema: the same behind the head of a registry's serializer; "
-            "avro: one Avro record, its schema by id from the registry or by avro_schema; "
-            "protobuf: one Protobuf message, its schema by id from the registry or by protobuf_schema; "
-            "csv: fields in the order of the columns; "
-            "raw: the record's value as one column; "
-            "plugin: by a decoder of a package (plugin)."
+            "How the record's value is encoded, [below](#format).",
+            more="`json`: one object per record; `json_schema`: the same behind the head of a registry's "
+            "serializer; `avro`: one Avro record, its schema by id from the registry or by "
+            "`avro_schema`; `protobuf`: one Protobuf message, its schema by id from the registry or "
+            "by `protobuf_schema`; `csv`: fields in the order of the columns; `raw`: the record's "
+            "value as one column; `plugin`: by a decoder of a package.",
         ),
     ] = "json"
     key_format: Annotated[
         Literal["raw", "json", "json_schema", "avro", "protobuf"],
-        Key("How the record's key is encoded, for columns with key; raw: text (binary: bytes)."),
+        Key("How the record's key is encoded, for [columns with `key`](#columns-of-headers-and-keys)."),
     ] = "raw"
     avro_schema: Annotated[
         str | None,
         Key(
-            "With format avro: the schema that plain Avro records are written with, as JSON text or file:/path. "
-            "Default: each record names its schema in the registry (Confluent's wire format)."
+            "With `format: avro`: the schema that all records are written with, [below](#avro).",
+            more="JSON text or `file:/path`. Without it each record names its schema in the registry "
+            "(Confluent's wire format).",
         ),
     ] = None
     protobuf_schema: Annotated[
         str | None,
         Key(
-            "With format protobuf: the .proto text, or file:/path of it, of plain Protobuf messages. "
-            "Default: each record names its schema and message in the registry (Confluent's wire format)."
+            "With `format: protobuf`: the schema of all records, [below](#protobuf).",
+            more="The `.proto` text or `file:/path`. Without it each record names its schema and message "
+            "in the registry (Confluent's wire format).",
         ),
     ] = None
     protobuf_message: Annotated[
         str | None,
         Key(
-            "With protobuf_schema: the full name of the records' message, with its package. "
-            "Default: the only one that is declared at the top of the schema."
+            "With `protobuf_schema`: the full name of the records' message.",
+            otherwise="the schema's only message",
         ),
     ] = None
     framing: Annotated[
         Framing,
         Key(
-            "Where records that name their schema in the registry have its id, keys too. id4: byte 0 and 4 bytes before the "
-            "data (Confluent's wire format); id8: byte 0 and 8 bytes (Apicurio's earlier default); header: in "
-            "__value_schema_id and __key_schema_id (Confluent's newer one), and as id4 in a record without that header."
+            "Where records and keys have the id of their schema, [below](#framing).",
+            more="`id4`: byte 0 and 4 bytes before the data (Confluent's wire format); `id8`: byte 0 and 8 "
+            "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
+            "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
         ),
     ] = "id4"
     protobuf_indexes: Annotated[
         ProtobufIndexes,
         Key(
-            "With protobuf records that name their schema in the registry: how the indexes of the message type are written; "
-            "unsigned: by earlier serializers, without zigzag."
+            "How the indexes of a Protobuf message are written, [below](#framing).",
+            more="`unsigned`: by earlier serializers, without zigzag.",
         ),
     ] = "zigzag"
     rows: Annotated[
         Literal["one", "lines", "array"],
         Key(
-            "How the rows stand in a message. one: it is one row; lines: one row a line (json, csv); array: one array of "
-            "objects (json, json_schema). A message of which one row is bad is one dead letter."
+            "How rows stand in a message, [below](#rows).",
+            more="`one`: it is one row; `lines`: one row a line (`json`, `csv`); `array`: one array of "
+            "objects (`json`, `json_schema`). A message with one bad row is one dead letter.",
         ),
     ] = "one"
-    plugin: Annotated[
-        PluginOptions | None, Key("With format plugin: the decoder, an entry point of kafka2hive.decoders.")
-    ] = None
-    csv: Annotated[CsvOptions, Key("With format csv: how fields are written.")] = CsvOptions()  # noqa: RUF009  it is frozen
+    plugin: Annotated[PluginOptions | None, Key("With `format: plugin`: the decoder, [below](#plugin).")] = (
+        None
+    )
+    csv: Annotated[CsvOptions, Key("With `format: csv`: how fields are written, [below](#csv).")] = (
+        CsvOptions()  # noqa: RUF009  it is frozen
+    )
     source: Annotated[
         SourceKind,
         Key(
-            "What the topics hold. binlog: change records that become rows as they are; debezium, maxwell, canal: their "
-            "envelope is unpacked to the row and columns __op, __ts_ms, __source_position. Change logs start at the "
-            "earliest offset."
+            "What the topics contain; [change logs](#change-logs) begin at the earliest offset.",
+            more="`binlog`: change records that become rows as they are; `debezium`, `maxwell`, `canal`: "
+            "their envelope is unpacked to the row and the columns `__op`, `__ts_ms`, "
+            "`__source_position`.",
+            written="`events`, `binlog`, `debezium`, `maxwell`, `canal`",
         ),
     ] = "events"
     ignored_fields: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...],
         Key(
-            "With schema_evolution add or stop: fields at the top of the records' schema that are no columns on purpose."
+            "Fields at the top of the records' schema that are no columns on purpose, "
+            "[below](#fields-of-the-records-schema)."
         ),
     ] = ()
-    zone: Annotated[str, Key("IANA time zone of the table's timestamps.")] = "UTC"
+    zone: Annotated[str, Key("Zone of the table's timestamps.", written="zone")] = "UTC"
     tombstones: Annotated[
-        Tombstones, Key("Records with a null value: skip them, or write a row of nulls with the metadata.")
+        Tombstones,
+        Key(
+            "Records with a null value; counted in any case. `write`: a row of nulls with its "
+            "metadata; its bucket must not come from the value."
+        ),
     ] = Tombstones.SKIP
-    writer: Annotated[WriterOptions, Key()] = WriterOptions()  # noqa: RUF009  a frozen value of another module
-    flush: Annotated[Flush, Key("When the table is due.")] = Flush()  # noqa: RUF009  the same
-    completion: Annotated[Completion | None, Key("Complete partitions get a certificate (default: no).")] = (
-        None
-    )
+    writer: Annotated[WriterOptions, Key("The table's files, [below](#writer).")] = WriterOptions()  # noqa: RUF009  a frozen value of another module
+    flush: Annotated[Flush, Key("When the table is due, [below](#flush).")] = Flush()  # noqa: RUF009  the same
+    completion: Annotated[
+        Completion | None, Key("Complete partitions get a certificate, [below](#completion).")
+    ] = None
     dead_letter_share: Annotated[
         float,
         Key(
-            "Share of an epoch's records that may be dead letters; above it the table is set aside. Not judged "
-            "for an epoch of fewer than 100 records, unless it is 0. 1: never.",
+            "Share of an epoch's records that may be dead letters, [below](#dead_letter_share).",
+            more="Above it the table is set aside. Not judged for an epoch of fewer than 100 records, unless it is 0. "
+            "1: never.",
+            written="0 to 1",
             at_least=0,
             at_most=1,
         ),
@@ -149,40 +164,58 @@ class TableOptions(SharedOptions):
 
     start: Annotated[
         Literal["earliest", "latest"] | Start | None,
-        Key("Where a table begins in a topic it never read. Default: latest; earliest with a change log."),
+        Key(
+            "Where the table begins in a topic it never read.",
+            written="`earliest`, `latest`, or [section](#start)",
+            otherwise="`latest`; `earliest` for a change log",
+        ),
     ] = None
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
         Key(
-            "Columns taken from the record: [topic, offset] makes kafka_topic and kafka_offset, "
-            "{offset: pos} names them."
+            "Columns from the record, [below](#metadata).",
+            more="`[topic, offset]` makes `kafka_topic` and `kafka_offset`, `{offset: pos}` names them.",
+            written="list, or kind: name",
         ),
     ] = ()
-    bucket: Annotated[Bucketing, Key()] = Bucketing()  # noqa: RUF009  a frozen value of another module
+    bucket: Annotated[
+        Bucketing,
+        Key(
+            "Which Hive partition a record belongs to, [below](#bucket).",
+            otherwise="record time, `dt=%Y-%m-%d`",
+        ),
+    ] = Bucketing()  # noqa: RUF009  a frozen value of another module
     create: Annotated[
         bool | None,
-        Key("Create the table in Hive when it is missing. Default: true when the columns are known."),
+        Key("Create the table (external) in Hive when it is missing.", otherwise="`true` with known columns"),
     ] = None
     schema_evolution: Annotated[
         SchemaEvolution,
         Key(
-            "add: columns of the map that Hive's table lacks are added, and narrower ones widened, before the first file "
-            "that has them; so are fields of the records' schema that the map does not name (avro and protobuf with the "
-            "registry). ignore: a table that lacks columns is set aside until somebody has altered it. stop: the same, and "
-            "so is one whose records' schema has fields that no column takes."
+            "What happens when Hive's table lacks columns of the map, or both lack fields of the "
+            "records' schema, [below](#schema_evolution).",
+            more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
+            "before the first file that has them; so are fields of the records' schema that the map "
+            "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
+            "columns is set aside until somebody has altered it. `stop`: the same, and so is one "
+            "whose records' schema has fields that no column takes.",
         ),
     ] = "ignore"
     subject: Annotated[
         str,
         Key(
-            "With schema_evolution add or stop: the registry's subject whose newest schema is looked at, with {topic}.",
+            "The registry's subject whose newest schema is looked at, "
+            "[below](#fields-of-the-records-schema).",
             shortest=1,
         ),
     ] = "{topic}-value"
     location: Annotated[
         str | None,
         Key(
-            "Full path of the table's directory, with {db} and {table}. Default: <warehouse>/{db}.db/{table}."
+            "The table's directory, with `{db}` and `{table}`; in `defaults` and for a family "
+            "`{table}` is required. A changed one needs `recover --accept-location`.",
+            written="path",
+            otherwise="`<warehouse>/{db}.db/{table}`",
         ),
     ] = None
     given: frozenset[str] = frozenset()
@@ -192,50 +225,71 @@ class TableOptions(SharedOptions):
 class Table(TableOptions):
     """One table, or with `pattern` a family of tables."""
 
-    table: Annotated[str, Key("db.table; with a pattern its groups may stand in it as {1} or {name}.")]
+    table: Annotated[
+        str,
+        Key("`db.table`; with a pattern it may contain its groups as `{1}` or `{name}`.", written="table"),
+    ]
     topics: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...] | None,
-        Key("Topics that flow into the table.", shortest=1),
+        Key(
+            "Topics that flow into the table; this or `pattern`. One topic may flow into several tables.",
+            shortest=1,
+        ),
     ] = None
-    pattern: Annotated[str | None, Key("Regular expression over whole topic names, instead of topics.")] = (
-        None
-    )
+    pattern: Annotated[
+        str | None,
+        Key(
+            "Regular expression (Python's) that must match a topic's whole name; this or `topics`. "
+            "New topics that match are picked up while the service runs."
+        ),
+    ] = None
     columns: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
-            "Column name: Hive type, or {type, from, header, key, unit}; or a list of the same with a name. "
-            "Left out: read from the existing Hive table."
+            "Columns of the record's value, spelled as in its JSON or in its Avro schema. [Which "
+            "values a type accepts](decoding.md).",
+            more="Column name: Hive type, or `{type, from, header, key, unit}`; or a list of the same with "
+            "a name.",
+            written="name: Hive type, or [more](#columns)",
+            otherwise="from Hive; with `raw`: `value: binary`",
         ),
     ] = ()
     sql: Annotated[
         str | None,
         Key(
-            "SELECT .. FROM records: Spark's SQL, which makes the table's columns of the decoded records, one row or none "
-            "of each."
+            "A SELECT of Spark's that makes the table's columns of the decoded records. [SQL in the map](sql.md).",
+            more="`SELECT .. FROM records`, one row or none of each record.",
         ),
     ] = None
     records: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
-        Key("With sql: the columns of records, as the value holds them. Default: the table's columns."),
+        Key(
+            "With `sql`: the columns that are decoded, as the SELECT reads them.",
+            written="like `columns`",
+            otherwise="the table's columns",
+        ),
     ] = ()
     lookups: Annotated[
         Properties,
         Key(
-            "With sql: name: directory of Parquet files, which the SELECT may join; sent to every task as a whole."
+            "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
+            more="Each is sent to every task as a whole.",
+            written="name: path",
         ),
     ] = ()
     udfs: Annotated[
         str | None,
         Key(
-            "With sql: a Python module, or the full path of its file, whose functions made by pyspark's udf or pandas_udf "
-            "the SELECT may call."
+            "With `sql`: [functions of your own](sql.md#functions-of-your-own).",
+            more="Those of a Python module, made by pyspark's `udf` or `pandas_udf`.",
+            written="module or path",
         ),
     ] = None
     shuffle: Annotated[
         Shuffle,
         Key(
-            "With sql: bucket sends the rows of a bucket to one task of the epoch, or to few where there are many of them: "
-            "fewer files where each task has rows of many buckets."
+            "With `sql`: `bucket` brings the rows of a bucket to one task: [fewer files](sql.md#fewer-files-shuffle).",
+            more="To few tasks if there are many rows; for tasks that each have rows of many buckets.",
         ),
     ] = "none"
 

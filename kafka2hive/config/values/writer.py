@@ -24,7 +24,9 @@ class TextOptions:
     delimiter: Annotated[
         str,
         Key(
-            doc="Character between two fields.",
+            "Between two fields: a tab, another control character, or one of `,` `;` `~` `^` and the "
+            "vertical bar.",
+            written="character",
             pattern=r"[\x01-\x08\x09\x0b\x0c\x0e-\x1f,;|~^]",
             expected="expected a tab, another control character (not a line end), or one of , ; | ~ ^",
         ),
@@ -32,7 +34,9 @@ class TextOptions:
     escape: Annotated[
         str,
         Key(
-            doc="Character before one that would end a field.",
+            "Before what would end a field; `n` and `r` after it are line ends. Or one of `!` `\"` `'` "
+            "`^` `~`.",
+            written="character",
             pattern=r"[\\!\"'^~]",
             expected="expected one of \\ ! \" ' ^ ~",
         ),
@@ -40,7 +44,7 @@ class TextOptions:
     null_text: Annotated[
         str,
         Key(
-            doc="Text of NULL.",
+            "NULL. A value of the same text is a dead letter, `text.null`; with the default there is none.",
             pattern=r"[ -~]{0,100}",
             expected="expected at most 100 characters of ASCII",
         ),
@@ -51,38 +55,61 @@ class TextOptions:
 class WriterOptions:
     """The table's files."""
 
-    format: Annotated[FileFormat, Key("Format of the files; Hive's table must be stored as it.")] = "parquet"
+    format: Annotated[
+        FileFormat, Key("Format of the files; Hive's table must be stored as it. [Below](#file-formats).")
+    ] = "parquet"
     compression: Annotated[
         Compression,
         Key(
-            "Codec (with orc, gzip is ZLIB, with avro deflate). Default: zstd, with json, text and avro gzip.",
+            "Codec; `gzip` is ZLIB in ORC, deflate in Avro. `json` and `text` take `gzip`, `zstd`, "
+            "`none`; Avro also `snappy`.",
+            otherwise="`zstd`; `json`, `text`, `avro`: `gzip`",
             derived=True,
         ),
     ] = "zstd"
-    level: Annotated[int | None, Key("Level of zstd (1 to 22) or gzip (1 to 9); not with orc.")] = None
+    level: Annotated[
+        int | None, Key("1 to 22 with zstd, 1 to 9 with gzip; not with ORC.", otherwise="the codec's")
+    ] = None
     row_group_rows: Annotated[
-        int, Key("A row group (ORC: a stripe) is closed at this many rows,", above=0)
+        int, Key("A row group (in ORC a stripe) is closed at this many rows,", above=0)
     ] = 1_000_000
     row_group_bytes: Annotated[Size, Key("or at this size in memory.")] = 64 * MIB
-    sorted_by: Annotated[tuple[str, ...], Key("Columns by which the rows of a row group are sorted.")] = ()
+    sorted_by: Annotated[
+        tuple[str, ...],
+        Key("Rows are sorted by these columns within each row group, NULL last.", written="list of columns"),
+    ] = ()
     dictionary: Annotated[
         tuple[tuple[str, bool], ...],
-        Key("With parquet: whether a column has a dictionary; the others where it makes the file smaller."),
+        Key(
+            "Parquet: whether a column has a dictionary. The others: where it makes the file smaller.",
+            written="columns with true or false",
+        ),
     ] = ()
-    page_index: Annotated[bool, Key("With parquet: write smallest and largest values of every page.")] = False
-    bloom_filter: Annotated[tuple[str, ...], Key("With parquet: columns with a Bloom filter.")] = ()
+    page_index: Annotated[
+        bool, Key("Parquet: smallest and largest value of every page, by which readers skip pages.")
+    ] = False
+    bloom_filter: Annotated[
+        tuple[str, ...],
+        Key(
+            "Parquet: columns with a Bloom filter, by which readers skip row groups.",
+            written="list of columns",
+        ),
+    ] = ()
     timestamps: Annotated[
         Timestamps,
-        Key("With parquet: how timestamps are stored; Hive before 4 reads only int96. With avro: millis."),
+        Key("Parquet: how timestamps are stored, [below](#timestamps-in-parquet). With `avro`: `millis`."),
     ] = "micros"
 
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "With format plugin: the writer, an entry point of kafka2hive.writers; its name ends the files' names."
+            "With `plugin`: the writer of an installed package, [above](#plugin); its name ends the "
+            "files' names."
         ),
     ] = None
-    text: Annotated[TextOptions, Key("With text: how fields stand in a line.")] = TextOptions()
+    text: Annotated[
+        TextOptions, Key("With `text`: how fields stand in a line, [below](#lines-json-and-text).")
+    ] = TextOptions()
 
     def settled(self) -> "WriterOptions":
         """With the codec of the format where the map names none: not every Hive reads zstd in lines and in Avro."""

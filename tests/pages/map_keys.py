@@ -1,0 +1,163 @@
+"""The keys of the map for docs/configuration.md: one table for each section."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from kafka2hive.config.values.bucketing import Bucketing
+from kafka2hive.config.values.change_log import ChangeLogKeys, DebeziumKeys
+from kafka2hive.config.values.columns import NamedColumnKeys
+from kafka2hive.config.values.completion import Completion
+from kafka2hive.config.values.csv import CsvOptions
+from kafka2hive.config.values.declared import DeclaredKey, declared_keys, further_keys, marks
+from kafka2hive.config.values.flush import Flush
+from kafka2hive.config.values.kerberos import KerberosOptions
+from kafka2hive.config.values.key import Duration, Form, Properties, Size
+from kafka2hive.config.values.plugin import PluginOptions
+from kafka2hive.config.values.registry import RegistryOptions
+from kafka2hive.config.values.service import (
+    DeadLetters,
+    Hive,
+    KafkaOptions,
+    Limits,
+    Map,
+    Metrics,
+    SparkOptions,
+    StorageOptions,
+)
+from kafka2hive.config.values.start import Start
+from kafka2hive.config.values.table import Table, TableOptions
+from kafka2hive.config.values.writer import TextOptions, WriterOptions
+
+_WORDS = {str: "text", bool: "boolean", int: "number", float: "number"}
+_FORMS = {Size: "size", Duration: "duration"}
+
+SECTIONS: dict[str, tuple[type, type | None]] = {
+    "service": (Map, None),
+    "kafka": (KafkaOptions, None),
+    "storage": (StorageOptions, None),
+    "hive": (Hive, None),
+    "kerberos": (KerberosOptions, None),
+    "registry": (RegistryOptions, None),
+    "spark": (SparkOptions, None),
+    "limits": (Limits, None),
+    "dead_letters": (DeadLetters, None),
+    "metrics": (Metrics, None),
+    "table": (Table, TableOptions),
+    "column": (NamedColumnKeys, None),
+    "table options": (TableOptions, None),
+    "csv": (CsvOptions, None),
+    "change log": (ChangeLogKeys, None),
+    "debezium": (DebeziumKeys, None),
+    "plugin": (PluginOptions, None),
+    "start": (Start, None),
+    "bucket": (Bucketing, None),
+    "writer": (WriterOptions, None),
+    "text": (TextOptions, None),
+    "flush": (Flush, None),
+    "completion": (Completion, None),
+}
+"""By the names of their parts in the page: the values of a section, and those whose keys another table has."""
+
+
+def key_tables() -> dict[str, Callable[[], str]]:
+    """The parts of the page by their names."""
+
+    def part(section: type, elsewhere: type | None) -> Callable[[], str]:
+        return lambda: key_table(section, elsewhere)
+
+    return {f"keys of {name}": part(*sections) for name, sections in SECTIONS.items()}
+
+
+def key_table(section: type, elsewhere: type | None = None) -> str:
+    """A row for each key: the required ones first, then in the order of their declaration."""
+    keys = [key for key in declared_keys(section).values() if key.name not in _names(elsewhere)]
+    rows = [_row(key) for key in sorted(keys, key=lambda key: not key.is_required)]
+    if further := further_keys(section):
+        rows = [
+            f"| `{further.first}` | text | required | {further.doc} |",
+            *rows,
+            f"| any other | text, number, boolean | | {further.others} |",
+        ]
+    return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def _names(section: type | None) -> Iterable[str]:
+    return () if section is None else declared_keys(section)
+
+
+def _row(key: DeclaredKey) -> str:
+    cells = (
+        f"`{key.name}`",
+        key.key.written or _type(key.type),
+        key.key.otherwise or _default(key),
+        _meaning(key),
+    )
+    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
+
+
+def _meaning(key: DeclaredKey) -> str:
+    return key.key.doc or inspect.cleandoc(_section(key.type).__doc__ or "").split("\n\n")[0].replace(
+        "\n", " "
+    )
+
+
+def _section(hint: Any) -> type:
+    """The class of a key that is a section."""
+    found = _plain(hint)
+    assert isinstance(found, type)
+    return found
+
+
+def _plain(hint: Any) -> Any:
+    """Without what is annotated, and without None."""
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        return _plain(kinds[0]) if len(kinds) == 1 else hint
+    return hint
+
+
+def _type(hint: Any) -> str:
+    for form, word in _FORMS.items():
+        if set(marks(form, Form)) & set(marks(hint, Form)):
+            return word
+    plain = _plain(hint)
+    if get_origin(plain) is Literal:
+        return _choice(get_args(plain))
+    if isinstance(plain, type) and issubclass(plain, Enum):
+        return _choice(member.value for member in plain)
+    if dataclasses.is_dataclass(plain):
+        return "section"
+    if plain == Properties:
+        return "keys with values"
+    if get_origin(plain) is tuple:
+        return "list"
+    return _WORDS[plain]
+
+
+def _choice(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+def _default(key: DeclaredKey) -> str:
+    if key.default is MISSING:
+        return "required"
+    if key.key.derived:
+        raise ValueError(f"{key.name}: say what holds `otherwise`")
+    if key.default is None or key.default == ():
+        return "none"
+    if dataclasses.is_dataclass(key.default):
+        return ""
+    if isinstance(key.default, Enum):
+        return f"`{key.default.value}`"
+    if isinstance(key.default, bool):
+        return f"`{str(key.default).lower()}`"
+    forms = marks(key.type, Form)
+    text = str(forms[0].write(key.default) if forms else key.default)
+    return f"`{text}`" if text else '`""`'
