@@ -57,3 +57,12 @@ def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
         mended[at] = known[at] + offset // datetime.timedelta(microseconds=1)
     nulls = micros.is_null().to_numpy(zero_copy_only=False)
     return pa.array(mended, pa.int64(), mask=nulls).cast(NAIVE)
+
+
+def wall_clock_of(instant: int, zone: str) -> int:
+    """The same for a single instant; both are microseconds since 1970."""
+    if zone == "UTC":
+        return instant
+    moved = wall_clock(pa.array([instant], pa.timestamp("us", tz="UTC")), zone)
+    micros: int = moved.cast(pa.int64())[0].as_py()
+    return micros

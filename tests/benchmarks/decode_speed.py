@@ -12,14 +12,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.config.values import CsvOptions
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
-from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
@@ -65,28 +65,29 @@ def main() -> None:
     pa.set_cpu_count(1)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=int, nargs="?", default=20)
-    parser.add_argument("--compiled", choices=["yes", "no"], default="yes" if INSTALLED else "no")
+    parser.add_argument("--compiled", choices=["yes", "no"], default="no" if LIBRARY is None else "yes")
     parser.add_argument("--format", choices=["json", "avro", "protobuf", "csv"], default="json")
     options = parser.parse_args()
+    library = LIBRARY if options.compiled == "yes" else None
     if options.format == "avro":
-        avro(options.runs, options.compiled == "yes")
+        avro(options.runs, library)
     elif options.format == "protobuf":
-        protobuf(options.runs, options.compiled == "yes")
+        protobuf(options.runs, library)
     elif options.format == "csv":
         csv_(options.runs)
     else:
-        json_(options.runs, options.compiled == "yes")
+        json_(options.runs, library)
 
 
-def avro(runs: int, compiled: bool) -> None:
-    decoder = AvroDecoder(SCHEMA, "UTC", writers=OneSchema(SCHEMA), compiled=compiled)
+def avro(runs: int, library: Any) -> None:
+    decoder = AvroDecoder(SCHEMA, "UTC", writers=OneSchema(SCHEMA), library=library)
     _binary(decoder, encoded(messages(spaces=False), SCHEMA), runs)
 
 
-def protobuf(runs: int, compiled: bool) -> None:
+def protobuf(runs: int, library: Any) -> None:
     writer = first(ID)
     plain = replace(schema(writer.text), message=writer.message)
-    decoder = ProtobufDecoder(SCHEMA, "UTC", writers=OneWriter(plain), compiled=compiled)
+    decoder = ProtobufDecoder(SCHEMA, "UTC", writers=OneWriter(plain), library=library)
     _binary(decoder, list(writer.messages(messages(spaces=False))), runs)
 
 
@@ -126,8 +127,8 @@ def _as_csv(message: bytes, quoting: Literal[0, 2]) -> bytes:
     return out.getvalue().replace(',""', ",").encode()
 
 
-def json_(runs: int, compiled: bool) -> None:
-    decoder = JsonDecoder(SCHEMA, "UTC", compiled=compiled)
+def json_(runs: int, library: Any) -> None:
+    decoder = JsonDecoder(SCHEMA, "UTC", library=library)
     for spaces in (False, True):
         good = messages(spaces)
         label = "blanks after separators" if spaces else "compact"

@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
-from kafka2hive.pipeline.decode.avro.reader import COMPILED
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.writers import AVRO, SchemaReference, WriterSchema
 from tests.contract.decode_cases import Dead
 
-WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, compiled=False)}
-if COMPILED:  # scripts/setup says so when it is not
-    WAYS["compiled"] = partial(AvroDecoder, compiled=True)
+WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, library=None)}
+if LIBRARY is not None:  # scripts/setup says so when it is not
+    WAYS["compiled"] = partial(AvroDecoder, library=LIBRARY)
 
 
 class Registry:

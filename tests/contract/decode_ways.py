@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.pipeline.decode.compiled import INSTALLED
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from tests.harness.compiled_library import needs_compiled
 
 WAYS: dict[str, Callable[..., Any]] = {
-    "parsed": partial(JsonDecoder, compiled=False),
+    "exact": partial(JsonDecoder, library=None),
 }
-if INSTALLED:
-    WAYS["compiled"] = partial(JsonDecoder, compiled=True)
+if LIBRARY is not None:  # scripts/setup says so when it is not
+    WAYS["compiled"] = partial(JsonDecoder, library=LIBRARY)
 
-EACH_WAY = ["parsed", pytest.param("compiled", marks=needs_compiled)]
+EACH_WAY = ["exact", pytest.param("compiled", marks=needs_compiled)]
 """For tests with a parameter: what cannot be taken here is left out, and counted."""

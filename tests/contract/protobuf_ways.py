@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
-from kafka2hive.pipeline.decode.protobuf.reader import COMPILED
 from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaReference, WriterSchema
 from tests.contract.protobuf_cases import (
     ABSENT_CASES,
@@ -16,9 +16,9 @@ from tests.contract.protobuf_cases import (
     zigzag,
 )
 
-WAYS: dict[str, Callable[..., ProtobufDecoder]] = {"exact": partial(ProtobufDecoder, compiled=False)}
-if COMPILED:  # scripts/setup says so when it is not
-    WAYS["compiled"] = partial(ProtobufDecoder, compiled=True)
+WAYS: dict[str, Callable[..., ProtobufDecoder]] = {"exact": partial(ProtobufDecoder, library=None)}
+if LIBRARY is not None:  # scripts/setup says so when it is not
+    WAYS["compiled"] = partial(ProtobufDecoder, library=LIBRARY)
 
 ALL_CASES = KIND_CASES + ABSENT_CASES + VALUE_CASES + IGNORED_CASES
 

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.avro import reader
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.avro.parse import parse
 from kafka2hive.pipeline.decode.avro.plan import words
 from kafka2hive.pipeline.decode.avro.reader import PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import resolve
-from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
+from kafka2hive.pipeline.decode.compiled import NativeReader, type_words
 from kafka2hive.pipeline.decode.sources import as_it_stands, own_names
 from tests.contract.avro_cases import IGNORED_CASES, KIND_CASES, VALUE_CASES, number
 from tests.contract.avro_random import Maker
@@ -40,7 +40,7 @@ def agreed(schema: Any, columns: pa.Schema, zone: str, messages: list[bytes]) ->
     rows, certain = native(schema, columns, zone).read(pa.array(messages, pa.binary()))
     rows.validate(full=True)
     assert rows.schema.equals(columns) and certain.sum() == len(rows)
-    exact = outcomes(AvroDecoder(columns, zone, writers=written(schema), compiled=False), messages)
+    exact = outcomes(AvroDecoder(columns, zone, writers=written(schema), library=None), messages)
     expected = [outcome for outcome, is_row in zip(exact, certain.tolist(), strict=True) if is_row]
     assert repr([list(row.values()) for row in rows.to_pylist()]) == repr(expected)
     return int(certain.sum())
@@ -113,23 +113,22 @@ class Accepts(Library):
         return array.__arrow_c_array__()[1]
 
 
-def planned(library: object, monkeypatch: pytest.MonkeyPatch) -> PlannedReader:
-    monkeypatch.setattr(reader, "LIBRARY", library)
+def planned(library: object) -> PlannedReader:
     columns = pa.schema([("a", pa.int64())])
     plan = resolve(parse(written(record(a="int"))), columns, own_names(["a"]), as_it_stands)
-    return PlannedReader(plan, columns, "UTC", own_names(["a"]), 0, True)
+    return PlannedReader(plan, columns, "UTC", own_names(["a"]), 0, library)
 
 
-def test_after_a_panic_every_message_goes_the_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = planned(Library(), monkeypatch)
+def test_after_a_panic_every_message_goes_the_exact_way() -> None:
+    made = planned(Library())
     for _ in range(2):
         part = made.read(pa.array([number(5), b"", number(6)], pa.binary()), np.array([1, 4, 7]))
         assert [row for batch in part.batches for row in batch.to_pylist()] == [{"a": 5}, {"a": 6}]
         assert (part.accepted.tolist(), part.rejected.tolist()) == ([1, 7], [4])
 
 
-def test_rows_of_messages_in_doubt_are_told_by_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = planned(Accepts(), monkeypatch)
+def test_rows_of_messages_in_doubt_are_told_by_their_places() -> None:
+    made = planned(Accepts())
     part = made.read(pa.array([number(5), number(6), number(7)], pa.binary()), np.array([1, 4, 7]))
     rows = [row["a"] for batch in part.batches for row in batch.to_pylist()]
     assert dict(zip(part.accepted.tolist(), rows, strict=True)) == {1: 5, 4: 6, 7: 7}

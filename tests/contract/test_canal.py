@@ -140,7 +140,7 @@ def test_messages_together_are_what_each_is_alone(way: str) -> None:
 
 def test_the_reason_says_which_row_of_the_statement_is_bad() -> None:
     values = pa.array([json.dumps(flat("INSERT", [ROW, ROW, {"id": "x"}])).encode()])
-    (reason,) = decoder("parsed").decode(values).reasons.to_pylist()
+    (reason,) = decoder("exact").decode(values).reasons.to_pylist()
     assert reason.startswith("canal.type: column id") and reason.endswith("(ordinal 2 of its message)")
 
 

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafka2hive.config.machine.native_library import FOUND, INTERFACE, LIBRARY, fits
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import compiled
-from kafka2hive.pipeline.decode.compiled import INSTALLED, CompiledReader
+from kafka2hive.pipeline.decode.compiled import CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.native_library import INTERFACE, fits
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
 from tests.contract.decode_ways import WAYS
 from tests.fuzz.mutate import SPECIAL, damaged
@@ -42,7 +41,7 @@ def neighbours(message: bytes) -> Iterator[bytes]:
 def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool = False) -> int:
     """How many the compiled decoder accepts; fails where the exact one does not agree."""
     spelling = in_small_letters if any_case else as_it_stands
-    reader = CompiledReader(schema, zone, own_names(schema.names), spelling, any_case)
+    reader = CompiledReader(LIBRARY, schema, zone, own_names(schema.names), spelling, any_case)
     rows, mask = reader.read(pa.array(messages, pa.binary()))
     rows.validate(full=True)
     assert rows.schema.equals(schema) and len(mask) == len(messages) and mask.sum() == len(rows)
@@ -59,7 +58,7 @@ def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool
 
 
 def test_the_library_that_is_installed_is_the_one_that_is_expected() -> None:
-    assert vars(compiled)["kafka2hive_native"] is None or INSTALLED
+    assert FOUND is None or fits(FOUND), "the compiled library is an older one: run scripts/setup"
 
 
 @needs_compiled
@@ -108,7 +107,9 @@ def test_a_map_of_very_many_keys_is_taken_and_a_repeated_one_is_in_doubt() -> No
 
 @needs_compiled
 def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
-    reader = CompiledReader(pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False)
+    reader = CompiledReader(
+        LIBRARY, pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False
+    )
     with pytest.raises(ValueError, match="null"):
         reader.read(pa.array([b"{}", None], pa.binary()))
     with pytest.raises(TypeError, match="binary"):
@@ -118,7 +119,7 @@ def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
 @needs_compiled
 def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
     schema = pa.schema([("a", pa.list_(pa.string())), ("t", pa.timestamp("us"))])
-    reader = CompiledReader(schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
+    reader = CompiledReader(LIBRARY, schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
     good = b'{"t":"2013-01-01T00:00:00Z","a":["x","y"]}'
     for batch in ([good] * 3, [good[:-1]] * 3, [], [good, b"{", good]):
         rows, mask = reader.read(pa.array(batch, pa.binary()))
@@ -126,16 +127,16 @@ def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
         assert rows.column("a").to_pylist() == [["x", "y"]] * batch.count(good)
         assert {str(t) for t in rows.column("t").to_pylist()} <= {"2013-01-01 01:00:00"}
 
-    def test_keys_that_no_column_takes_are_told_once_however_rare_they_are() -> None:
-        decoder = JsonDecoder(pa.schema([("a", pa.int64()), ("s", pa.struct([("t", pa.int64())]))]), "UTC")
-        messages = [
-            b'{"a":%d,"s":{"inner":1}%s}' % (n, b',"rare":[{"deep":1}]' if n == 777 else b"")
-            for n in range(2_000)
-        ]
-        assert decoder.decode(pa.array(messages, pa.binary())).new_keys == ("rare",)
-        assert decoder.decode(pa.array([messages[777], b'{"other":1,"a":2}'], pa.binary())).new_keys == (
-            "other",
-        )
+
+@needs_compiled
+def test_keys_that_no_column_takes_are_told_once_however_rare_they_are() -> None:
+    decoder = JsonDecoder(pa.schema([("a", pa.int64()), ("s", pa.struct([("t", pa.int64())]))]), "UTC")
+    messages = [
+        b'{"a":%d,"s":{"inner":1}%s}' % (n, b',"rare":[{"deep":1}]' if n == 777 else b"")
+        for n in range(2_000)
+    ]
+    assert decoder.decode(pa.array(messages, pa.binary())).new_keys == ("rare",)
+    assert decoder.decode(pa.array([messages[777], b'{"other":1,"a":2}'], pa.binary())).new_keys == ("other",)
 
 
 class Library:
@@ -164,10 +165,9 @@ class Library:
         raise RuntimeError("the compiled decoder panicked")
 
 
-def test_after_a_panic_every_batch_goes_the_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_panic_every_batch_goes_the_exact_way() -> None:
     library = Library()
-    monkeypatch.setattr(compiled, "kafka2hive_native", library)
-    decoder = JsonDecoder(pa.schema([("a", pa.int64())]), "UTC", compiled=True)
+    decoder = JsonDecoder(pa.schema([("a", pa.int64())]), "UTC", library=library)
     for _ in range(2):
         decoded = decoder.decode(pa.array([b'{"a":1}', b'{"a":"x"}', b'{"a":2}'], pa.binary()))
         assert decoded.rows.to_pylist() == [{"a": 1}, {"a": 2}]
@@ -175,11 +175,10 @@ def test_after_a_panic_every_batch_goes_the_exact_way(monkeypatch: pytest.Monkey
     assert library.batches == 1
 
 
-def test_instants_become_wall_clocks_of_the_tables_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_instants_become_wall_clocks_of_the_tables_zone() -> None:
     library = Library()
-    monkeypatch.setattr(compiled, "kafka2hive_native", library)
     schema = pa.schema([("t", pa.timestamp("us"))])
-    JsonDecoder(schema, "Europe/Berlin", compiled=True).decode(pa.array([b"{}"], pa.binary()))
+    JsonDecoder(schema, "Europe/Berlin", library=library).decode(pa.array([b"{}"], pa.binary()))
     assert np.frombuffer(library.walls, dtype=np.int64).tolist() == [1357002000_000000]
 
 

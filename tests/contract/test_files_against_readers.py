@@ -22,9 +22,9 @@ import pytest
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from tests.contract.decode_ways import WAYS
 from tests.contract.file_rows import FileRows, as_message
+from tests.harness.compiled_library import needs_compiled
 
 Rows = list[dict[str, Any]]
 
@@ -117,10 +117,6 @@ def read(data: bytes, format: str, schema: pa.Schema) -> Rows:
 
 
 def decode(way: str, schema: pa.Schema, messages: list[bytes]) -> pa.RecordBatch:
-    if way == "exact":
-        rows = [ExactDecoder(schema, "UTC").decode(message) for message in messages]
-        columns = [pa.array([row[n] for row in rows], field.type) for n, field in enumerate(schema)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
     decoded = WAYS[way](schema, "UTC").decode(pa.array(messages, pa.binary()))
     assert not len(decoded.reasons), decoded.reasons
     return decoded.rows
@@ -143,8 +139,10 @@ def in_slices(rows: pa.RecordBatch, dice: random.Random) -> list[pa.Table]:
     return [pa.Table.from_batches(part) for part in (batches[:2], batches[2:]) if part]
 
 
-@pytest.mark.parametrize("way", [*WAYS, "exact"])
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "writer", [pytest.param(name, marks=needs_compiled if name == "avro" else ()) for name in WRITERS]
+)
 @pytest.mark.parametrize("seed", range(15))
 def test_readers_find_the_values_of_the_records(seed: int, writer: str, way: str) -> None:
     dice = random.Random(f"{seed} {writer}")

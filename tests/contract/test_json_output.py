@@ -22,6 +22,7 @@ from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.render.where import where_document
 from kafka2hive.config.load import load_text
+from kafka2hive.config.machine.native_library import DecoderInUse
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.ledger.audit.finding import Finding
@@ -30,7 +31,6 @@ from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
-from kafka2hive.pipeline.native_library import DecoderInUse
 from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
 from kafka2hive.service.conditions.condition import (
     Retrying,

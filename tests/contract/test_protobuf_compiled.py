@@ -6,8 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.compiled import LIBRARY, NativeReader, type_words
+from kafka2hive.pipeline.decode.compiled import NativeReader, type_words
 from kafka2hive.pipeline.decode.protobuf.parse import parse
 from kafka2hive.pipeline.decode.protobuf.plan import words
 from kafka2hive.pipeline.decode.protobuf.resolve import resolve

@@ -132,7 +132,7 @@ def test_the_fast_way_takes_apart_what_is_plainly_right() -> None:
 
 def test_the_reason_says_which_row_of_the_message_is_bad() -> None:
     values = pa.array([b'[{"n":1},{"n":2},{"n":"x"},{"n":"y"}]'])
-    (reason,) = decoder("parsed", "array").decode(values).reasons.to_pylist()
+    (reason,) = decoder("exact", "array").decode(values).reasons.to_pylist()
     assert reason.startswith("json.type: column n") and reason.endswith("(ordinal 2 of its message)")
 
 
@@ -144,14 +144,14 @@ def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
         monkeypatch.setattr(f"kafka2hive.pipeline.decode.rows.{module}.MOST_ROWS", 5)
     joined = [("\n" if kind == "lines" else ",").join([ROW] * count) for count in (5, 6, 1)]
     values = pa.array([(text if kind == "lines" else f"[{text}]").encode() for text in joined])
-    decoded = decoder("parsed", kind).decode(values)
+    decoded = decoder("exact", kind).decode(values)
     assert list(map(len, outcomes(decoded, 3))) == [5, len("rows.many"), 1]
     assert decoded.reasons.to_pylist() == ["rows.many: 6 rows in one message, 5 are allowed"]
 
 
 def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka2hive.pipeline.decode.rows.decoder.ROWS_AT_ONCE", 4)
-    made, judge = decoder("parsed", "array"), Judge(SCHEMA, "array")
+    made, judge = decoder("exact", "array"), Judge(SCHEMA, "array")
     messages = [b"[%s]" % b",".join(b'{"n":%d}' % n for n in range(size)) for size in (3, 0, 9, 2)]
     messages[3] = b'[{"n":1},{"n":"x"}]'
     assert outcomes(made.decode(pa.array(messages)), 4) == list(map(judge.of, messages))
@@ -160,7 +160,7 @@ def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("kind", "mark"), [("lines", bounds.LINE_END), ("array", bounds.OBJECT)])
 def test_a_message_never_has_more_rows_than_its_marks_say(kind: str, mark: bytes) -> None:
     messages = [message for _, of, message, _ in CASES if of == kind]
-    decoded = decoder("parsed", kind).decode(pa.array(messages, pa.binary()))
+    decoded = decoder("exact", kind).decode(pa.array(messages, pa.binary()))
     rows = np.bincount(decoded.accepted.to_numpy(), minlength=len(messages))
     assert (rows <= bounds.most_rows(pa.array(messages, pa.binary()), mark)).all()
 

@@ -27,9 +27,9 @@ class Uncovered:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> Uncovered:
     """Deselects what needs the library, if that is not here; `items` were collected."""
-    from kafka2hive.pipeline.decode.compiled import INSTALLED
+    from kafka2hive.config.machine.native_library import LIBRARY
 
-    return Uncovered() if INSTALLED else without_library(config, items)
+    return without_library(config, items) if LIBRARY is None else Uncovered()
 
 
 def without_library(config: pytest.Config, items: list[pytest.Item]) -> Uncovered:

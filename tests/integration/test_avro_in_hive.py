@@ -24,6 +24,7 @@ from kafka2hive.hive.tables import TableSpec, create_statement, describe
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
 from kafka2hive.pipeline.values import TableSettings, TaskPlan
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs
@@ -86,6 +87,7 @@ def record(number: int, time: str) -> dict[str, object]:
     }
 
 
+@needs_compiled
 def test_hive_reads_every_value_of_avro_files_back(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str
 ) -> None:

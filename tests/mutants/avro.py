@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     TextMutant(
         "rows of several schemas do not stand in the messages' order",
-        "kafka2hive.pipeline.decode.registered.parts",
+        "kafka2hive.pipeline.decode.parts",
         (("rows = accepted[order], rows.take(pa.array(order))\n", "rows = accepted[order], rows\n"),),
         SCHEMAS,
     ),
@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     TextMutant(
         "places of messages in doubt are those of the first messages",
-        "kafka2hive.pipeline.decode.registered.parts",
+        "kafka2hive.pipeline.decode.parts",
         (("pa.array(doubtful)), places[doubtful])", "pa.array(doubtful)), places[: len(doubtful)])"),),
         COMPILED,
     ),

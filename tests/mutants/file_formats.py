@@ -300,12 +300,6 @@ MUTANTS = (
         AVRO,
     ),
     TextMutant(
-        "parts of a millisecond are cut off in Avro files",
-        "kafka2hive.formats.avro.values",
-        (("    if part:\n", "    if False:\n"),),
-        AVRO,
-    ),
-    TextMutant(
         "finer times are no dead letters of a table of Avro files",
         "kafka2hive.pipeline.decode.writable",
         (("        return _AVRO\n", "        return None\n"),),
@@ -327,12 +321,6 @@ MUTANTS = (
         "the columns of an Avro file need not be those of its schema",
         "kafka2hive.formats.avro.reader",
         (("!= avro_schema(found)", "== 0"),),
-        AVRO,
-    ),
-    TextMutant(
-        "decimals of Avro files lose their sign where a bit is short",
-        "kafka2hive.formats.avro.values",
-        (("(number + (number < 0)).bit_length() // 8 + 1", "max(1, -(-number.bit_length() // 8))"),),
         AVRO,
     ),
     TextMutant(

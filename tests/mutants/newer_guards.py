@@ -276,13 +276,8 @@ MUTANTS = (
     ),
     TextMutant(
         "rows of messages in doubt stand behind the others",
-        "kafka2hive.pipeline.decode.json_decoder",
-        (
-            (
-                'np.argsort(np.concatenate([accepted, places]), kind="stable")',
-                "np.arange(len(rows) + len(batch))",
-            ),
-        ),
+        "kafka2hive.pipeline.decode.parts",
+        (("rows = accepted[order], rows.take(pa.array(order))\n", "rows = accepted[order], rows\n"),),
         COMPILED,
     ),
     TextMutant(
@@ -299,7 +294,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a compiled decoder of another version is used",
-        "kafka2hive.pipeline.native_library",
+        "kafka2hive.config.machine.native_library",
         (("library is not None and library.INTERFACE == INTERFACE", "library is not None"),),
         COMPILED,
     ),

@@ -56,7 +56,7 @@ MUTANTS = (
         "kafka2hive.pipeline.decode.texts.column",
         (
             (
-                "            doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))\n",
+                "        doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))\n",
                 "",
             ),
         ),

@@ -1,4 +1,4 @@
-"""What the map asks of this machine for Kerberos and TLS: keytab, ticket cache, libraries, authorities, Hadoop's own files.
+"""What the map asks of this machine: keytab, ticket cache, libraries, authorities, Hadoop's own files.
 
 No service is asked.
 """
@@ -6,12 +6,14 @@ No service is asked.
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from kafka2hive.config.checks.services.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.config.librdkafka import has_gssapi, uses_gssapi
 from kafka2hive.config.machine.keytab import NoKeytab, principals
+from kafka2hive.config.machine.native_library import LIBRARY, avro_needs_library
 from kafka2hive.config.machine.token_file import NoTokenFile, hdfs_services
 from kafka2hive.config.values import KerberosOptions, ServiceMap, StorageOptions
 from kafka2hive.model.errors import ConfigError
@@ -20,8 +22,11 @@ GSSAPI_LIBRARY = "libgssapi_krb5.so.2"
 _SITE_FILES = ("core-site.xml", "hdfs-site.xml")
 
 
-def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str]) -> None:
-    """Raises ConfigError for the first thing that is missing. Reads files; connects to nothing."""
+def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], library: Any = LIBRARY) -> None:
+    """Raises ConfigError for the first thing that is missing. Reads files; connects to nothing.
+
+    `library`: the compiled one of this environment, None without.
+    """
     storage, hive = service_map.storage, service_map.hive
     sections = [storage.kerberos, hive.kerberos if hive else None, service_map.kerberos]
     for section in dict.fromkeys(filter(None, sections)):
@@ -36,6 +41,8 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str]) -> N
         _check_authorities(hive.ca_file)
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
         raise no_gssapi()
+    if library is None and any(rule.writer.format == "avro" for rule in service_map.tables):
+        raise avro_needs_library()
 
 
 def no_gssapi() -> ConfigError:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.avro.codec import NAMES, compressor
 from kafka2hive.formats.avro.container import CODEC, MARK_BYTES, SCHEMA, Block, block_bytes, head_bytes
-from kafka2hive.formats.avro.rows import encoder_of
+from kafka2hive.formats.avro.rows import encoder
 from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.avro.trailer import WITH_TRAILER, trailer_block
 from kafka2hive.formats.pieces import pieces
@@ -28,7 +28,7 @@ class AvroEncoder:
         self._stream = stream
         self._codec = options.compression
         self._compress = compressor(options.compression, options.level)
-        self._encode = encoder_of(schema)
+        self._encode = encoder()
         self._mark = secrets.token_bytes(MARK_BYTES)
         self._rows = 0
         metadata = {

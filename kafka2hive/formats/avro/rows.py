@@ -1,17 +1,15 @@
-"""Rows in Avro's binary encoding: written by the compiled library, or one by one; read one by one."""
+"""Rows in Avro's binary encoding: the compiled library writes them; they are read one by one."""
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
+from kafka2hive.config.machine.native_library import LIBRARY, avro_needs_library
 from kafka2hive.formats.avro.container import Place
-from kafka2hive.formats.avro.values import nullable, read_nullable, reader_of, writer_of
-
-try:
-    from kafka2hive_native import avro_rows
-except ImportError:  # there is none, or an older one
-    avro_rows = None
+from kafka2hive.formats.avro.values import read_nullable, reader_of
+from kafka2hive.model.errors import TableError
 
 Encode = Callable[[pa.RecordBatch, int, int], tuple[int, bytes]]
 """Rows from a number on, until there are enough bytes or no more rows: how many, and their bytes.
@@ -19,27 +17,13 @@ Encode = Callable[[pa.RecordBatch, int, int], tuple[int, bytes]]
 Raises ValueError for a part of a millisecond: whoever gives the rows has made sure that there is none.
 """
 
-COMPILED: Encode | None = avro_rows
 
-
-def encoder_of(schema: pa.Schema) -> Encode:
-    """For rows with this schema."""
-    return one_by_one(schema) if COMPILED is None else COMPILED
-
-
-def one_by_one(schema: pa.Schema) -> Encode:
-    """Slow, and the same bytes."""
-    columns = [(field.name, nullable(writer_of(field.type))) for field in schema]
-
-    def encode(rows: pa.RecordBatch, start: int, enough: int) -> tuple[int, bytes]:
-        out, count = bytearray(), 0
-        while start + count < len(rows) and len(out) < enough:
-            (row,) = rows.slice(start + count, 1).to_pylist()
-            for name, write in columns:
-                write(row[name], out)
-            count += 1
-        return count, bytes(out)
-
+def encoder(library: Any = LIBRARY) -> Encode:
+    """Raises TableError without a library: executors may lack what the driver has."""
+    if library is None:
+        missing = avro_needs_library()
+        raise TableError(missing.code, f"on {socket.gethostname()}: {missing.message}", missing.remedy)
+    encode: Encode = library.avro_rows
     return encode
 
 

@@ -1,7 +1,6 @@
-"""The compiled decoder (native/), where it is installed: accepts what the acceptance table accepts, in one walk.
+"""The compiled library's decoders (native/): they accept what the acceptance table accepts, in one walk over a message.
 
-It is optional: a shared library cannot travel in the zip that Spark sends, and not everyone has a Rust compiler. It
-only accepts; what it leaves goes the exact way, as with every fast way.
+They only accept; every message that they leave is decoded by the exact decoder.
 """
 
 import logging
@@ -16,12 +15,7 @@ from kafka2hive.pipeline.decode.c_data import CArray
 from kafka2hive.pipeline.decode.epochs import UNITS
 from kafka2hive.pipeline.decode.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
-from kafka2hive.pipeline.native_library import FOUND, fits
 from kafka2hive.pipeline.wall_clock import NAIVE, wall_clock
-
-kafka2hive_native: Any = FOUND
-LIBRARY: Any = FOUND if fits(FOUND) else None
-INSTALLED = LIBRARY is not None
 
 _log = logging.getLogger(__name__)
 
@@ -59,13 +53,17 @@ class CompiledReader(NativeReader):
     """Reads JSON."""
 
     def __init__(
-        self, schema: pa.Schema, zone: str, sources: Sequence[Source], spelling: Spelling, any_case: bool
+        self,
+        library: Any,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        spelling: Spelling,
+        any_case: bool,
     ) -> None:
-        """Only where INSTALLED."""
         types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
         tree = _tree(source_tree(sources, spelling))
-        super().__init__(schema, zone, kafka2hive_native.Decoder(types, tree, any_case, zone == "UTC"))
-
+        super().__init__(schema, zone, library.Decoder(types, tree, any_case, zone == "UTC"))
         self._met = 0
 
     def new_keys(self) -> tuple[str, ...]:

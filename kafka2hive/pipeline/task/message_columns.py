@@ -1,7 +1,7 @@
 """What every message is read for, its value and its timestamp, as Arrow columns.
 
 One pass of the compiled library over the client's objects where it is installed, a pass of Python's for each field
-where it is not. A library that was built before it could do so still decodes.
+where it is not.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,21 +12,19 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Message
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.pipeline.decode.c_data import CArray
-from kafka2hive.pipeline.decode.compiled import LIBRARY
-
-COMPILED = hasattr(LIBRARY, "values_and_times")
 
 _second: Callable[[tuple[int, int]], int] = itemgetter(1)
 
 
 def values_and_times(
-    messages: list[Any], value_bytes: int, compiled: bool = COMPILED
+    messages: list[Any], value_bytes: int, library: Any = LIBRARY
 ) -> tuple[pa.BinaryArray, pa.Int64Array]:
     """Values, null for tombstones, and timestamps as `times`. `value_bytes`: what the values sum to."""
-    if not compiled:
+    if library is None:
         return values(messages), times(messages)
-    found = LIBRARY.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
+    found = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
     binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
     return pa.array(binary), pa.array(integers)
 

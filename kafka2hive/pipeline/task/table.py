@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
@@ -215,7 +215,7 @@ def manifest_of(
         columns=decoder.columns_seen(),
         unmapped=decoder.unmapped_fields(),
         changed=decoder.changed(),
-        is_compiled=INSTALLED,
+        is_compiled=LIBRARY is not None,
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafka2hive.config.machine.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.service.run.compare.gate import hive_gate
 from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop

@@ -171,3 +171,16 @@ def test_a_site_file_that_is_no_xml_is_refused(tmp_path: Path) -> None:
 def test_a_map_without_kerberos_asks_nothing_of_this_machine() -> None:
     check(HDFS)
     check(StorageOptions("file:///d", "file:///d/l", "file:///d/w"), {"HADOOP_CONF_DIR": "/nowhere"})
+
+
+def test_avro_files_need_the_compiled_library_and_other_files_do_not() -> None:
+    writers = {"avro": "{format: avro}", "parquet": "{format: parquet}"}
+    maps = {
+        name: load_text(MAP.replace("columns:", f"writer: {writer}, columns:"), "m", {})
+        for name, writer in writers.items()
+    }
+    check_this_machine(maps["parquet"], {}, library=None)
+    check_this_machine(maps["avro"], {}, library=object())
+    with pytest.raises(ConfigError, match="Avro files are written by the compiled library") as caught:
+        check_this_machine(maps["avro"], {}, library=None)
+    assert caught.value.code == "native.missing"

@@ -1,9 +1,9 @@
-"""Avro files: fastavro reads every value that was written, fast or slowly, and the trailer says what the file holds."""
+"""Avro files: fastavro reads every value that was written, and the trailer says what the file holds."""
 
 import datetime
 import io
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -14,12 +14,14 @@ import pytest
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.avro.codec import NAMES, decompressed
 from kafka2hive.formats.avro.container import blocks, read_container
-from kafka2hive.formats.avro.rows import COMPILED, Encode, decode, one_by_one
+from kafka2hive.formats.avro.rows import Encode, decode, encoder
 from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.avro.trailer import avro_end, trailer_block
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import read_rows
 from tests.unit.formats.written_files import run_task, tail_of, written
 
@@ -90,6 +92,7 @@ def file_of(groups: Sequence[pa.Table], codec: CodecName = "gzip", **metadata: s
     return written(groups, options(codec), **metadata)
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> None:
     rows = table(300)
@@ -102,6 +105,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> N
     assert pa.Table.from_batches(file.batches(["price", "N"], 999)) == rows.select(["price", "N"])
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", ["gzip", "none"])  # for the others fastavro needs further packages
 def test_fastavro_reads_a_whole_file_as_any_other_and_hive_finds_its_calendar(codec: CodecName) -> None:
     data = file_of([table(100)], codec)
@@ -136,7 +140,8 @@ def by_fastavro(data: bytes, rows: int, parsed: Any) -> list[Any]:
     return found
 
 
-def test_any_slice_of_any_rows_is_what_fastavro_reads_and_the_same_bytes_by_either_way() -> None:
+@needs_compiled
+def test_any_slice_of_any_rows_is_what_fastavro_reads() -> None:
     dice = random.Random(7)
     for _ in range(200):
         made = _Maker(dice)
@@ -146,14 +151,13 @@ def test_any_slice_of_any_rows_is_what_fastavro_reads_and_the_same_bytes_by_eith
         start = dice.randrange(count)
         batch = pa.record_batch(columns, schema).slice(start, dice.randint(0, count - start))
         enough = dice.choice((1, 30, 10_000))
-        slow = all_blocks(one_by_one(schema), batch, enough)
-        assert COMPILED is None or all_blocks(COMPILED, batch, enough) == slow, schema
+        written = all_blocks(encoder(), batch, enough)
         parsed = fastavro.parse_schema(avro_schema(schema))
-        theirs = [row for rows, data in slow for row in by_fastavro(data, rows, parsed)]
+        theirs = [row for rows, data in written for row in by_fastavro(data, rows, parsed)]
         wanted = batch.to_pylist(maps_as_pydicts="strict")
         in_small_letters = [{name.lower(): value for name, value in row.items()} for row in wanted]
         assert repr(theirs) == repr(in_small_letters), schema  # -0.0 is equal to 0.0, NaN not to itself
-        ours = [row for rows, data in slow for row in decode(data, rows, schema)]
+        ours = [row for rows, data in written for row in decode(data, rows, schema)]
         assert repr(ours) == repr(batch.to_pylist()), schema
 
 
@@ -210,30 +214,25 @@ class _Maker:
         return dice.choice((True, False)) if pa.types.is_boolean(kind) else dice.choice(TEXTS)
 
 
-def encoders() -> list[Callable[[pa.Schema], Encode]]:
-    compiled = COMPILED
-    return [one_by_one] + ([lambda _schema: compiled] if compiled is not None else [])
-
-
+@needs_compiled
 def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_written() -> None:
     rows = pa.record_batch({"at": pa.array([0, 1_000, 1_001], pa.timestamp("us"))})
-    for encoder in encoders():
-        encode = encoder(rows.schema)
-        assert encode(rows.slice(0, 2), 0, 100)[0] == 2
-        with pytest.raises(ValueError, match=r"[Mm]illisecond"):
-            encode(rows.slice(2), 0, 100)
+    encode = encoder()
+    assert encode(rows.slice(0, 2), 0, 100)[0] == 2
+    with pytest.raises(ValueError, match=r"[Mm]illisecond"):
+        encode(rows.slice(2), 0, 100)
     with pytest.raises(pa.ArrowException, match=r"[Mm]illisecond"):
         file_of([pa.Table.from_batches([rows])])
     for kind in (pa.timestamp("ns"), pa.map_(pa.int32(), pa.int32()), pa.uint64(), pa.large_string()):
         with pytest.raises(UNREADABLE, match="Avro files have no"):
             avro_schema(pa.schema([("x", kind)]))
-    if COMPILED is not None:
-        with pytest.raises(TypeError, match="rows of type U"):
-            COMPILED(pa.record_batch({"x": pa.array(["a"], pa.large_string())}), 0, 10)
-        with pytest.raises(TypeError, match="rows with a dictionary"):
-            COMPILED(pa.record_batch({"x": pa.array(["a"]).dictionary_encode()}), 0, 10)
+    with pytest.raises(TypeError, match="rows of type U"):
+        encode(pa.record_batch({"x": pa.array(["a"], pa.large_string())}), 0, 10)
+    with pytest.raises(TypeError, match="rows with a dictionary"):
+        encode(pa.record_batch({"x": pa.array(["a"]).dictionary_encode()}), 0, 10)
 
 
+@needs_compiled
 def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
     rows = pa.table({"text": ["x" * 1_000] * 6_000})
     found = read_container(file_of([rows], "none")).blocks
@@ -241,6 +240,7 @@ def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
     assert 20 < len(found) < 40 and max(len(block.data) for block in found) < 300_000
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", TRAILED)
 def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: CodecName) -> None:
     for pairs in ({"kind": "data"}, {"kind": "data", "long": "é" * 200_000}):
@@ -254,6 +254,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: 
             assert len(list(fastavro.reader(io.BytesIO(data)))) == 30
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", ["snappy", "none"])
 def test_a_file_whose_codec_has_no_room_for_a_trailer_says_so(codec: CodecName) -> None:
     data = file_of([table(30)], codec, kind="data")
@@ -279,6 +280,7 @@ def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_not
                 continue
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: CodecName) -> None:
     data, dice = file_of([table(20)], codec), random.Random(3)
@@ -294,6 +296,7 @@ def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: Cod
             continue
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", TRAILED)
 def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(codec: CodecName) -> None:
     rows = pa.table({"n": pa.array(range(200_000), pa.int64())})
@@ -306,6 +309,7 @@ def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(code
         opened(lost)
 
 
+@needs_compiled
 def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -> None:
     data = file_of([table(5)]).replace(b'"whole"', b'"whale"')
     assert opened(data).rows == 5
@@ -313,12 +317,14 @@ def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -
         list(opened(data).batches(["N"], 10))
 
 
+@needs_compiled
 def test_a_file_without_rows_is_read() -> None:
     for codec in CODECS:
         file = opened(file_of([table(5).slice(0, 0)], codec), "avro")
         assert (file.rows, file.schema, list(file.batches(["N"], 10))) == (0, SCHEMA, [])
 
 
+@needs_compiled
 @pytest.mark.parametrize("codec", TRAILED)
 def test_a_task_writes_avro_with_its_footer_and_finer_times_as_dead_letters(codec: CodecName) -> None:
     values = [
@@ -339,3 +345,9 @@ def test_a_task_writes_avro_with_its_footer_and_finer_times_as_dead_letters(code
     assert footer is not None and footer.rows == 2 and footer.accounts is not None
     (batch,) = opened(data).batches(["n"], 9)
     assert batch["n"].to_pylist() == [1, 3]
+
+
+def test_an_executor_without_the_library_sets_the_table_aside() -> None:
+    with pytest.raises(TableError, match=r"on .*: Avro files are written by the compiled library") as caught:
+        encoder(library=None)
+    assert caught.value.code == "native.missing"

@@ -39,11 +39,11 @@ def validate(
     from kafka2hive.cli.render.before_run.map import map_document, problems_document, render_map
     from kafka2hive.cli.render.document import dumped
     from kafka2hive.config.load import load_map
+    from kafka2hive.config.machine.native_library import decoder_in_use
     from kafka2hive.config.machine.this_machine import check_this_machine
     from kafka2hive.config.problems import MapInvalid
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
-    from kafka2hive.pipeline.native_library import decoder_in_use
     from kafka2hive.service.own_schemas import check_own_schemas
     from kafka2hive.service.selects import selects_of
 
@@ -75,7 +75,7 @@ def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]"
 def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:
     from kafka2hive.cli.outcome import show
     from kafka2hive.cli.render.before_run.online import online_document, render_online
-    from kafka2hive.pipeline.native_library import decoder_in_use
+    from kafka2hive.config.machine.native_library import decoder_in_use
     from kafka2hive.service.online.validate import validate_online
     from kafka2hive.service.shared.wiring import wire
 

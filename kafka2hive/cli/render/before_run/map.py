@@ -8,12 +8,12 @@ from rich.text import Text
 from kafka2hive.cli.render.before_run.checks import check_document, lines_of
 from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.config.machine.native_library import DecoderInUse
 from kafka2hive.config.problems import MapProblem
 from kafka2hive.config.shown import shown
 from kafka2hive.config.values import Bucketing, BucketTime, ServiceMap, TableRule
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.quantities import counted, size
-from kafka2hive.pipeline.native_library import DecoderInUse
 from kafka2hive.service.online.checks import Check
 
 

@@ -5,10 +5,10 @@ from rich.text import Text
 from kafka2hive.cli.render.before_run.checks import check_document, lines_of
 from kafka2hive.cli.render.document import Document, document
 from kafka2hive.cli.screen import Screen, render
+from kafka2hive.config.machine.native_library import DecoderInUse
 from kafka2hive.config.shown import shown
 from kafka2hive.config.values import ServiceMap
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.native_library import DecoderInUse
 from kafka2hive.service.online.checks import Failed, Warned
 from kafka2hive.service.online.validate import OnlineResult
 

@@ -1,24 +1,26 @@
 """Format `avro`: messages of any number of writers' schemas, each by a plan of its own, into one batch of rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.config.values import WireFormat
 from kafka2hive.pipeline.decode.avro.finer import finer_times
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
-from kafka2hive.pipeline.decode.avro.reader import COMPILED, PlannedReader
+from kafka2hive.pipeline.decode.avro.reader import PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.avro.schema import Schema
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.parts import Part, together
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, heads, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
-from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
 from kafka2hive.pipeline.decode.writers import AVRO, SchemaCheck, SchemaId, WriterSchema, WriterSchemas
 
@@ -36,13 +38,14 @@ class AvroDecoder:
         sources: Sequence[Source] = (),
         any_case: bool = False,
         writers: WriterSchemas | WriterSchema | None = None,
-        compiled: bool = COMPILED,
+        library: Any = LIBRARY,
         check: SchemaCheck | None = None,
         wire: WireFormat = WireFormat(),  # noqa: B008  it is frozen
         changes: Changes | None = None,
     ) -> None:
         """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro. `check` is
-        told of those that messages name, in the place that `wire` says.
+        told of those that messages name, in the place that `wire` says. `library`: the compiled one; None: the exact
+        decoder alone.
 
         Raises ValueError where that schema cannot fill the columns.
         """
@@ -51,7 +54,7 @@ class AvroDecoder:
         self._zone = zone
         self._sources = sources or own_names(schema.names)
         self._spelling = in_small_letters if any_case else as_it_stands
-        self._compiled = compiled
+        self._library = library
         self._check = check
         self._changes = changes or Changes()
         self._framing = wire.framing
@@ -115,7 +118,7 @@ class AvroDecoder:
         plan = resolve(writer, self.schema, self._sources, self._spelling)
         written = {n: how for n, how in finer_times(plan).items() if n in truncating(self._sources)}
         if not written:
-            return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._compiled)
+            return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._library)
         finer = FinerTimes("avro", self.schema, self._sources, self._zone, written, self._changes)
         plan = resolve(writer, finer.wire, finer.sources, self._spelling)
-        return PlannedReader(plan, finer.wire, self._zone, finer.sources, head, self._compiled, finer.finish)
+        return PlannedReader(plan, finer.wire, self._zone, finer.sources, head, self._library, finer.finish)

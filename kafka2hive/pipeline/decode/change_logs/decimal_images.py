@@ -22,7 +22,6 @@ from kafka2hive.pipeline.decode.change_logs.images import Images, Open, PlainIma
 from kafka2hive.pipeline.decode.change_logs.presence import IMAGE
 from kafka2hive.pipeline.decode.change_logs.rows import Rows, merged, rows_of
 from kafka2hive.pipeline.decode.change_logs.told_decimals import OTHER, TEXT, UNTOLD, Told, ToldDecimals
-from kafka2hive.pipeline.decode.parsed.columns import holds
 from kafka2hive.pipeline.decode.sources import Source
 
 DecimalForm = Literal["own", "text", "base64"]
@@ -243,4 +242,8 @@ def _groups(told: Told, good: npt.NDArray[np.bool_]) -> list[tuple[tuple[int, ..
 def _holds_decimals(dtype: pa.DataType) -> bool:
     if pa.types.is_map(dtype):
         return _holds_decimals(dtype.item_type)
-    return holds(dtype, pa.types.is_decimal128)
+    if pa.types.is_list(dtype):
+        return _holds_decimals(dtype.value_type)
+    if pa.types.is_struct(dtype):
+        return any(_holds_decimals(field.type) for field in dtype)
+    return bool(pa.types.is_decimal128(dtype))

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 
 NAME = "org.apache.kafka.connect.data.Decimal"

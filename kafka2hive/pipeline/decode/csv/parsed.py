@@ -17,7 +17,7 @@ import pyarrow.csv as pcsv
 
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode.csv.fields import blanks_of
-from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 
 _CHUNK_BYTES = 4 * 1024 * 1024

@@ -18,7 +18,7 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     out_of_range,
     wrong_kind,
 )
-from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIMESTAMP = re.compile(
@@ -71,8 +71,7 @@ def timestamp(zone: str) -> Take:
             seconds += offset if sign == "-" else -offset
         micros = seconds * 1_000_000 + int(fraction.ljust(6, "0"))
         if sign or value.endswith("Z"):
-            instant = pa.array([micros], pa.timestamp("us", tz="UTC"))
-            micros = wall_clock(instant, zone).cast(pa.int64())[0].as_py()
+            micros = wall_clock_of(micros, zone)
         if not EARLIEST <= micros <= LATEST:
             raise out_of_range(NAIVE, value, path)
         return micros
@@ -96,8 +95,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
             raise out_of_range(dtype, value, path)
         if not (of_day or truncate) and number * factor % divisor:
             raise not_exact(dtype, value, path)
-        instant = pa.array([number * factor // divisor], pa.timestamp("us", tz="UTC"))
-        micros = wall_clock(instant, zone_of(unit, zone)).cast(pa.int64())[0].as_py()
+        micros = wall_clock_of(number * factor // divisor, zone_of(unit, zone))
         if not EARLIEST <= micros <= LATEST:
             raise out_of_range(dtype, value, path)
         return date(1970, 1, 1) + timedelta(days=micros // DAY) if of_day else micros

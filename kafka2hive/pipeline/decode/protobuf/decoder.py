@@ -1,25 +1,27 @@
 """Format `protobuf`: messages of any number of schemas and types, each by a plan of its own, into one batch of rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.config.values import WireFormat
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.parts import Part, together
 from kafka2hive.pipeline.decode.protobuf.finer import finer_times
 from kafka2hive.pipeline.decode.protobuf.heads import Indexes, Numbers, groups, type_at
 from kafka2hive.pipeline.decode.protobuf.parse import parse
 from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
-from kafka2hive.pipeline.decode.protobuf.reader import COMPILED, PlannedReader
+from kafka2hive.pipeline.decode.protobuf.reader import PlannedReader
 from kafka2hive.pipeline.decode.protobuf.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.protobuf.schema import Schema
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.registered.finer import FinerTimes, Written, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
-from kafka2hive.pipeline.decode.registered.parts import Part, together
 from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
 from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaCheck, SchemaId, WriterSchema, WriterSchemas
 
@@ -37,13 +39,13 @@ class ProtobufDecoder:
         sources: Sequence[Source] = (),
         any_case: bool = False,
         writers: WriterSchemas | WriterSchema | None = None,
-        compiled: bool = COMPILED,
+        library: Any = LIBRARY,
         check: SchemaCheck | None = None,
         wire: WireFormat = WireFormat(),  # noqa: B008  it is frozen
         changes: Changes | None = None,
     ) -> None:
         """`writers`: schemas by the ids in messages, or the schema of all messages, which are plain then. `check` is told
-        of those that messages name, in the place that `wire` says.
+        of those that messages name, in the place that `wire` says. `library`: the compiled one; None: the exact decoder alone.
 
         Raises ValueError where that type cannot fill the columns.
         """
@@ -52,7 +54,7 @@ class ProtobufDecoder:
         self._zone = zone
         self._sources = sources or own_names(schema.names)
         self._spelling = in_small_letters if any_case else as_it_stands
-        self._compiled = compiled
+        self._library = library
         self._check = check
         self._changes = changes or Changes()
         self._wire = wire
@@ -155,12 +157,12 @@ class ProtobufDecoder:
         }
         if not written:
             return PlannedReader(
-                plan, self.schema, self._zone, self._sources, head, self._compiled, self._changes
+                plan, self.schema, self._zone, self._sources, head, self._library, self._changes
             )
         finer = FinerTimes("protobuf", self.schema, self._sources, self._zone, written, self._changes)
         plan = resolve(parsed, name, finer.wire, finer.sources, self._spelling)
         return PlannedReader(
-            plan, finer.wire, self._zone, finer.sources, head, self._compiled, self._changes, finer.finish
+            plan, finer.wire, self._zone, finer.sources, head, self._library, self._changes, finer.finish
         )
 
 

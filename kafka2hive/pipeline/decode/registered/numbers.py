@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.registered.refused import Refused
-from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
 _FLOAT = Struct("<f")
 _SHOWN = 10**40
@@ -68,8 +68,7 @@ def moment(
     if rest and not of_day:
         raise _inexact(format, f"{number} since 1970", dtype)
     if instant:
-        utc = pa.array([micros], pa.timestamp("us", tz="UTC"))
-        micros = wall_clock(utc, zone).cast(pa.int64())[0].as_py()
+        micros = wall_clock_of(micros, zone)
     if not EARLIEST <= micros <= LATEST:
         raise beyond(format, f"{number} since 1970", dtype)
     return micros // DAY if of_day else micros

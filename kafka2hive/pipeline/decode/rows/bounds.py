@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 
 MOST_ROWS = 250_000
 """Of one message. One with more is a dead letter: its rows are in memory together, none is written before all are decoded."""

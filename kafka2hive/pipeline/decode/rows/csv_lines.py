@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.rows.elements import Elements, Numbers
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 

@@ -7,7 +7,7 @@ the decoder, with its line break as the white space behind it, and nothing is co
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.parsed.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.rows.elements import Elements
 
 _LINE_FEED = 0x0A

@@ -10,9 +10,9 @@ from kafka2hive.config.values.columns import STRICT, Leeway
 from kafka2hive.pipeline.decode.changes import FRACTION, Changes
 from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.exact.json_values import Refused
-from kafka2hive.pipeline.decode.parsed.columns import Converted, convert
 from kafka2hive.pipeline.decode.texts.exact import NUMBER, text_taker
 from kafka2hive.pipeline.decode.texts.fractions import finer_numbers, truncated
+from kafka2hive.pipeline.decode.texts.kernels import Converted, beyond_exactness, of_texts
 from kafka2hive.pipeline.decode.tolerant_cast import Mask, cast_or_null
 from kafka2hive.pipeline.wall_clock import NAIVE
 
@@ -62,9 +62,10 @@ class TextColumn:
         return self._read(texts)
 
     def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
-        column, doubtful = self._fast(texts)
+        fast = self._fast(texts)
+        column, doubtful = fast.column, fast.doubtful
         if texts.null_count:
-            doubtful &= texts.is_valid().to_numpy(zero_copy_only=False)
+            doubtful = doubtful & texts.is_valid().to_numpy(zero_copy_only=False)
         if not doubtful.any():
             return column, {}
         return self._exactly(texts, column, np.flatnonzero(doubtful))
@@ -79,32 +80,32 @@ class TextColumn:
             refused[place] = f"{self._family}.utf8: column {self._label}: not valid UTF-8"
         return column, refused
 
-    def _fast(self, texts: pa.StringArray) -> tuple[pa.Array, Mask]:
-        """What is not in doubt is right."""
+    def _fast(self, texts: pa.StringArray) -> Converted:
+        """The column as kernels read it; what is not in doubt is right."""
         dtype = self.dtype
         if pa.types.is_boolean(dtype):
             column = pc.equal(texts, "true")
-            return column, _mask(pc.invert(pc.or_(column, pc.equal(texts, "false"))))
+            return Converted(column, _mask(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
         if self._unit is not None or pa.types.is_integer(dtype):
-            numbers, doubtful = cast_or_null(texts, pa.int64() if self._unit is not None else dtype)
-            # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
-            doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
-            if self._unit is None:
-                return numbers, doubtful
-            converted = Converted(*of_epoch_numbers(numbers, dtype, self._unit, self._zone, self._truncates))
-        elif pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
-            pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
-            doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))
-            plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
-            numbers, bad = cast_or_null(plain, dtype)
-            doubtful |= bad
-            converted = convert(numbers, dtype, self._zone)
-        else:
-            converted, doubtful = convert(texts, dtype, self._zone), np.zeros(len(texts), np.bool_)
-        for mask in (converted.suspect, converted.large):
-            if mask is not None:
-                doubtful = doubtful | mask
-        return converted.column, doubtful
+            return self._whole_numbers(texts)
+        if not (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
+            return of_texts(texts, dtype, self._zone)
+        pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
+        doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))
+        plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
+        numbers, bad = cast_or_null(plain, dtype)
+        if pa.types.is_floating(dtype):
+            bad = bad | beyond_exactness(numbers)
+        return Converted(numbers, doubtful | bad)
+
+    def _whole_numbers(self, texts: pa.StringArray) -> Converted:
+        numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
+        # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
+        doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
+        if self._unit is None:
+            return Converted(numbers, doubtful)
+        column, bad = of_epoch_numbers(numbers, self.dtype, self._unit, self._zone, self._truncates)
+        return Converted(column, doubtful | bad)
 
     def _exactly(
         self, texts: pa.StringArray, column: pa.Array, places: np.ndarray[Any, np.dtype[np.int64]]

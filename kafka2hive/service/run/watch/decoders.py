@@ -2,8 +2,8 @@
 
 import logging
 
+from kafka2hive.config.machine.native_library import SLOWER, DecoderInUse
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.native_library import SLOWER, DecoderInUse
 from kafka2hive.service.run.watch.report import EpochReport
 
 log = logging.getLogger(__name__)

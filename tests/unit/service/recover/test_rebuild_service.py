@@ -36,6 +36,7 @@ from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import READ, TABLE, Service, local, pending_service
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.owner import new_owner
 from tests.unit.service.later_epochs import FLIGHTS
 
@@ -132,7 +133,9 @@ def test_epochs_go_on_above_those_of_the_archive(lost_ledger: Service) -> None:
     assert [s.epoch for s in history] == list(range(ledger.final.epoch + 12, ledger.final.epoch - 1, -1))
 
 
-@pytest.mark.parametrize("extension", ["orc", "json.gz", "text.zst", "avro"])
+@pytest.mark.parametrize(
+    "extension", ["orc", "json.gz", "text.zst", pytest.param("avro", marks=needs_compiled)]
+)
 def test_half_visible_files_prove_a_ledger_as_those_of_parquet_do(tmp_path: Path, extension: str) -> None:
     service = pending_service(tmp_path, file_count=2)
     ours, theirs = (

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from kafka2hive.config.machine.native_library import INTERFACE, DecoderInUse, decoder_in_use
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.native_library import INTERFACE, DecoderInUse, decoder_in_use
 from kafka2hive.service.conditions.condition import RunConditions, RunEnd, decode, encode
 from kafka2hive.service.conditions.table_state import Runs
 from kafka2hive.service.run.watch.decoders import DecoderWatch

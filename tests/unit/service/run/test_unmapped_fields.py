@@ -16,7 +16,6 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.decode.compiled import INSTALLED
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.run import Task
@@ -33,6 +32,7 @@ from kafka2hive.service.run.watch.report import EpochReport, TableReport
 from kafka2hive.service.run.watch.unmapped_fields import UnmappedFieldsWatch
 from kafka2hive.service.shared.table_state import Table
 from tests.harness.clock import SkippedTime
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
 
@@ -100,11 +100,10 @@ def test_a_key_that_the_decoder_met_is_looked_for_among_all_records_of_the_batch
     assert of_task.found() == UnmappedFields(SAMPLE + 1, (one("rare", 1, 998),))
 
 
-if INSTALLED:
-
-    def test_a_field_of_one_record_is_found_wherever_it_stands() -> None:
-        seen = found([b'{"id":%d%s}' % (n, b',"rare":1' if n == 2_790 else b"") for n in range(5_000)])
-        assert seen == UnmappedFields(SAMPLE + 1, (one("rare", 1, 2_790),))
+@needs_compiled
+def test_a_field_of_one_record_is_found_wherever_it_stands() -> None:
+    seen = found([b'{"id":%d%s}' % (n, b',"rare":1' if n == 2_790 else b"") for n in range(5_000)])
+    assert seen == UnmappedFields(SAMPLE + 1, (one("rare", 1, 2_790),))
 
     @pytest.mark.parametrize("name", ["d", "i", "props", "été"])
     def test_a_rare_field_is_found_also_where_its_name_is_a_part_of_other_texts(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The messages of one schema, read by a plan of their own, and all of them put together in the batch's order."""
+"""Messages decoded by the compiled library or exactly, and parts of a batch put together in the messages' order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,15 @@ Places = npt.NDArray[np.int64]
 
 Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, str]]]
 
+AT_ONCE = 5_000
+"""Messages whose values are in Python's memory at a time."""
+
 _NOWHERE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The messages of one schema. `batches`: one after the other the rows of the messages at `accepted`, in that order."""
+    """Some of a batch's messages. `batches`: one after the other the rows of the messages at `accepted`, in that order."""
 
     batches: Sequence[pa.RecordBatch]
     accepted: Places
@@ -51,7 +54,7 @@ def finished(part: Part, finish: Finish) -> Part:
 
 
 class PartReader:
-    """A fast way for what is plainly right, the exact way for every message in doubt."""
+    """The compiled library for what is plainly right, the exact decoder for every message in doubt."""
 
     def __init__(
         self,
@@ -85,24 +88,26 @@ class PartReader:
         return Part([rows, *rest.batches], accepted, rest.rejected, rest.reasons)
 
     def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
+        """A batch for each AT_ONCE of the messages: what one of them is made of in Python is large."""
+        batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
-        rows: list[list[Any]] = []
         rejected: list[int] = []
         reasons: list[str] = []
-        for place, message in zip(places.tolist(), values.to_pylist(), strict=True):
-            outcome = self._exact(message)
-            if isinstance(outcome, str):
-                rejected.append(place)
-                reasons.append(outcome)
-            else:
-                accepted.append(place)
-                rows.append(outcome)
-        refused = np.array(rejected, np.int64)
-        if not rows:
-            return Part((), _NOWHERE, refused, reasons)
-        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(self._schema)]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        return Part([batch], np.array(accepted, np.int64), refused, reasons)
+        for start in range(0, len(values), AT_ONCE):
+            rows: list[list[Any]] = []
+            some = places[start : start + AT_ONCE].tolist()
+            for place, message in zip(some, values.slice(start, AT_ONCE).to_pylist(), strict=True):
+                outcome = self._exact(message)
+                if isinstance(outcome, str):
+                    rejected.append(place)
+                    reasons.append(outcome)
+                else:
+                    accepted.append(place)
+                    rows.append(outcome)
+            if rows:
+                columns = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(self._schema)]
+                batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        return Part(batches, np.array(accepted, np.int64), np.array(rejected, np.int64), reasons)
 
 
 def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
