@@ -1,8 +1,8 @@
 """From rules and the topics there are to concrete tables: pure, decided anew whenever Kafka's topics change.
 
 A pattern must match a topic's whole name. What its groups put into a table's name is made legal by one rule: letters
-become lower case, and every character but a-z, 0-9 and _ becomes _. Two different names that become one are a conflict,
-never a silent merge, and what a ledger reads already stays. Kafka's own topics (their names begin with `__`) flow only
+become lower case, and every character but a-z, 0-9 and _ becomes _. Topics whose groups differ and make one name are a
+conflict, never a silent merge, and what a ledger reads already stays. Kafka's own topics (their names begin with `__`) flow only
 where they are listed by name.
 """
 
@@ -68,7 +68,7 @@ class Routing:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """One source of a table: a rule, and the name that the topics' groups make before it is made legal.
+    """One source of a table: a rule, and topics with the same groups in its name; `source` is it before it is made legal.
 
     `read`: its topics that the table's ledger has positions of, whether they exist or not.
     """
@@ -83,6 +83,11 @@ class _Claim:
     @property
     def refused(self) -> tuple[str, ...]:
         return self.topics + self.missing
+
+    @property
+    def example(self) -> str:
+        """One of its topics."""
+        return min(self.topics or self.read)
 
     def without(self, topics: frozenset[str]) -> "_Claim":
         kept = tuple(topic for topic in self.topics if topic not in topics)
@@ -146,23 +151,24 @@ def _matched(
 ) -> list[_Claim]:
     """The claims of a pattern's topics; those of topics that are only in a ledger where another topic claims its table."""
     pattern = re.compile(rule.pattern or "")
-    claims: dict[tuple[str, str], _Claim] = {}
+    claims: dict[tuple[str, tuple[str, ...]], _Claim] = {}
     for topic in known:
         names = _names(rule.table, pattern, topic)
         if names is None:
             continue
-        source, name = names
+        groups, source, name = names
         if fault := fault_of_table(name):
             conflicts.append(RouteConflict(topic, name, rule.line, fault, _leave_out(topic)))
             continue
-        claim = claims.get((name, source), _Claim(rule, name, source))
-        claims[name, source] = replace(claim, topics=(*claim.topics, topic))
+        claim = claims.get((name, groups), _Claim(rule, name, source))
+        claims[name, groups] = replace(claim, topics=(*claim.topics, topic))
     for table, topics in ledgers.items():
         for topic in topics or ():
             names = _names(rule.table, pattern, topic)
-            if names is not None and names[1] == table:
-                claim = claims.get((table, names[0]), _Claim(rule, table, names[0]))
-                claims[table, names[0]] = replace(claim, read=claim.read | {topic})
+            if names is not None and names[2] == table:
+                groups, source, _ = names
+                claim = claims.get((table, groups), _Claim(rule, table, source))
+                claims[table, groups] = replace(claim, read=claim.read | {topic})
     return list(claims.values())
 
 
@@ -209,7 +215,10 @@ def _conflicts(claims: list[_Claim], keeper: _Claim | None) -> list[RouteConflic
 def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
     name = claim.table
     if claim.rule is other.rule:
-        why = f"{other.source} and {claim.source} would both become {name}"
+        mine, others = claim.source, other.source
+        if mine == others:  # crm.eu_a.b and crm.eu.a_b by crm.{1}_{2}
+            mine, others = claim.example, other.example
+        why = f"{others} and {mine} would both become {name}"
     else:
         why = f"the name {name} belongs to line {other.rule.line} already"
     if keeper is not None and keeper.read:
@@ -230,8 +239,8 @@ def _leave_out(topic: str) -> str:
     )
 
 
-def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[str, str] | None:
-    """The table's name as the topic's groups are, and as Hive can have it; None: the pattern does not match.
+def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[tuple[str, ...], str, str] | None:
+    """What the topic's groups in the table's name are; that name with them, and as Hive can have it. None: no match.
 
     A group that took no part is empty.
     """
@@ -243,9 +252,10 @@ def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[str, st
         key = reference[1]
         return found[int(key) if key.isdigit() else key] or ""
 
+    groups = tuple(group(reference) for reference in GROUP.finditer(template))
     written = GROUP.sub(group, template)
     legal = GROUP.sub(lambda reference: _ILLEGAL.sub("_", group(reference).lower()), template)
-    return written, legal.lower()
+    return groups, written, legal.lower()
 
 
 def _concrete(rule: TableRule, name: str) -> TableRule:

@@ -476,6 +476,24 @@ MUTANTS = (
         NAMES,
     ),
     TextMutant(
+        "groups that make one name when they are joined are one",
+        "kafka2hive.config.route",
+        (("    return groups, written, legal.lower()\n", "    return (written,), written, legal.lower()\n"),),
+        NAMES,
+    ),
+    TextMutant(
+        "a start by time stops where its first record came after the look at the end",
+        "kafka2hive.kafka.positions",
+        (("return min(at_start, latest) if", "return at_start if"),),
+        "tests/unit/kafka/test_positions.py",
+    ),
+    TextMutant(
+        "a transaction is open for ever for a table that is set aside meanwhile",
+        "kafka2hive.service.run.open_transactions",
+        (("        for table in others:\n", "        for table in ():\n"),),
+        "tests/unit/service/run/test_open_transactions.py",
+    ),
+    TextMutant(
         "of two new topics that make one name the first is read",
         "kafka2hive.config.route",
         (("    return claims[0] if all(claim.rule", "    return claims[0] if True or all(claim.rule"),),
@@ -486,7 +504,7 @@ MUTANTS = (
         "kafka2hive.config.route",
         (
             (
-                "            if names is not None and names[1] == table:\n",
+                "            if names is not None and names[2] == table:\n",
                 "            if names is not None and topic in known:\n",
             ),
         ),

@@ -82,6 +82,25 @@ def test_two_new_topics_that_make_one_name_are_both_refused() -> None:
     assert r"(?!crm\.eu\.Leads\-2$)" in error.remedy
 
 
+def test_two_topics_whose_groups_only_make_one_name_when_they_are_joined_are_refused() -> None:
+    """crm.eu_a.b and crm.eu.a_b are crm.{1}_{2} with other groups."""
+    one, other = "crm.eu.a_b", "crm.eu_a.b"
+    routing = route(crm(), [one, other])
+    assert flows(routing) == {}
+    assert refused(routing) == [(one, "crm.eu_a_b"), (other, "crm.eu_a_b")]
+    assert "crm.eu_a.b and crm.eu.a_b would both become crm.eu_a_b" in routing.conflicts[0].message
+    assert flows(route(crm(), [one, other], read=reads(other, table="crm.eu_a_b"))) == {
+        "crm.eu_a_b": (other,)
+    }
+
+
+def test_topics_whose_groups_in_the_name_are_the_same_flow_into_one_table() -> None:
+    family = rules(r"table: 'crm.{2}', pattern: 'crm\.(\w+)\.(.+)'")
+    assert flows(route(family, ["crm.eu.leads", "crm.us.leads"])) == {
+        "crm.leads": ("crm.eu.leads", "crm.us.leads")
+    }
+
+
 def test_a_pattern_that_leaves_one_of_them_out_as_the_error_says_decides() -> None:
     left_out = r"table: 'crm.{1}_{2}', pattern: '(?!crm\.eu\.LEADS\-2$)crm\.(\w+)\.(.+)'"
     routing = route(
