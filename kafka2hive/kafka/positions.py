@@ -161,8 +161,9 @@ def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | 
         case StartKind.LATEST:
             return logs.latest[tp].offset
         case StartKind.TIMESTAMP:
-            at_start = logs.at_start[tp].offset
-            return at_start if at_start >= 0 else logs.latest[tp].offset
+            # asked after the end: the first record that is new enough may have come in between
+            at_start, latest = logs.at_start[tp].offset, logs.latest[tp].offset
+            return min(at_start, latest) if at_start >= 0 else latest
         case StartKind.OFFSETS:
             given = {TopicPartition(topic, number): offset for topic, number, offset in policy.offsets}
             return given.get(tp)

@@ -171,6 +171,15 @@ def test_a_start_by_time_falls_to_the_logs_end_where_nothing_is_that_new() -> No
     assert isinstance(waiting, Resume) and waiting.ranges == () and "not begun" in waiting.warnings[0]
 
 
+def test_a_start_by_time_whose_first_record_came_after_the_look_at_the_end_begins_at_that_end() -> None:
+    logs = _logs({"a": {0: (0, 9)}})
+    policy = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=1)
+    logs = replace(logs, at_start={TopicPartition("a", 0): Watermark(11)})
+    first = decide(_table(), logs, TableIntent(("a",), policy))
+    assert isinstance(first, FirstPositions)
+    assert [p.end for p in first.positions] == [9]
+
+
 def test_explicit_offsets_must_be_there_for_every_partition_and_lie_in_the_log() -> None:
     logs = _logs({"a": {0: (5, 9), 1: (5, 9), 2: (5, 9)}})
     policy = StartPolicy(StartKind.OFFSETS, offsets=(("a", 0, 6), ("a", 1, 10)))
