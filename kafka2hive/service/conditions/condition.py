@@ -5,7 +5,7 @@ from typing import Any, ClassVar, assert_never
 
 import orjson
 
-from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 
 FORMAT = 1
 BUG = "bug"
@@ -90,6 +90,11 @@ class RunConditions:
     most_tasks: int | None = None
     map: str = ""
     decoder: str = ""
+
+    @property
+    def was_fenced(self) -> bool:
+        """Another run took its tables over."""
+        return self.end is not None and self.end.exit_code == ExitCode.FENCED
 
     def of(self, table: str) -> TableCondition | None:
         return next((one for one in self.tables if one.table == table), None)

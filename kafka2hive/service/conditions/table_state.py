@@ -112,8 +112,13 @@ class Runs:
 
     @property
     def last(self) -> RunConditions | None:
-        """What the run said that was the last to live. None: a run is alive, or none said anything."""
-        return None if self.live else max(self.said.values(), key=lambda run: run.at, default=None)
+        """What the run said that was the last to live. None: a run is alive, or none said anything.
+
+        One that was fenced ended after its successor had begun, whose word may be older: it holds since then.
+        """
+        if self.live:
+            return None
+        return max(self.said.values(), key=lambda run: (not run.was_fenced, run.at), default=None)
 
     @property
     def decoder(self) -> str:

@@ -1,7 +1,14 @@
 """Which of several live runs is believed about a table: the one that has it."""
 
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.service.conditions.condition import RunConditions, Serving, Stopped, TableCondition, Trouble
+from kafka2hive.service.conditions.condition import (
+    RunConditions,
+    RunEnd,
+    Serving,
+    Stopped,
+    TableCondition,
+    Trouble,
+)
 from kafka2hive.service.conditions.table_state import Runs
 
 FIRST, OWNER, DEAD = "a-1-" + "a" * 32, "b-2-" + "b" * 32, "c-3-" + "c" * 32
@@ -24,3 +31,11 @@ def test_where_the_owner_has_said_nothing_yet_no_other_runs_word_takes_its_place
 def test_of_a_table_whose_owner_is_dead_a_live_run_that_waits_for_it_is_heard() -> None:
     live = Runs(frozenset({FIRST}), {FIRST: SAYS_STOPPED, DEAD: SAYS_SERVING})
     assert live.condition("db.t", DEAD) == STOPPED
+
+
+def test_the_last_run_is_not_the_one_that_another_fenced() -> None:
+    """A run says that it was fenced after its successor has said that it serves; the successor was killed later."""
+    fenced = RunConditions((), "2026-11-24T10:00:08Z", RunEnd(73, Trouble("ledger.fenced", "another run")))
+    killed = RunConditions((SERVING,), "2026-11-24T10:00:05Z")
+    assert Runs(frozenset(), {FIRST: fenced, DEAD: killed}).last == killed
+    assert Runs(frozenset(), {FIRST: fenced}).last == fenced
