@@ -42,4 +42,16 @@ MUTANTS = (
         (("[mine] if mine else sorted(self.live)", "sorted(self.live)"),),
         LIVE_RUNS,
     ),
+    TextMutant(
+        "the last run is one that another fenced",
+        "kafka2hive.service.conditions.table_state",
+        (("key=lambda run: (not run.was_fenced, run.at)", "key=lambda run: run.at"),),
+        LIVE_RUNS,
+    ),
+    TextMutant(
+        "a table with records behind a transaction is tried for ever",
+        "kafka2hive.service.run.watch.liveness",
+        ((" > table.held_records:", " > 0:"),),
+        "tests/unit/service/run/test_conditions.py",
+    ),
 )

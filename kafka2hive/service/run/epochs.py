@@ -228,7 +228,9 @@ class EpochLoop:
         """Kafka against the ledgers, for every table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
-        self._transactions.looked(tables, kafka_offsets)
+        looked_at = {table.name for table in tables}
+        others = (table for name, table in self._owned_tables.tables.items() if name not in looked_at)
+        self._transactions.looked(tables, kafka_offsets, others)
         offsets_of = self._judged(tables, kafka_offsets)
         if self._once is not None:
             self._once.note(tables, kafka_offsets)

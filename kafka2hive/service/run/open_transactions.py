@@ -4,7 +4,7 @@ Kafka has acknowledged what lies between the two, also to producers without a tr
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from kafka2hive.kafka.positions import Logs
@@ -51,8 +51,13 @@ class OpenTransactions:
     _held: dict[TopicPartition, Held] = field(default_factory=dict)
     _told: set[TopicPartition] = field(default_factory=set)
 
-    def looked(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning."""
+    def looked(
+        self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
+    ) -> None:
+        """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning.
+
+        The logs of the `others` are not looked at, so nothing is said of their transactions.
+        """
         logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
         for tp in logs.latest.keys() & logs.high.keys():
             self._note(tp, logs.latest[tp].offset, held_back(logs, tp), now_ms)
@@ -71,6 +76,8 @@ class OpenTransactions:
             told = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
             more = (f"and {counted(len(told) - 5, 'topic partition')} more",) if len(told) > 5 else ()
             table.warnings[_ABOUT] = (*told[:5], *more)
+        for table in others:
+            table.held_records, table.held_since_ms, table.warnings[_ABOUT] = 0, None, ()
 
     def since_ms(self, topic_partition: TopicPartition) -> int | None:
         """Wall clock since when the stable end has stood where it is; None: nothing is held back."""

@@ -177,11 +177,14 @@ class ConditionTeller:
         return TableCondition(table.name, self._state(table), missing + found)
 
     def _state(self, table: Table) -> RunState:
-        """A table that was taken up again, has work, and has not published since, is not served yet: it is being tried."""
+        """A table that was taken up again, has work, and has not published since, is not served yet: it is being tried.
+
+        What an open transaction holds back is no work yet.
+        """
         aside = table.aside  # read once
         if aside is None:
             tried = self._retrying.get(table.name)
-            if tried is not None and table.failures and table.lag_records:
+            if tried is not None and table.failures and table.lag_records > table.held_records:
                 return tried
             self._retrying.pop(table.name, None)
             return Serving()

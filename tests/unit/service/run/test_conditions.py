@@ -273,7 +273,11 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
     retrying, table.lag_records, table.state = told(), 7, table.ownership
     assert isinstance(retrying.state, Retrying)
     assert told() == retrying, "taken over again, and nothing published yet"
-    table.lag_records = 0
+    table.held_records = 7
+    assert told().state == Serving(), "what waits for it is behind an open transaction"
+    table.set_aside(REFUSED, 0.0)
+    assert told().state != Serving()
+    table.lag_records, table.held_records, table.state = 0, 0, table.ownership
     assert told().state == Serving(), "nothing waits for it"
     table.set_aside(REFUSED, 0.0)
     assert told().state != Serving()

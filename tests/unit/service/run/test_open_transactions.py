@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.kafka.port import Watermark
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.run.open_transactions import NOTICED_SECONDS
 from tests.unit.service.run.test_once import (
@@ -86,3 +87,17 @@ def test_a_service_warns_of_a_transaction_that_stays_open_until_it_is_over(
     assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
     told = [line for line in caplog.messages if line.startswith("early-0: ")]
     assert told == [warning, "early-0: the transaction is over, readers get on"]
+
+
+def test_of_a_table_that_is_set_aside_nothing_is_said_of_transactions(tmp_path: Path) -> None:
+    """Its logs are not looked at: the transaction may be over."""
+    wiring = make_wiring(tmp_path)
+    loop, owned_tables = make_loop_and_tables(wiring, Transactional(), once=False)
+    run(loop, next_epoch(loop))
+    wiring.ports.clock.sleep(NOTICED_SECONDS)
+    loop.plan()
+    early = owned_tables.tables["air.early"]
+    assert early.warnings["transactions"] and early.held_records == 5
+    owned_tables.set_aside(early, TableError("a.b", "no room"))
+    loop.plan()
+    assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
