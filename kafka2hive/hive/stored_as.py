@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafka2hive.config.values import FileFormat, TextOptions
 from kafka2hive.hive import text
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.model.plugins import HiveStorage
+from kafka2hive.plugins import HiveStorage
 
 
 @dataclass(frozen=True, slots=True)

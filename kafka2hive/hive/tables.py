@@ -12,8 +12,8 @@ from kafka2hive.hive.server.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive.types import with_quoted_fields
 from kafka2hive.model.paths.path import parent
-from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.plugins import HiveStorage
 
 
 @dataclass(frozen=True, slots=True)

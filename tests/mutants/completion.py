@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     TextMutant(
         "an error without a text ends the run",
-        "kafka2hive.model.plugins",
+        "kafka2hive.model.entry_points",
         (("{type(error).__name__}: {_text(error)}", "{type(error).__name__}: {error}"),),
         POLICY_TESTS,
     ),

@@ -6,7 +6,7 @@ TESTS = "tests/unit/pipeline/decode/test_plugins.py"
 WRITER_TESTS = "tests/unit/formats/test_plugin_writers.py"
 DECODER = "kafka2hive.pipeline.plugins.decoder"
 BUCKETER = "kafka2hive.pipeline.plugins.bucketer"
-FOUND = "kafka2hive.model.plugins"
+FOUND = "kafka2hive.model.entry_points"
 
 MUTANTS = (
     TextMutant(

@@ -4,7 +4,7 @@ from kafka2hive.config.checks.plugin import check_installed
 from kafka2hive.config.checks.table_options import CheckedTable
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.config.grammars.bucket_period import period_of
-from kafka2hive.model.plugins import PluginKind
+from kafka2hive.model.entry_points import PluginKind
 
 
 def check_completion(checked: CheckedTable) -> None:

@@ -9,7 +9,7 @@ from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.config.values.columns import RecordPart
 from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.writer import FileFormat
-from kafka2hive.model.plugins import PluginKind, fault_of, installed
+from kafka2hive.model.entry_points import PluginKind, fault_of, installed
 
 _SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
 

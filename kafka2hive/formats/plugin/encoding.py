@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from kafka2hive.config.values import PluginOptions
-from kafka2hive.formats.plugin import FileWriter
 from kafka2hive.formats.plugin.made import writer_of, wrong_result
 from kafka2hive.formats.plugin.output import Output
-from kafka2hive.model.plugins import PluginKind, foreign_code
+from kafka2hive.model.entry_points import PluginKind, foreign_code
+from kafka2hive.plugins import FileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa

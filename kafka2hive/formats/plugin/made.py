@@ -3,9 +3,9 @@
 from typing import cast
 
 from kafka2hive.config.values import PluginOptions
-from kafka2hive.formats.plugin import FileWriter, HiveStorage, WriterContext
+from kafka2hive.model.entry_points import PluginKind, fault_of_storage, foreign_code, load
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.plugins import PluginKind, fault_of_storage, foreign_code, load
+from kafka2hive.plugins import FileWriter, HiveStorage, WriterContext
 
 
 def writer_of(plugin: PluginOptions) -> FileWriter:

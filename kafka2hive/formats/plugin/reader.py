@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kafka2hive.config.values import PluginOptions
 from kafka2hive.formats.plugin.made import writer_of
+from kafka2hive.model.entry_points import PluginKind, foreign_code
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.plugins import PluginKind, foreign_code
 
 
 class PluginReader:

@@ -9,11 +9,11 @@ from kafka2hive.config.grammars.bucket_period import BucketEnds, period_of
 from kafka2hive.config.values import TableRule
 from kafka2hive.config.values.units import duration_text
 from kafka2hive.model.completeness import OpenPartition
+from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.partition_path import parse_partition_path
-from kafka2hive.model.plugins import PluginKind, foreign_code, load
-from kafka2hive.pipeline.plugins import CompletionContext, CompletionPolicy, OpenBucket
+from kafka2hive.plugins import CompletionContext, CompletionPolicy, OpenBucket
 
 
 class Decides(Protocol):

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.plugins import PluginKind, foreign_code, load
-from kafka2hive.pipeline.plugins import BucketerContext
+from kafka2hive.plugins import BucketerContext
 
 
 class PluginFields:

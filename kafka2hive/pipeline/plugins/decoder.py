@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.plugins import PluginKind, foreign_code, load
-from kafka2hive.pipeline.plugins import Decoded, DecoderContext
+from kafka2hive.plugins import Decoded, DecoderContext
 
 _REASON = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+: .+", re.DOTALL)
 _REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"

@@ -82,8 +82,8 @@ def _made(
 
 
 def _of_plugin(table: TableSettings) -> Decoder:
-    from kafka2hive.pipeline.plugins import DecoderContext
     from kafka2hive.pipeline.plugins.decoder import PluginDecoder
+    from kafka2hive.plugins import DecoderContext
 
     assert table.plugin is not None
     options = dict(table.plugin.options)

@@ -21,9 +21,9 @@ from kafka2hive.hive.tables import (
 )
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
-from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.evolution.effective import effective_columns
 from kafka2hive.service.shared.table_state import Table
 

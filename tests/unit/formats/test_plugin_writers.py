@@ -18,9 +18,9 @@ from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.model.plugins import HiveStorage
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.audit.files import whole_file
 from kafka2hive.storage.port import OutcomeUnknown
 from tests.harness.fake_consumer import FakeLog
@@ -32,7 +32,7 @@ from tests.unit.pipeline.task.test_task_rows import run_task_of, total
 
 MODULE = '''
 import pyarrow as pa
-from kafka2hive.pipeline.plugins import HiveStorage
+from kafka2hive.plugins import HiveStorage
 
 READS = dict(serde="a.b.Serde", input_format="a.b.In", output_format="a.b.Out", serde_properties={"it's": "{}"})
 

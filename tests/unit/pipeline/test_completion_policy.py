@@ -12,7 +12,7 @@ from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.pipeline.completion.policy import AfterDelay, Decider
-from kafka2hive.pipeline.plugins import OpenBucket
+from kafka2hive.plugins import OpenBucket
 from tests.simulation.service.maps import rule_of
 from tests.unit.pipeline.decode.test_plugins import write_distribution
 

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.partition_path import partition_path
-from kafka2hive.pipeline.plugins import FieldBucketer
 from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
 from kafka2hive.pipeline.task.bucket.times import BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.wall_clock import EARLIEST, LATEST
+from kafka2hive.plugins import FieldBucketer
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1
@@ -165,8 +165,8 @@ def _plugin_of(
 ) -> FieldBucketer | None:
     if bucketing.plugin is None:
         return None
-    from kafka2hive.pipeline.plugins import BucketerContext
     from kafka2hive.pipeline.plugins.bucketer import PluginFields
+    from kafka2hive.plugins import BucketerContext
 
     options = dict(bucketing.plugin.options)
     context = BucketerContext(table=table, fields=fields, schema=schema, zone=zone, options=options)

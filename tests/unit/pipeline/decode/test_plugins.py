@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, PluginOptions
+from kafka2hive.model.entry_points import PluginKind, installed, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.plugins import PluginKind, installed, load
 from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.plugins import DecoderContext
 from kafka2hive.pipeline.plugins.decoder import PluginDecoder, fault_of
 from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.plugins import DecoderContext
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of
@@ -23,7 +23,7 @@ from tests.unit.pipeline.task.test_task_rows import run_task_of, total
 MODULE = '''
 import sys
 import pyarrow as pa
-from kafka2hive.pipeline.plugins import Decoded
+from kafka2hive.plugins import Decoded
 
 class Numbers:
     """A row for each number of a message, as `1 2 3`."""

@@ -1,12 +1,12 @@
-"""Code of others that a map names: packages offer it by entry points, in the driver's environment and in the workers'."""
+"""Plug-ins that a map names: packages offer them by entry points, in the driver's environment and in the workers'."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from kafka2hive.model.errors import TableError
+from kafka2hive.plugins import HiveStorage
 
 
 class PluginKind(Enum):
@@ -16,17 +16,6 @@ class PluginKind(Enum):
     BUCKETER = "kafka2hive.bucketers"
     WRITER = "kafka2hive.writers"
     COMPLETION_POLICY = "kafka2hive.completion_policies"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiveStorage:
-    """How Hive reads the files of a writer: classes by their full names. `by_place`: columns are known by their places."""
-
-    serde: str
-    input_format: str
-    output_format: str
-    serde_properties: Mapping[str, str] = field(default_factory=dict)
-    by_place: bool = True
 
 
 def installed(kind: PluginKind) -> tuple[str, ...]:
