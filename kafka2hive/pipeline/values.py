@@ -20,6 +20,7 @@ from kafka2hive.config.values import (
     StorageOptions,
     WriterOptions,
 )
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -71,6 +72,11 @@ class TableFailure:
     message: str
     remedy: str = ""
     writer: WriterId | None = None
+
+    @property
+    def error(self) -> TableError:
+        """For code that ends by raising instead of by a manifest."""
+        return TableError(self.code, self.message, self.remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan.packing import fair_shares
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import Looked, PassingSink, look, unowned_task
-from kafka2hive.pipeline.task.sink import RowSink
+from kafka2hive.pipeline.task.replay import Looked, look, unowned_task
+from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
 from kafka2hive.service.run.watch.never_filled import NeverFilled, never_filled

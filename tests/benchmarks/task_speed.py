@@ -28,8 +28,7 @@ from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings

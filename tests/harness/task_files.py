@@ -23,8 +23,10 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.delivered import NEVER, Delivered
-from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
+from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, TaskConsumer
+from kafka2hive.pipeline.task.part import TaskEnvironment, task_environment
 from kafka2hive.pipeline.task.run import Task
+from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
@@ -207,6 +209,36 @@ def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[Delivered, ...]:
     )
 
 
+def task_of(
+    plan: TaskPlan,
+    settings: TaskSettings,
+    files: FileSystem,
+    consumer: ConsumerPort,
+    watchdog: Watchdog,
+    *,
+    open_sink: OpenSink | None = None,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Task:
+    """A task in this process. `options`: see Task."""
+    environment = environment_of(settings, files, consumer, watchdog, open_sink=open_sink, clock=clock)
+    return Task(plan, environment, **options)
+
+
+def environment_of(
+    settings: TaskSettings,
+    files: FileSystem,
+    consumer: ConsumerPort,
+    watchdog: Watchdog,
+    *,
+    open_sink: OpenSink | None = None,
+    clock: Clock | None = None,
+) -> TaskEnvironment:
+    return task_environment(
+        settings, files, lambda: consumer, watchdog.touch, other_sink=open_sink, clock=clock
+    )
+
+
 def run_here(
     settings: TaskSettings,
     files: FileSystem,
@@ -214,11 +246,11 @@ def run_here(
     clock: Clock | None = None,
     consumer: TaskConsumer | None = None,
 ) -> dict[str, TableManifest]:
-    """The manifests of one task, by table. With a consumer of its own, or one of an earlier task. `clock`: see Task."""
+    """The manifests of one task, by table. With its own consumer, or one of an earlier task."""
     own = TaskConsumer(settings.kafka) if consumer is None else consumer
     try:
         with Watchdog(settings.stall_seconds) as watchdog:
-            task = Task(TaskPlan(0, tables), settings, files, own, watchdog, clock=clock)
+            task = task_of(TaskPlan(0, tables), settings, files, own, watchdog, clock=clock)
             manifests = list(task.run())
     finally:
         if consumer is None:

@@ -13,12 +13,18 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, location, write_map
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 from tests.services.produce import produce
 
 if TYPE_CHECKING:
@@ -127,7 +133,7 @@ def unpack(bootstrap: str, topic: str, count: int) -> None:
     plan = TaskPlan(0, (table_task("db.t", offsets(topic, 0, 0, count)),))
     before = most_memory()
     with Watchdog(60.0) as watchdog:
-        (manifest,) = Task(plan, settings, files, consumer, watchdog).run()
+        (manifest,) = task_of(plan, settings, files, consumer, watchdog).run()
     consumer.close()
     assert manifest.failure is None, manifest.failure
     assert sum(a.account.bytes for a in manifest.accounts) == count * MIB

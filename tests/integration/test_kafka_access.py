@@ -17,8 +17,7 @@ from kafka2hive.model.errors import AccessRefused, ConfigError, Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
 from kafka2hive.pipeline.task.run import run_task
 from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.program import command

@@ -43,7 +43,7 @@ EVOLUTION = (
     ),
     TextMutant(
         "which schema a task has met is forgotten on the way to the driver",
-        "kafka2hive.pipeline.task.refused.failures",
+        "kafka2hive.pipeline.task.failures",
         (("error.remedy, error.writer)", "error.remedy)"),),
         TASKS,
     ),

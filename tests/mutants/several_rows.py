@@ -9,7 +9,7 @@ AUDIT = "tests/unit/service/audit/test_audit_rows.py"
 ARRAYS = "kafka2hive.pipeline.decode.rows.arrays"
 DECODER = "kafka2hive.pipeline.decode.rows.decoder"
 RUN = "kafka2hive.pipeline.task.table"
-WHOLE = "kafka2hive.pipeline.task.refused.whole_messages"
+WHOLE = "kafka2hive.pipeline.task.rejections"
 COMPARE = "kafka2hive.service.audit.rows.compare"
 
 MUTANTS = (
@@ -98,7 +98,7 @@ MUTANTS = (
     TextMutant(
         "a message without rows is in no account",
         RUN,
-        (("            filtered.append(decoded.without_rows)\n", ""),),
+        (("            fates.filtered.append(decoded.without_rows)\n", ""),),
         TASK,
     ),
     TextMutant(
@@ -117,7 +117,7 @@ MUTANTS = (
         WHOLE,
         (
             (
-                "    kept = ~rows_of(positions, refused[0])\n",
+                "    kept = ~rows_of(positions, rejections[0])\n",
                 "    kept = np.ones(len(positions), np.bool_)\n    kept[bad] = False\n",
             ),
         ),

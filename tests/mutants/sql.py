@@ -5,9 +5,8 @@ from tests.mutants.text_mutant import TextMutant
 TASK = "tests/unit/pipeline/task/sql/test_sql_task.py"
 SELECTS = "tests/unit/service/test_selects.py"
 SHUFFLED = "kafka2hive.pipeline.sql.shuffled"
-SENDING = "kafka2hive.pipeline.task.sql.shuffle.sending"
-SHUFFLE_WORKERS = "kafka2hive.pipeline.task.sql.shuffle.workers"
-RECEIVING = "kafka2hive.pipeline.task.sql.shuffle.receiving"
+SHUFFLE = "kafka2hive.pipeline.task.sql.shuffle"
+WORKERS = "kafka2hive.pipeline.task.sql.workers"
 
 MUTANTS = (
     TextMutant(
@@ -73,7 +72,7 @@ MUTANTS = (
     TextMutant(
         "a task without Spark writes the records of a table with SQL",
         "kafka2hive.pipeline.task.run",
-        (("            if table.sql is not None:\n", "            if False:\n"),),
+        (("        if part.table.sql is not None:\n", "        if False:\n"),),
         TASK,
     ),
     TextMutant(
@@ -84,7 +83,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a late dead letter whose record has gone is left out",
-        "kafka2hive.pipeline.task.sql.late_letters",
+        "kafka2hive.pipeline.task.sql.placed",
         (("        if found != len(self):\n", "        if False:\n"),),
         TASK,
     ),
@@ -193,12 +192,12 @@ MUTANTS = (
             ),
             (
                 "a row may lose where it comes from in a shuffle",
-                RECEIVING,
+                SHUFFLE,
                 ("        if any(column.null_count for column in columns):\n", "        if False:\n"),
             ),
             (
                 "a part takes rows of another one",
-                RECEIVING,
+                SHUFFLE,
                 ("(part.to_numpy() != self._part).any() or ", ""),
             ),
             (
@@ -221,38 +220,38 @@ MUTANTS = (
             ),
             (
                 "a sender's marks are those of its last batch",
-                SENDING,
+                SHUFFLE,
                 ("self._marks += marks_of", "self._marks = marks_of"),
             ),
             (
                 "a receiver's marks are those of its last batch",
-                RECEIVING,
+                SHUFFLE,
                 ("self._marks[attempt] += marks\n", "self._marks[attempt] = marks\n"),
             ),
             (
                 "a receiver counts its last batch",
-                RECEIVING,
+                SHUFFLE,
                 ("self._counts[attempt] += counts\n", "self._counts[attempt] = counts\n"),
             ),
             (
                 "a sender's failure is untold",
-                SHUFFLE_WORKERS,
+                WORKERS,
                 (
-                    "            tell(RowsWritten(attempt=attempt, task=share.index, failure=as_failure(error)))\n",
-                    "            tell(RowsWritten(attempt=attempt, task=share.index))\n",
+                    "    tell(RowsWritten(attempt=attempt, task=share.index, failure=select.failure))\n",
+                    "    tell(RowsWritten(attempt=attempt, task=share.index))\n",
                 ),
             ),
             (
                 "a receiver's failure is untold",
-                SHUFFLE_WORKERS,
+                WORKERS,
                 (
-                    "return RowsReceived(part=part, failure=as_failure(error))",
+                    "return RowsReceived(part=part, failure=select.failure)",
                     "return RowsReceived(part=part)",
                 ),
             ),
             (
                 "a large bucket is one task's alone",
-                "kafka2hive.pipeline.task.sql.shuffle.moved",
+                SHUFFLE,
                 (" + place // self._together)", ")"),
             ),
         )

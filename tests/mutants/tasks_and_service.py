@@ -17,7 +17,7 @@ VALUES = "kafka2hive.pipeline.values"
 HOLDING = "kafka2hive.service.run.owned_tables"
 READING = "kafka2hive.service.dead_letters"
 SHARE = "kafka2hive.service.run.manifests"
-REFUSALS = "kafka2hive.pipeline.task.refused.refusals"
+REFUSALS = "kafka2hive.pipeline.task.dead_letters"
 RECOVER = "kafka2hive.service.recover.table"
 
 READS = "tests/unit/pipeline/task/test_task_reads.py"
@@ -462,7 +462,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "data rows are not compared in the task",
         TABLE,
-        (('        _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))\n', ""),),
+        (('        _check_rows("data", self._end.rows, sum(a.account.rows for a in accounts))\n', ""),),
         ROWS,
     ),
     TextMutant(
@@ -485,12 +485,7 @@ TEXT_MUTANTS = (
     TextMutant(
         "footers hold no accounts",
         TABLE,
-        (
-            (
-                "            self._data.finish(accounts)\n            self._letters.sink.finish(accounts)\n",
-                "            self._data.finish()\n            self._letters.finish()\n",
-            ),
-        ),
+        (("        self._sink.finish(accounts)\n", "        self._sink.finish()\n"),),
         ROWS,
     ),
     TextMutant(

@@ -15,14 +15,12 @@ from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.sql.accounts import check_against_spark, manifest_of
 from kafka2hive.pipeline.sql.moving import moved_by_bucket, part_writer, task_attempt, task_context
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
 from kafka2hive.pipeline.sql.selects import INTO, OUT, Selects
 from kafka2hive.pipeline.sql.shuffled import shuffled_manifests, whole_of
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,24 +60,18 @@ class SqlJobs:
 
         Raises Spark's error where the job was `is_abandoned`; OSError and py4j's where Spark is gone.
         """
-        try:
-            return self._run(table, shares)
-        except TableError as error:
-            failure = TableFailure(error.code, error.message, error.remedy)
-        except AccountingMismatch as error:
-            failure = TableFailure("task.account_mismatch", str(error))
-        except (PySparkException, Py4JJavaError) as error:
-            if is_abandoned():
-                raise
-            told = failed_on_a_record(table, error)
-            failure = TableFailure(told.code, told.message, told.remedy)
-        return [
-            TableManifest(
-                table=table, task=share.index, generation=task.generation, epoch=task.epoch, failure=failure
-            )
-            for share in shares
-            for task in share.tables
-        ]
+        from kafka2hive.pipeline.task.failures import TableErrors
+        from kafka2hive.pipeline.task.part import only_part
+
+        with TableErrors() as errors:
+            try:
+                return self._run(table, shares)
+            except (PySparkException, Py4JJavaError) as error:
+                if is_abandoned():
+                    raise
+                raise failed_on_a_record(table, error) from error
+        assert errors.failure is not None
+        return [only_part(share, self._settings).failed(errors.failure) for share in shares]
 
     def _run(self, table: str, shares: Sequence[TaskPlan]) -> list[TableManifest]:
         settings = self._settings.tables[table]

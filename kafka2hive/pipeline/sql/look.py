@@ -6,35 +6,35 @@ Nothing is written. Few records: they are in memory, and go to Spark with the pl
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
 from kafka2hive.config.values import MetadataColumn
-from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, spark_gone
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
 from kafka2hive.pipeline.sql.selects import Reader, Selects
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.failures import TableErrors
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
-from kafka2hive.pipeline.task.refused.failures import TABLE_ERRORS, as_failure
+from kafka2hive.pipeline.task.part import TaskEnvironment, only_part, task_environment
 from kafka2hive.pipeline.task.replay import STALL_SECONDS
+from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
-from kafka2hive.pipeline.task.sql.records import RecordsOfTask
-from kafka2hive.pipeline.task.sql.rows import RowsOfTask
-from kafka2hive.pipeline.task.sql.workers import records_table
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
-from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
+from kafka2hive.pipeline.task.sql.records import RowsToSelect, with_records_of
+from kafka2hive.pipeline.task.sql.rows import SelectedRows
+from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
 Places = tuple[tuple[MetadataColumn, str], ...]
 
 
 class LookThroughSelect:
-    """One table's share, from Kafka to where its rows would be written."""
+    """One table's part, from Kafka to where its rows would be written. Without a watchdog: a command must not end its own
+    process.
+    """
 
     def __init__(
         self,
@@ -49,40 +49,30 @@ class LookThroughSelect:
         self._settings = replace(settings, stall_seconds=STALL_SECONDS)
         self._files = files
         self._open_sink = open_sink
-        # it is not started: a command is not to end its own process
-        self._watchdog = Watchdog(STALL_SECONDS)
 
     def look(self, selects: Selects, places: Places) -> int:
-        """Rows, with topic, partition and offset as the columns `places`, and dead letters into the sinks.
+        """Hand rows, with topic, partition and offset as the columns `places`, and dead letters to the sinks.
 
         Gives how many tombstones were skipped. Raises TableError, ServiceUnavailable.
         """
-        try:
-            records, tombstones = self._records()
+        with TableErrors() as errors:
+            records, manifest = self._records()
             self._write(self._selected(selects, records), places)
-        except TABLE_ERRORS as error:
-            failure = as_failure(error)
-            raise TableError(failure.code, failure.message, failure.remedy) from error
-        return tombstones
+            return sum(account.account.tombstones for account in manifest.accounts)
+        assert errors.failure is not None
+        raise errors.failure.error
 
-    def _records(self) -> tuple[list[pa.RecordBatch], int]:
-        before = records_table(self._table)
-        writers = writers_of(before, self._settings, self._files, keeps=False)
-        keys = key_writers_of(before, self._settings, self._files, keeps=False)
-        records = RecordsOfTask(
-            0,
-            self._task,
-            before,
-            self._settings,
-            ChunkDecoder(before, writers, keys),
-            self._files,
-            process_consumer(self._settings.kafka),
-            self._watchdog,
-            self._open_sink,
-        )
-        with closing(records):
-            batches = list(records.batches())
-            return batches, sum(account.account.tombstones for account in records.manifest().accounts)
+    def _records(self) -> tuple[list[pa.RecordBatch], TableManifest]:
+        environment = self._environment(with_records_of(self._task.table, self._settings))
+        outputs = list(Task(TaskPlan(0, (self._task,)), environment, open_end=RowsToSelect).outputs())
+        (manifest,) = (output for output in outputs if isinstance(output, TableManifest))
+        if manifest.failure is not None:
+            raise manifest.failure.error
+        return [output for output in outputs if isinstance(output, pa.RecordBatch)], manifest
+
+    def _environment(self, settings: TaskSettings) -> TaskEnvironment:
+        consumer = partial(process_consumer, settings.kafka)
+        return task_environment(settings, self._files, consumer, other_sink=self._open_sink)
 
     def _selected(self, selects: Selects, records: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         try:
@@ -96,18 +86,12 @@ class LookThroughSelect:
 
     def _write(self, selected: list[pa.RecordBatch], places: Places) -> None:
         table = replace(self._table, metadata=(*self._table.metadata, *places))
-        rows = RowsOfTask(
-            0,
-            0,
-            self._task,
-            table,
-            self._settings,
-            self._files,
-            lambda: process_consumer(self._settings.kafka),
-            self._watchdog.touch,
-            self._open_sink,
-        )
-        with closing(rows):
+        settings = replace(self._settings, tables={table.table: table})
+        part = only_part(TaskPlan(0, (self._task,)), settings)
+        with (
+            closing(self._environment(settings)) as environment,
+            closing(SelectedRows(0, part, environment)) as rows,
+        ):
             for batch in selected:
                 rows.take(self._with_places(batch, places))
             rows.finish()

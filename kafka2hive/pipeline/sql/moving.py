@@ -30,10 +30,10 @@ def moved_by_bucket(
     """`rows` of the SELECT as they stand in files, each in the partition of its bucket; as many partitions as shares."""
     import pyarrow as pa
 
-    from kafka2hive.pipeline.task.sql.shuffle.moved import MOVED
-    from kafka2hive.pipeline.task.table import written_schema
+    from kafka2hive.pipeline.task.rows import schema_in_files
+    from kafka2hive.pipeline.task.sql.shuffle import MOVED
 
-    schema = written_schema(settings.tables[whole.tables[0].table]).append(pa.field(COORDINATES, MOVED))
+    schema = schema_in_files(settings.tables[whole.tables[0].table]).append(pa.field(COORDINATES, MOVED))
     sent = rows.mapInArrow(_sender(shares, whole, settings, tell), from_arrow_schema(schema))
     return sent.repartitionById(len(shares), sf.col(f"{COORDINATES}.part"))
 
@@ -48,7 +48,7 @@ def _sender(
     firsts = first_ranges_of(shares)
 
     def send_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        from kafka2hive.pipeline.task.sql.shuffle import workers
+        from kafka2hive.pipeline.task.sql import workers
 
         number = task_context().partitionId()
         share, first = shares[number], firsts[number]
@@ -59,10 +59,9 @@ def _sender(
 
 def part_writer(whole: TaskPlan, settings: TaskSettings) -> Batches:
     def receive_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        from kafka2hive.pipeline.task.sql.shuffle import workers
-        from kafka2hive.pipeline.task.sql.workers import packed
+        from kafka2hive.pipeline.task.sql import workers
 
-        yield packed(workers.receive_rows(batches, task_context().partitionId(), whole, settings))
+        yield workers.packed(workers.receive_rows(batches, task_context().partitionId(), whole, settings))
 
     return receive_rows
 

@@ -50,7 +50,7 @@ class Selects:
         Raises TableError: `sql.lookup`, `sql.udfs`, and as `planned`.
         """
         from kafka2hive.pipeline.task.rows import column_schema, row_schema
-        from kafka2hive.pipeline.task.sql.workers import records_schema
+        from kafka2hive.pipeline.task.sql.records import records_schema
 
         session = self._session(table)
         add_lookups(session, table, self._storage)

@@ -21,7 +21,7 @@ from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
 from kafka2hive.pipeline.task.record_parts.columns import FRAMED, RecordParts
 from kafka2hive.pipeline.task.record_parts.schema_headers import OF_VALUES, SchemaHeaders
-from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
+from kafka2hive.pipeline.task.rejections import Rejections, without_rejections
 from kafka2hive.pipeline.task.rows import (
     beyond_record_times,
     rows_of_nulls,
@@ -49,7 +49,7 @@ class DecodedChunk:
     """
 
     batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
-    refused: Sequence[Refused]
+    rejections: Sequence[Rejections]
     skipped: Positions
     without_rows: Positions
 
@@ -162,7 +162,7 @@ class ChunkDecoder:
 
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
-    ) -> tuple[Positions | None, Positions, list[Refused]]:
+    ) -> tuple[Positions | None, Positions, list[Rejections]]:
         """Positions of the messages to decode (None: all), those of the tombstones, and what is refused unread."""
         if not values.null_count and not self._wants_headers:
             return None, NOWHERE, []
@@ -189,7 +189,7 @@ class ChunkDecoder:
 
     def _decode(
         self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, list[Refused], Positions]:
+    ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
         """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
         a row."""
         if chosen is not None:
@@ -226,7 +226,7 @@ class ChunkDecoder:
         return reasons
 
     def _whole(
-        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Refused]
+        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Rejections]
     ) -> tuple[pa.RecordBatch, Positions | None]:
         """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
         which the table's file format cannot hold, goes to `refused`."""
@@ -237,12 +237,12 @@ class ChunkDecoder:
         beyond, reasons = beyond_record_times(rows, chunk, self._table.metadata, chosen)
         if reasons:
             every = np.arange(len(rows)) if chosen is None else chosen
-            rows, chosen, bad = without_refused(rows, every, beyond, reasons)
+            rows, chosen, bad = without_rejections(rows, every, beyond, reasons)
             refused.append(bad)
         if self._unwritable is not None:
             unwritable, reasons = rows_not_held(rows, self._unwritable)
             if reasons:
                 every = np.arange(len(rows)) if chosen is None else chosen
-                rows, chosen, bad = without_refused(rows, every, unwritable, reasons)
+                rows, chosen, bad = without_rejections(rows, every, unwritable, reasons)
                 refused.append(bad)
         return rows, chosen

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.config.values import Column, MetadataColumn, RecordPart
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
@@ -53,6 +54,13 @@ def _schema(columns: Sequence[Column]) -> pa.Schema:
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
     return pa.schema([*values, *(pa.field(name, _METADATA_TYPES[column]) for column, name in metadata)])
+
+
+def schema_in_files(table: TableSettings) -> pa.Schema:
+    """The columns of the files: a Hive partition column takes its values from the path, never from the file."""
+    in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
+    whole = row_schema(column_schema(table), table.metadata)
+    return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:

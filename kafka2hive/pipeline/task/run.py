@@ -8,38 +8,33 @@ import gc
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from kafka2hive.config.values import StorageOptions
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
-from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.chunk import Chunk
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
-from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, forget_consumer, process_consumer
-from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, FetchBug
-from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableRead, TableUnreadable
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
-from kafka2hive.pipeline.task.refused.failures import TABLE_ERRORS, as_failure, needs_spark, on_this_host
-from kafka2hive.pipeline.task.sink import OpenSink, RowSink
-from kafka2hive.pipeline.task.table import TableRun, failed_manifest
+from kafka2hive.pipeline.task.failures import TableErrors, needs_spark, on_this_host
+from kafka2hive.pipeline.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.pipeline.task.fetch.counted import FetchBug
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, TableUnreadable
+from kafka2hive.pipeline.task.fetch.reader import Event, RangeReader, TableDelivered
+from kafka2hive.pipeline.task.part import TablePart, TaskEnvironment, task_environment
+from kafka2hive.pipeline.task.table import BucketedRows, OpenEnd, TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
-from kafka2hive.pipeline.task.write.write import TableWriter
-from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
-from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
-from kafka2hive.storage.port import (
-    Clock,
-    FileSystem,
-)
+from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.storage.port import FileSystem
 
 log = logging.getLogger(__name__)
+
+Output: TypeAlias = TableManifest | pa.RecordBatch
+"""What a task gives: one manifest per table, and before it the rows that its end hands on (RowEnd)."""
 
 _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 
@@ -51,28 +46,40 @@ def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
     Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`; ends the process (exit 70) when anything
     else makes no progress for as long. A second run of the same plan writes other files under other names.
     """
+    yield from manifests_of(run_in_worker(plan, settings, partial(Task, plan)))
+
+
+def run_in_worker(
+    plan: TaskPlan, settings: TaskSettings, make_task: Callable[[TaskEnvironment], "Task"]
+) -> Iterator[Output]:
+    """The outputs of a task with this process's clients, under a watchdog; see `run_task`."""
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
-        files = process_files(settings.storage)
+        files, consumer = process_files(settings.storage), partial(process_consumer, settings.kafka)
         told: set[str] = set()
         try:
-            consumer = process_consumer(settings.kafka)
-            for manifest in Task(plan, settings, files, consumer, watchdog).run():
-                told.add(manifest.table)
+            for output in make_task(task_environment(settings, files, consumer, watchdog.touch)).outputs():
+                if isinstance(output, TableManifest):
+                    told.add(output.table)
                 with watchdog.idle():
-                    yield manifest
+                    yield output
         except (AccessRefused, ConfigError) as error:
             forget_consumer(settings.kafka)
             for task in (task for task in plan.tables if task.table not in told):
-                yield failed_manifest(plan.index, task, on_this_host(error))
+                part = TablePart(index=plan.index, task=task, settings=settings)
+                yield part.failed(on_this_host(error))
         except (ServiceUnavailable, FetchBug):
             forget_consumer(settings.kafka)
             raise
 
 
+def manifests_of(outputs: Iterator[Output]) -> Iterator[TableManifest]:
+    return (output for output in outputs if isinstance(output, TableManifest))
+
+
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Python looks for cycles after 100,000 new objects instead of 700: messages hold none, and looking through them
-    again and again took a seventh of a task.
+    """Let Python look for cycles after 100,000 new objects instead of 700: messages hold no cycles, and looking through
+    them again and again took a seventh of a task.
     """
     before = gc.get_threshold()
     gc.set_threshold(100_000)
@@ -93,136 +100,112 @@ def process_files(options: StorageOptions) -> FileSystem:
 
 
 class Task:
+    """The read loop of all commands: every record of the plan's ranges, decoded, counted and handed to its table's end."""
+
     def __init__(
         self,
         plan: TaskPlan,
-        settings: TaskSettings,
-        files: FileSystem,
-        consumer: ConsumerPort,
-        watchdog: Watchdog,
-        open_sink: OpenSink | None = None,
+        environment: TaskEnvironment,
+        *,
+        open_end: OpenEnd = BucketedRows,
+        files_of: TaskPlan | None = None,
+        retried: tuple[type[Exception], ...] = (),
         open_fetch: type[Fetch] = Fetch,
-        clock: Clock | None = None,
     ) -> None:
-        """`open_sink` None: rows become files on `files`, and a table may be read once more. Other sinks get each row once.
+        """`open_end`: where rows go. `files_of`: see TablePart. `retried`: errors of a table that end the task instead.
 
-        What `open_fetch` reads is compared with what was delivered. `clock` times what is tried again (the real one where
-        none is given).
+        If rows become files, a table is read again after an ambiguous error of its storage. What `open_fetch` reads is
+        compared with what was delivered.
         """
-        self._plan = plan
-        self._settings = settings
-        self._files = files
-        self._writes_files = open_sink is None
-        self._open_sink = open_sink or self._writer
-        self._consumer = CountedConsumer(consumer)
+        self._environment = environment
+        self._parts = tuple(
+            TablePart(index=plan.index, task=task, settings=environment.settings, files_of=files_of)
+            for task in plan.tables
+        )
+        self._open_end = open_end
+        self._retried = retried
         self._open_fetch = open_fetch
-        self._watchdog = watchdog
-        self._limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes, clock)
-        self._running: dict[str, TableRun] = {}
-        self._delivered: dict[str, tuple[Delivered, ...]] = {}
+        self._runs: dict[str, TableRun] = {}
+        self._reader: RangeReader | None = None
         self._closing: list[TableRun] = []
-        self._again: list[TableTask] = []
-        self._second_reads = SecondReads(self._limits.clock, most=SECOND_READS if self._writes_files else 0)
+        self._again: list[TablePart] = []
+        most = SECOND_READS if environment.writes_files else 0
+        self._second_reads = SecondReads(environment.limits.clock, most=most)
 
     def run(self) -> Iterator[TableManifest]:
-        """Read all tables; those that a file failed for without a clear answer are read once more, as new attempts."""
+        return manifests_of(self.outputs())
+
+    def outputs(self) -> Iterator[Output]:
+        """Read all tables; tables whose file had an ambiguous failure are read again, as new attempts."""
         try:
-            yield from self._read_tables(self._plan.tables)
+            yield from self._read(self._parts)
             while self._again:
                 again, self._again = tuple(self._again), []
-                yield from self._read_tables(again)
+                yield from self._read(again)
         finally:
-            for run in (*self._running.values(), *self._closing):
-                run.abandon()  # nothing where all went well
-            self._limits.closer.stop()
+            for run in self._runs.values():
+                run.abandon()  # none is left if all went well
+            self._environment.close()
 
-    def _read_tables(self, tables: tuple[TableTask, ...]) -> Iterator[TableManifest]:
-        for table in tables:
-            yield from self._begin(table)
-        left = dict.fromkeys(self._running, 0)
-        planned = waves(
-            [RangeRequest(name, r) for name, run in self._running.items() for r in run.task.ranges]
+    def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:
+        for part in parts:
+            yield from self._step(part, self._begin(part))
+        environment = self._environment
+        self._reader = RangeReader(
+            environment.consumer(),
+            {name: run.part.ranges for name, run in self._runs.items()},
+            environment.settings.stall_seconds,
+            environment.progress,
+            self._open_fetch,
         )
-        for wave in planned:
-            for name in {item.table for item in wave}:
-                left[name] += 1
-        for name in [name for name, count in left.items() if count == 0]:
-            yield from self._complete(name)
-        for wave in planned:
-            yield from self._read([item for item in wave if item.table in self._running], left)
-        while self._closing:
-            yield from self._manifest(self._closing.pop(0))
-
-    def _begin(self, task: TableTask) -> Iterator[TableManifest]:
-        table = self._settings.tables[task.table]
-        try:
-            if table.sql is not None:
-                raise needs_spark(task.table)
-            writers = writers_of(table, self._settings, self._files, keeps=self._writes_files)
-            of_keys = key_writers_of(table, self._settings, self._files, keeps=self._writes_files)
-            decoder, touch = ChunkDecoder(table, writers, of_keys), self._watchdog.touch
-            self._running[task.table] = TableRun(
-                self._plan.index, task, table, self._settings, decoder, self._open_sink, touch
-            )
-        except TABLE_ERRORS as error:
-            yield failed_manifest(self._plan.index, task, as_failure(error))
-
-    def _writer(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        options = self._settings.tables[destination.table].writer_of(destination.kind)
-        return TableWriter(destination, self._files, schema, options, self._limits, self._watchdog.touch)
-
-    def _read(self, wave: list[RangeRequest], left: dict[str, int]) -> Iterator[TableManifest]:
-        ranges: dict[str, list[OffsetRange]] = {}
-        for item in wave:
-            ranges.setdefault(item.table, []).append(item.range)
-        self._consumer.expect([item.range for item in wave])
-        fetch = self._open_fetch(self._consumer, wave, self._settings.stall_seconds, self._watchdog.touch)
         asked = time.perf_counter()
-        for event in fetch:
-            run = self._running.get(event.table)
-            if run is None:
-                continue
-            run.waited(time.perf_counter() - asked)
-            match event:
-                case Chunk():
-                    try:
-                        run.take(event)
-                    except TABLE_ERRORS as error:
-                        fetch.drop(event.table)
-                        yield from self._fail(self._running.pop(event.table), error)
-                case TableUnreadable(table, failure):
-                    yield self._running.pop(table).fail(failure)
-                case TableRead(table):
-                    read = self._consumer.delivered(ranges[table])
-                    self._delivered[table] = (*self._delivered.get(table, ()), *read)
-                    left[table] -= 1
-                    if left[table] == 0:
-                        yield from self._complete(table)
+        for event in self._reader:
+            run = self._runs[event.table]
+            run.times.add("fetch", time.perf_counter() - asked)
+            yield from self._step(run.part, self._on(run, event))
             asked = time.perf_counter()
+        while self._closing:
+            run = self._closing.pop(0)
+            yield from self._step(run.part, self._manifest(run))
 
-    def _complete(self, name: str) -> Iterator[TableManifest]:
-        """Begin to close the table's files; its manifest comes when they are closed."""
-        try:
-            self._running[name].complete(self._delivered.get(name, ()))
-        except TABLE_ERRORS as error:
-            yield from self._fail(self._running.pop(name), error)
-        else:
-            self._closing.append(self._running.pop(name))
+    def _step(self, part: TablePart, outputs: Iterator[Output]) -> Iterator[Output]:
+        """One step of one table: an error of the table gives its files up and is its failure.
 
-    def _manifest(self, run: TableRun) -> Iterator[TableManifest]:
-        try:
-            manifest = run.manifest()
-        except TABLE_ERRORS as error:
-            yield from self._fail(run, error)
+        Nothing is told yet if its ranges are to be read again.
+        """
+        table = part.task.table
+        with TableErrors(self._retried) as errors:
+            yield from outputs
+        if errors.failure is None:
+            return
+        if (run := self._runs.pop(table, None)) is not None:
+            run.abandon()
+        self._closing = [other for other in self._closing if other is not run]
+        if self._reader is not None:
+            self._reader.drop(table)
+        if isinstance(errors.error, AMBIGUOUS) and self._second_reads.may_begin(table):
+            log.warning("%s is read once more by task %d: %s", table, part.index, errors.error)
+            self._again.append(part)
         else:
-            yield manifest
+            yield part.failed(errors.failure)
 
-    def _fail(self, run: TableRun, error: Exception) -> Iterator[TableManifest]:
-        """Give the table's files up; nothing is told yet when its ranges are to be read once more."""
-        failed = run.fail(as_failure(error))
-        self._delivered.pop(run.task.table, None)
-        if isinstance(error, AMBIGUOUS) and self._second_reads.may_begin(run.task.table):
-            log.warning("%s is read once more by task %d: %s", run.task.table, self._plan.index, error)
-            self._again.append(run.task)
-        else:
-            yield failed
+    def _begin(self, part: TablePart) -> Iterator[Output]:
+        if part.table.sql is not None:
+            raise needs_spark(part.task.table)
+        self._runs[part.task.table] = TableRun(part, self._environment, self._open_end)
+        yield from ()
+
+    def _on(self, run: TableRun, event: Event) -> Iterator[Output]:
+        match event:
+            case Chunk():
+                yield from run.take(event)
+            case TableDelivered(_, delivered):
+                run.complete(delivered)
+                self._closing.append(run)
+            case TableUnreadable(_, failure):
+                raise failure.error
+
+    def _manifest(self, run: TableRun) -> Iterator[Output]:
+        manifest = run.manifest()
+        del self._runs[run.part.task.table]
+        yield manifest

@@ -1,4 +1,4 @@
-"""Where a task's rows go: into files (write.py), or to an audit that compares them with files that are there."""
+"""Where a task's rows go: into files (write.py), or to a command that looks at them and writes nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,11 +9,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
-from kafka2hive.pipeline.task.write.write import TableWriter
-from kafka2hive.pipeline.values import TableSettings
-from kafka2hive.storage.port import FileSystem
 
 
 class RowSink(Protocol):
@@ -31,7 +27,7 @@ class RowSink(Protocol):
         ...
 
     def results(self) -> list[DataFile]:
-        """After `finish`: the files, none where the rows went elsewhere."""
+        """After `finish`: the files; no files if the rows went elsewhere."""
         ...
 
     def abandon(self) -> None:
@@ -43,13 +39,23 @@ OpenSink = Callable[[Destination, pa.Schema], RowSink]
 """Makes the sink of one kind of rows; the schema is that of the rows."""
 
 
-def to_files(
-    table: TableSettings, files: FileSystem, limits: TaskLimits, progress: Callable[[], None]
-) -> OpenSink:
-    """The sinks of one table whose rows become files."""
+class PassingSink:
+    """Hands rows on and keeps none."""
 
-    def open_sink(destination: Destination, schema: pa.Schema) -> RowSink:
-        options = table.writer_of(destination.kind)
-        return TableWriter(destination, files, schema, options, limits, progress)
+    def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
+        self._take = take
+        self.rows = 0
 
-    return open_sink
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
+        if len(rows):
+            self._take(rows, ids, paths)
+            self.rows += len(rows)
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
+        """Nothing waits."""
+
+    def results(self) -> list[DataFile]:
+        return []
+
+    def abandon(self) -> None:
+        """Nothing is held."""

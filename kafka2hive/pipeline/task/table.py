@@ -1,116 +1,189 @@
 """One table within a task: its chunks become rows, buckets, files and dead letters, and everything is counted."""
 
 import functools
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder, DecodedChunk
-from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
-from kafka2hive.pipeline.task.refused.whole_messages import Refused, refused_messages, rows_of
-from kafka2hive.pipeline.task.rows import column_schema, row_schema
-from kafka2hive.pipeline.task.sink import OpenSink, RowSink
-from kafka2hive.pipeline.task.write.destination import new_attempt, to_dead_letters, to_table
+from kafka2hive.pipeline.task.chunk_decoder import DecodedChunk
+from kafka2hive.pipeline.task.dead_letters import DeadLetters
+from kafka2hive.pipeline.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
+from kafka2hive.pipeline.task.rejections import Rejections, rejected_messages, rows_of
+from kafka2hive.pipeline.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.pipeline.task.write.row_sources import RowSources
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TableTask, TaskSettings
+from kafka2hive.pipeline.values import TableManifest
 
 
-def written_schema(table: TableSettings) -> pa.Schema:
-    """What stands in the files: a Hive partition column takes its values from the path, never from the file."""
-    return _without_path_columns(row_schema(column_schema(table), table.metadata), table)
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """What becomes of the messages of one chunk; `rows` has the message of each row, all of a message in one item."""
+
+    rejections: list[Rejections] = field(default_factory=list)
+    filtered: list[Positions] = field(default_factory=list)
+    tombstones: list[Positions] = field(default_factory=list)
+    rows: list[Positions] = field(default_factory=list)
 
 
-def _without_path_columns(whole: pa.Schema, table: TableSettings) -> pa.Schema:
-    in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
-    return pa.schema([field for field in whole if field.name.lower() not in in_path])
+class RowEnd(Protocol):
+    """Where the decoded rows of a table's part go: `take` each batch, then `finish`, then `files`; or `abandon`."""
+
+    @property
+    def rows(self) -> int:
+        """How many were taken and not left out."""
+        ...
+
+    @property
+    def is_last(self) -> bool:
+        """False: rows may still be dropped behind it, so the accounts are not final."""
+        ...
+
+    def take(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> Iterable[pa.RecordBatch]:
+        """Take one row per position (None: all messages once); note in `fates` what becomes of these messages.
+
+        Gives the rows that the task hands on.
+        """
+        ...
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None: ...
+
+    def files(self) -> Sequence[DataFile]: ...
+
+    def abandon(self) -> None:
+        """Give everything up; never raises."""
+        ...
+
+
+OpenEnd = Callable[[TablePart, TaskEnvironment, str, PhaseTimes], RowEnd]
+"""Opens the end of one try (the third argument names it)."""
+
+
+class BucketedRows:
+    """The end of most tables: rows go into the files of their buckets."""
+
+    is_last = True
+
+    def __init__(
+        self, part: TablePart, environment: TaskEnvironment, attempt: str, times: PhaseTimes
+    ) -> None:
+        """Raises TableError if the table's bucket does not fit its columns."""
+        table = part.table
+        self._only_bucket = part.task.only_bucket
+        self._times = times
+        self._sources = RowSources(part.ranges)
+        whole = row_schema(column_schema(table), table.metadata)
+        self._bucketer = Bucketer(table.bucketing, table.zone, whole, part.task.planned_at_ms, table.table)
+        in_files = schema_in_files(table)
+        self._columns = in_files.names
+        self._sink = environment.open_sink(table, part.data(attempt), in_files)
+
+    @property
+    def rows(self) -> int:
+        return self._sink.rows
+
+    def take(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> Iterable[pa.RecordBatch]:
+        with self._times.timed("bucket"):
+            rows, ids, places = self._assign(chunk, rows, positions, fates)
+        with self._times.timed("write"):
+            self._sink.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, places))
+        fates.rows.append(places)
+        return ()
+
+    def _assign(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
+        """Return the rows to write, their buckets and the positions of their messages.
+
+        Messages of which no row is written are noted as filtered or rejected; one row without a bucket rejects its message.
+        """
+        assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
+        ids = assigned.ids
+        every = np.arange(len(chunk)) if positions is None else positions
+        kept = ids != NO_BUCKET
+        if len(assigned.refused):
+            bad = rejected_messages(every, assigned.refused, assigned.reasons)
+            fates.rejections.append(bad)
+            kept &= ~rows_of(every, bad[0])
+        if self._only_bucket is not None:
+            only = [n for n, path in enumerate(self._bucketer.paths) if path == self._only_bucket]
+            in_only = np.isin(ids, only)
+            others = every[kept & ~in_only]
+            kept &= in_only
+            fates.filtered.append(np.setdiff1d(others, every[kept]))
+        if not kept.all():
+            rows, ids, every = rows.filter(pa.array(kept)), ids[kept], every[kept]
+        if len(self._columns) != rows.num_columns:
+            rows = rows.select(self._columns)
+        return rows, ids, every
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None:
+        self._sink.finish(accounts)
+
+    def files(self) -> Sequence[DataFile]:
+        return self._sink.results()
+
+    def abandon(self) -> None:
+        self._sink.abandon()
 
 
 class TableRun:
-    """A table's share of a task while it runs: `take` chunks, then `complete`, then `manifest`; `fail` at any time.
+    """A table's part of a task while it runs: `take` chunks, then `complete`, then `manifest`; `abandon` at any time.
 
-    `take`, `complete` and `manifest` raise what belongs to this table alone (see `TABLE_ERRORS` in run); the
-    caller then calls `fail`, and only that.
+    All but `abandon` raise the errors of this table (TABLE_ERRORS); the caller then abandons it.
     """
 
     def __init__(
-        self,
-        index: int,
-        task: TableTask,
-        table: TableSettings,
-        settings: TaskSettings,
-        decoder: ChunkDecoder,
-        open_sink: OpenSink,
-        progress: Callable[[], None],
+        self, part: TablePart, environment: TaskEnvironment, open_end: OpenEnd = BucketedRows
     ) -> None:
-        self.task = task
-        self._index = index
-        self._progress = progress
-        self._seconds: defaultdict[str, float] = defaultdict(float)
-        self._accounts = TableAccounts(index, task.ranges)
-        self._sources = RowSources(task.ranges)
-        self._decoder = decoder
-        whole = row_schema(column_schema(table), table.metadata)
-        self._bucketer = Bucketer(table.bucketing, table.zone, whole, task.planned_at_ms, table.table)
-        written = _without_path_columns(whole, table)
-        self._written_columns = written.names
+        """Raises TableError if the table's format or bucket does not fit its columns."""
+        self.part = part
+        self.times = PhaseTimes()
+        self._progress = environment.progress
+        self._accounts = TableAccounts(part.index, part.ranges)
+        self._decoder = environment.decoder(part.table)
         attempt = new_attempt()
-        data = to_table(index, task, table, attempt)
-        self._data: RowSink = open_sink(data, written)
-        letters = to_dead_letters(index, task, table, settings, attempt)
-        self._letters = LettersOfTask(task, letters, open_sink)
+        self._end = open_end(part, environment, attempt, self.times)
+        self._letters = DeadLetters(part, environment, attempt)
 
-    @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._seconds[phase] += time.perf_counter() - begun
+    def take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone.
 
-    def waited(self, seconds: float) -> None:
-        self._seconds["fetch"] += seconds
-
-    def take(self, chunk: Chunk) -> None:
-        """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone."""
-        filtered: list[Positions] = []
-        refused: list[Refused] = []
-        skipped: list[Positions] = []
-        written: list[Positions] = []
+        Gives the rows that the task hands on (RowEnd).
+        """
+        fates = Fates()
         for decoded in self._timed_parts(chunk):
-            refused += decoded.refused
-            filtered.append(decoded.without_rows)
-            skipped.append(decoded.skipped)
-            for rows, chosen in decoded.batches:
-                with self._timed("bucket"):
-                    rows, ids, positions = self._bucket(chunk, rows, chosen, refused, filtered)
-                with self._timed("write"):
-                    self._data.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, positions))
-                written.append(positions)
-        # a refetch writes one bucket's rows again; its dead letters are in place
-        if self.task.only_bucket is not None:
-            filtered.extend(positions for positions, _ in refused)
-            refused = []
-        with self._timed("write"):
-            for positions, reasons in refused:
+            fates.rejections.extend(decoded.rejections)
+            fates.filtered.append(decoded.without_rows)
+            fates.tombstones.append(decoded.skipped)
+            for rows, positions in decoded.batches:
+                yield from self._end.take(chunk, rows, positions, fates)
+        letters = fates.rejections
+        if self.part.task.only_bucket is not None:
+            # a refetch writes one bucket's rows again; its dead letters are in place
+            fates.filtered.extend(positions for positions, _ in letters)
+            letters = []
+        with self.times.timed("write"):
+            for positions, reasons in letters:
                 self._letters.add(chunk, positions, reasons)
         self._accounts.count(
             chunk,
-            dead_lettered=[positions for positions, _ in refused],
-            filtered=filtered,
-            tombstones=np.concatenate(skipped),
-            rows=written,
+            dead_lettered=[positions for positions, _ in letters],
+            filtered=fates.filtered,
+            tombstones=np.concatenate(fates.tombstones),
+            rows=fates.rows,
         )
         self._progress()
 
@@ -118,111 +191,54 @@ class TableRun:
         """A part is decoded when the one before is written."""
         parts = self._decoder.decode(chunk)
         while True:
-            with self._timed("decode"):
+            with self.times.timed("decode"):
                 part = next(parts, None)
             if part is None:
                 return
             yield part
             self._progress()
 
-    def _bucket(
-        self,
-        chunk: Chunk,
-        rows: pa.RecordBatch,
-        chosen: Positions | None,
-        refused: list[Refused],
-        filtered: list[Positions],
-    ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
-        """The rows to write, their buckets and the positions of their messages.
-
-        Messages of which no row is written go to `refused` or `filtered`: to `refused` also where one row has no bucket.
-        """
-        assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, chosen))
-        ids = assigned.ids
-        every = np.arange(len(chunk)) if chosen is None else chosen
-        kept = ids != NO_BUCKET
-        if len(assigned.refused):
-            bad = refused_messages(every, assigned.refused, assigned.reasons)
-            refused.append(bad)
-            kept &= ~rows_of(every, bad[0])
-        if self.task.only_bucket is not None:
-            only = [n for n, path in enumerate(self._bucketer.paths) if path == self.task.only_bucket]
-            in_only = np.isin(ids, only)
-            others = every[kept & ~in_only]
-            kept &= in_only
-            filtered.append(np.setdiff1d(others, every[kept]))
-        if not kept.all():
-            rows, ids, every = rows.filter(pa.array(kept)), ids[kept], every[kept]
-        if len(self._written_columns) != rows.num_columns:
-            rows = rows.select(self._written_columns)
-        return rows, ids, every
-
     def complete(self, delivered: Sequence[Delivered]) -> None:
-        """All chunks were taken: write what waits, begin to close the files.
+        """Write what waits and begin to close the files: all chunks were taken.
 
-        `delivered` is what the client says of each range that is not empty. Raises AccountingMismatch where it is not what
+        `delivered` is what the client says of each range that is not empty. Raises AccountingMismatch if that is not what
         came in chunks.
         """
         self._accounts.complete(delivered)
         accounts = self._accounts.for_footers()
-        with self._timed("write"):
-            self._data.finish(accounts)
-            self._letters.sink.finish(accounts)
+        with self.times.timed("write"):
+            self._end.finish(accounts)
+            self._letters.sink.finish(accounts if self._end.is_last else None)
 
     def manifest(self) -> TableManifest:
-        """Wait for the files. Raises AccountingMismatch when the rows of files and accounts do not add up."""
-        with self._timed("close"):
-            files = (*self._data.results(), *self._letters.sink.results())
+        """Wait for the files. Raises AccountingMismatch if the rows of files and accounts do not add up."""
+        with self.times.timed("close"):
+            files = (*self._end.files(), *self._letters.sink.results())
         accounts = self._accounts.of_ranges()
-        _check_rows("data", self._data.rows, sum(a.account.rows for a in accounts))
+        _check_rows("data", self._end.rows, sum(a.account.rows for a in accounts))
         _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))
-        return manifest_of(
-            self._index, self.task, files, self._accounts, self._letters, self._decoder, self._seconds
+        return TableManifest(
+            table=self.part.task.table,
+            task=self.part.index,
+            generation=self.part.task.generation,
+            epoch=self.part.task.epoch,
+            files=files,
+            accounts=accounts,
+            delivered=self._accounts.delivered,
+            leader_epochs=self._accounts.leader_epochs(),
+            newest_ms=self._accounts.newest_ms,
+            seconds=self.times.by_phase(),
+            refusals=self._letters.refusals(),
+            columns=self._decoder.columns_seen(),
+            unmapped=self._decoder.unmapped_fields(),
+            changed=self._decoder.changed(),
+            is_compiled=LIBRARY is not None,
         )
 
-    def fail(self, failure: TableFailure) -> TableManifest:
-        """Give up all files; what was closed already becomes an orphan that the ledger's owner deletes."""
-        self.abandon()
-        return failed_manifest(self._index, self.task, failure)
-
     def abandon(self) -> None:
-        """Give up all files without a manifest; never raises."""
-        self._data.abandon()
+        """Give up all files; what was closed already becomes an orphan that the ledger's owner deletes. Never raises."""
+        self._end.abandon()
         self._letters.sink.abandon()
-
-
-def manifest_of(
-    index: int,
-    task: TableTask,
-    files: Sequence[DataFile],
-    accounts: TableAccounts,
-    letters: LettersOfTask,
-    decoder: ChunkDecoder,
-    seconds: Mapping[str, float],
-) -> TableManifest:
-    return TableManifest(
-        table=task.table,
-        task=index,
-        generation=task.generation,
-        epoch=task.epoch,
-        files=tuple(files),
-        accounts=accounts.of_ranges(),
-        delivered=accounts.delivered,
-        leader_epochs=accounts.leader_epochs(),
-        newest_ms=accounts.newest_ms,
-        seconds=tuple(seconds.items()),
-        refusals=letters.refusals(),
-        columns=decoder.columns_seen(),
-        unmapped=decoder.unmapped_fields(),
-        changed=decoder.changed(),
-        is_compiled=LIBRARY is not None,
-    )
-
-
-def failed_manifest(index: int, task: TableTask, failure: TableFailure) -> TableManifest:
-    return TableManifest(
-        table=task.table, task=index, generation=task.generation, epoch=task.epoch, failure=failure
-    )
 
 
 def _check_rows(kind: str, in_files: int, in_accounts: int) -> None:

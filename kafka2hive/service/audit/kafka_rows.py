@@ -22,7 +22,7 @@ from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.quantities import counted
 from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.pipeline.task.replay import STALL_SECONDS, replay
-from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.task.rows import schema_in_files
 from kafka2hive.pipeline.values import TableTask, TaskSettings
 from kafka2hive.service.audit.files import whole_file
 from kafka2hive.service.audit.findings import multiset_findings, place_findings, without_absent
@@ -61,7 +61,7 @@ class KafkaAudit:
         self._settings = replace(settings, stall_seconds=STALL_SECONDS)
         self._table = settings.tables[table]
         self._advance = advance
-        self._schema = written_schema(self._table)
+        self._schema = schema_in_files(self._table)
         self._plain = Plain(self._schema, self._table.writer)
         # several rows of one offset have one place: they are compared as those of tables that keep no offset
         self._place = None if self._table.may_hold_several else place_columns(self._table)

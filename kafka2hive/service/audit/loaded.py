@@ -12,7 +12,7 @@ from kafka2hive.formats.opened import UNREADABLE, opened
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.task.rows import schema_in_files
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.file_rows import read_rows
 from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, letter_columns
@@ -63,7 +63,7 @@ def load(
 
 def place_columns(table: TableSettings) -> PlaceColumns | None:
     """The columns of a table's files that say where a row came from; None without offsets."""
-    written = set(written_schema(table).names)
+    written = set(schema_in_files(table).names)
     names = {kind: name for kind, name in table.metadata if name in written}
     offset = names.get(MetadataColumn.OFFSET)
     if offset is None:

@@ -10,8 +10,8 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.replay import PassingSink, look
-from kafka2hive.pipeline.task.sink import RowSink
+from kafka2hive.pipeline.task.replay import look
+from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.service.preview import ranges_of
 from kafka2hive.service.shared.hive_schemas import Catalogue

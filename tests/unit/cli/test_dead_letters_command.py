@@ -15,7 +15,6 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableTask, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
@@ -23,7 +22,7 @@ from kafka2hive.service.shared.wiring import wire
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.owner import new_owner
-from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_settings
+from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_of, task_settings
 
 GOOD = b'{"carrier": "UA", "flight": 1545, "time_hour": "2013-01-01T10:00:00Z"}'
 TYPE = b'{"carrier": "UA", "flight": "late", "time_hour": "2013-01-01T10:00:00Z"}'
@@ -75,7 +74,9 @@ def dumped(tmp_path: Path) -> Dumped:
         )
         consumer = FakeConsumer({("flights", 0): FakeLog(RECORDS, 20)})
         with Watchdog(30.0) as watchdog:
-            (manifest,) = Task(TaskPlan(0, (task,)), settings, wiring.ports.files, consumer, watchdog).run()
+            (manifest,) = task_of(
+                TaskPlan(0, (task,)), settings, wiring.ports.files, consumer, watchdog
+            ).run()
         outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location)
         owned = publish(wiring.ports, owned, outcome.change).owned
         letters += [local(f.final) for f in outcome.change.files if f.kind is FileKind.DEAD_LETTER]

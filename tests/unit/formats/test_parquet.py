@@ -15,7 +15,6 @@ from kafka2hive.formats.opened import opened
 from kafka2hive.formats.parquet.columns import leaf_paths
 from kafka2hive.formats.times import rows_not_in_millis
 from kafka2hive.model.files import FileKind
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
@@ -25,6 +24,7 @@ from tests.harness.task_files import (
     read_rows,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 
@@ -177,7 +177,7 @@ def run(writer: WriterOptions) -> tuple[TableManifest, MemoryFiles]:
     files = MemoryFiles()
     plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 3)),))
     with Watchdog(30.0) as watchdog:
-        task = Task(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
+        task = task_of(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
         (manifest,) = task.run()
     assert manifest.failure is None, manifest.failure
     return manifest, files

@@ -6,11 +6,17 @@ import pyarrow as pa
 
 from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 
 
 def written(groups: Sequence[pa.Table], options: WriterOptions, **metadata: str) -> bytes:
@@ -35,7 +41,7 @@ def run_task(
     settings = table_settings("db.t", "json", columns, writer=options)
     files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, len(values))),))
     with Watchdog(30.0) as watchdog:
-        task = Task(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
+        task = task_of(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
         (manifest,) = task.run()
     assert manifest.failure is None, manifest.failure
     return files, manifest

@@ -1,6 +1,6 @@
 """Read planned ranges from Kafka: every record of `[start, end)` once, in offset order per range, nothing else.
 
-All ranges that a consumer can read at once are assigned together (`waves`), so a task of many small ranges waits
+All ranges that a consumer can read at once are assigned together (reader.py), so a task of many small ranges waits
 for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
 (`enable.partition.eof`) when compaction, aborted transactions or their markers leave no record before `end`.
 """
@@ -19,7 +19,6 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.fetch.consumer import GONE, TRANSIENT
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer, Delivery, Key
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest
 from kafka2hive.pipeline.values import TableFailure
 
 CHUNK_RECORDS = 16_000  # fewer: the cost per chunk shows; more: messages leave the processor's cache, and pages are cleared
@@ -27,6 +26,14 @@ CHUNK_BYTES = 16 * 1024 * 1024
 _HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
 _POLL_SECONDS = 0.05
 _TRANSIENT_SECONDS = 10.0  # how long a problem may last that can pass: a new leader, stale metadata
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRequest:
+    """A range that is read for a table."""
+
+    table: str
+    range: OffsetRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.record_parts.headers import Found, HeaderColumns
 from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKeyColumns
 from kafka2hive.pipeline.task.record_parts.schema_headers import OF_KEYS, SchemaHeaders
-from kafka2hive.pipeline.task.refused.whole_messages import Refused, without_refused
+from kafka2hive.pipeline.task.rejections import Rejections, without_rejections
 from kafka2hive.pipeline.task.rows import column_schema
 from kafka2hive.pipeline.values import TableSettings
 
@@ -47,7 +47,7 @@ class RecordParts:
 
     def beside(
         self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
-    ) -> tuple[pa.RecordBatch, Positions | None, Refused | None]:
+    ) -> tuple[pa.RecordBatch, Positions | None, Rejections | None]:
         """Whole rows of the messages at `positions` (None: all), those positions, and the messages that are refused."""
         if self._keys is None and self._headers is None:
             return rows, positions, None
@@ -63,7 +63,7 @@ class RecordParts:
             return whole, positions, None
         every = np.arange(len(chunk)) if positions is None else positions
         places = sorted(refused)
-        return without_refused(
+        return without_rejections(
             whole, every, np.array(places, dtype=np.int64), [refused[place] for place in places]
         )
 

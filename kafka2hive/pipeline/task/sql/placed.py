@@ -1,23 +1,32 @@
-"""The rows of one task behind the SELECT: proven to come once, with their buckets; what cannot be written is a dead letter."""
+"""The rows of one task behind the SELECT: proven to come once, with their buckets.
 
-from collections.abc import Callable
+A row that cannot be written makes its record a dead letter. What went through the SELECT is not the record any more, so the
+record is read from Kafka again: a dead letter holds every byte of it.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
-from kafka2hive.pipeline.task.chunk import Positions
-from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
-from kafka2hive.pipeline.task.refused.letters_of_task import LettersOfTask
-from kafka2hive.pipeline.task.rows import column_schema, row_schema
+from kafka2hive.pipeline.task.chunk import Chunk, Positions
+from kafka2hive.pipeline.task.dead_letters import DeadLetters
+from kafka2hive.pipeline.task.fetch.fetch import TableUnreadable
+from kafka2hive.pipeline.task.fetch.reader import RangeReader
+from kafka2hive.pipeline.task.part import TablePart, TaskEnvironment, new_attempt
+from kafka2hive.pipeline.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
-from kafka2hive.pipeline.task.sql.late_letters import LateLetters
-from kafka2hive.pipeline.task.table import written_schema
-from kafka2hive.pipeline.values import Refusal, TableSettings, TableTask
+from kafka2hive.pipeline.values import Refusal
+
+MOST_LATE_LETTERS = 100_000
+"""Of one task: more are no bad records, but a wrong SELECT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +42,19 @@ class Placed:
 class PlacedRows:
     """`take` batches, then `finish`, then the counts; `abandon` at any time. All but `abandon` raise what is the table's."""
 
-    def __init__(
-        self,
-        index: int,
-        task: TableTask,
-        table: TableSettings,
-        letters: LettersOfTask,
-        consumer: Callable[[], ConsumerPort],
-        stall_seconds: float,
-        progress: Callable[[], None],
-    ) -> None:
-        """`table` has the columns of the table. `consumer` is asked for only where records must be read again."""
-        self.schema = written_schema(table)
-        self._table = task.table
+    def __init__(self, part: TablePart, environment: TaskEnvironment) -> None:
+        """Raises TableError if the table's bucket does not fit its columns."""
+        table = part.table
+        self.schema = schema_in_files(table)
+        self._table = part.task.table
+        self._environment = environment
         self._unwritable = unwritable_of(table.writer)
         self._whole = row_schema(column_schema(table), table.metadata)
-        self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, task.planned_at_ms, table.table)
-        self._arrivals = Arrivals(task.table, index, task.ranges)
-        self._late = LateLetters(task.table, task.ranges)
-        self._consumer, self._stall_seconds, self._progress = consumer, stall_seconds, progress
-        self._letters = letters
+        planned_at_ms = part.task.planned_at_ms
+        self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, planned_at_ms, table.table)
+        self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
+        self._late = LateLetters(part.task.table, part.ranges)
+        self._letters = DeadLetters(part, environment, new_attempt())
 
     @property
     def paths(self) -> list[str]:
@@ -87,9 +89,8 @@ class PlacedRows:
     def finish(self) -> None:
         """Begin to close the files of dead letters."""
         if len(self._late):
-            consumer = self._consumer()
-            for refused in self._late.records(consumer, self._stall_seconds, self._progress):
-                self._letters.add(*refused)
+            for letters in self._late.records(self._environment):
+                self._letters.add(*letters)
         self._letters.sink.finish()
 
     def letter_files(self) -> tuple[DataFile, ...]:
@@ -116,3 +117,81 @@ class PlacedRows:
     def abandon(self) -> None:
         """Give all files up; never raises."""
         self._letters.sink.abandon()
+
+
+class LateLetters:
+    """Of one table in one task: `add` what cannot be written, then read `records` once."""
+
+    def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
+        self._table = table
+        self._ranges = ranges
+        self._reasons: list[dict[int, str]] = [{} for _ in ranges]
+
+    def add(self, number: int, offset: int, reason: str) -> None:
+        """Of the range with this number. Raises TableError (`sql.no_bucket`) when there are too many."""
+        self._reasons[number][offset] = reason
+        if len(self) > MOST_LATE_LETTERS:
+            source = self._ranges[number].topic_partition
+            raise TableError(
+                "sql.no_bucket",
+                f"{self._table}: more than {MOST_LATE_LETTERS} rows of the SELECT cannot be written,"
+                f" {source}@{offset} is one: {reason}",
+                "let the SELECT mend such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
+            )
+
+    def __len__(self) -> int:
+        return sum(map(len, self._reasons))
+
+    def counts(self) -> tuple[int, ...]:
+        """By range."""
+        return tuple(map(len, self._reasons))
+
+    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[str]]]:
+        """Read these records again: chunks, the positions of the records in them, and their reasons.
+
+        Raises TableError if Kafka does not give all of them any more.
+        """
+        spans = {
+            OffsetRange(source.topic_partition, min(wanted), max(wanted) + 1): wanted
+            for source, wanted in zip(self._ranges, self._reasons, strict=True)
+            if wanted
+        }
+        reader = RangeReader(
+            environment.consumer(),
+            {self._table: list(spans)},
+            environment.settings.stall_seconds,
+            environment.progress,
+        )
+        found = 0
+        for event in reader:
+            match event:
+                case TableUnreadable(_, failure):
+                    raise failure.error
+                case Chunk():
+                    positions, reasons = _wanted(event, spans)
+                    found += len(reasons)
+                    if reasons:
+                        yield event, positions, reasons
+        if found != len(self):
+            raise TableError(
+                "sql.no_bucket",
+                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - found} of their records"
+                " have gone from Kafka since they were read",
+                "nothing was committed; the table is tried again by itself",
+            )
+
+
+def _wanted(chunk: Chunk, spans: dict[OffsetRange, dict[int, str]]) -> tuple[Positions, list[str]]:
+    offsets = chunk.offsets().to_pylist()
+    positions: list[int] = []
+    reasons: list[str] = []
+    start = 0
+    for segment in chunk.segments:
+        wanted = spans[segment.range]
+        for position in range(start, start + segment.count):
+            reason = wanted.get(offsets[position])
+            if reason is not None:
+                positions.append(position)
+                reasons.append(reason)
+        start += segment.count
+    return np.array(positions, np.int64), reasons

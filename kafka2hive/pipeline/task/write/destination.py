@@ -3,19 +3,17 @@
 from dataclasses import dataclass, fields
 from uuid import uuid4
 
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.pipeline.task.write.staged_file import Staged
-from kafka2hive.pipeline.values import TableSettings, TableTask, TaskSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination(Origin):
-    """`hive_table` and `location` are those of the table that will hold the files (another one for dead letters);
+    """`hive_table` and `location` are those of the table that will hold the files (for dead letters a different one);
     `staging` is always `table`'s.
     """
 
@@ -55,46 +53,3 @@ class Destination(Origin):
             task=self.task,
             ranges=self.ranges,
         )
-
-
-def new_attempt() -> str:
-    """Names one try of one table's share of a task in the footers of its files."""
-    return uuid4().hex
-
-
-def to_table(index: int, task: TableTask, table: TableSettings, attempt: str) -> Destination:
-    """Of the rows of task `index`."""
-    return _destination(FileKind.DATA, index, task, table, attempt, task.table, table.location)
-
-
-def to_dead_letters(
-    index: int, task: TableTask, table: TableSettings, settings: TaskSettings, attempt: str
-) -> Destination:
-    """Of the dead letters of task `index`; they are staged with their source table."""
-    place = settings.dead_letter_table, settings.dead_letter_location
-    return _destination(FileKind.DEAD_LETTER, index, task, table, attempt, *place)
-
-
-def _destination(
-    kind: FileKind,
-    index: int,
-    task: TableTask,
-    table: TableSettings,
-    attempt: str,
-    hive_table: str,
-    location: str,
-) -> Destination:
-    return Destination(
-        kind=kind,
-        hive_table=hive_table,
-        location=location,
-        staging=staging_directory(table.location),
-        table=task.table,
-        ledger_id=task.ledger_id,
-        generation=task.generation,
-        epoch=task.epoch,
-        task=index,
-        ranges=tuple(r for r in task.ranges if len(r)),
-        attempt=attempt,
-        planned_at_ms=task.planned_at_ms,
-    )

@@ -10,7 +10,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.refused.refusals import Refusals
+from kafka2hive.pipeline.task.dead_letters import Reasons
 from kafka2hive.pipeline.values import Refusal, TableManifest
 from kafka2hive.service.run.manifests import FLOOR_RECORDS, check_dead_letters
 from tests.harness.fake_consumer import FakeLog, log_of
@@ -88,7 +88,7 @@ def test_the_three_most_frequent_reasons_are_named_each_with_a_place_and_the_col
 
 
 def test_reasons_are_counted_over_all_chunks_and_the_first_record_is_the_example() -> None:
-    found, source = Refusals(), offsets("t", 3, 0, 20)
+    found, source = Reasons(), offsets("t", 3, 0, 20)
     for start in (0, 10):
         messages = [log_of(start, start + 1, start + 2).message(("t", 3), start + n) for n in range(3)]
         chunk = Chunk("db.t", (Segment(source, 3, 3, -1),), messages)

@@ -18,7 +18,7 @@ from kafka2hive.config.values import (
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
-from kafka2hive.pipeline.task.table import written_schema
+from kafka2hive.pipeline.task.rows import schema_in_files
 from kafka2hive.pipeline.task.writer_schemas import key_writers_of
 from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.compare import as_multisets
@@ -205,7 +205,7 @@ def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema,
     assert [rows.column("id").to_pylist() for rows, _ in decoded.batches] == [[7]]
     chunk.messages[0].set_key(b"\0\0\0\0\6" + key)
     (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
-    (refused,) = decoded.refused
+    (refused,) = decoded.rejections
     assert refused[1][0].startswith(f"key.{format}.schema: ")
 
 
@@ -226,14 +226,14 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
         )
     (decoded,) = ChunkDecoder(table()).decode(chunk)
     assert [len(rows) for rows, _ in decoded.batches] == [1]
-    ((places, reasons),) = decoded.refused
+    ((places, reasons),) = decoded.rejections
     assert places.tolist() == [0] and reasons[0].startswith("headers.utf8: ")
 
 
 def replayed(log: FakeLog) -> Replay:
     """As `verify --deep` reads records again."""
     settings, ranges = table(), (offsets("t", 0, 0, log.end),)
-    replay = Replay(Span(ranges), {n: n for n in written_schema(settings).names}, None, Paths())
+    replay = Replay(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
     run_task_of({("t", 0): log}, settings, ranges, replay.open_sink)
     return replay
 

@@ -11,11 +11,17 @@ import pytest
 
 from kafka2hive.config.values import MetadataColumn
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import ColumnsSeen, TableManifest, TaskPlan, planned_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 
 TASKS = tuple(
     TaskPlan(index, tuple(table_task(table, offsets("t", index, 0, 9)) for table in ("db.a", "db.b")))
@@ -48,7 +54,7 @@ def real_manifest() -> tuple[TaskPlan, TableManifest]:
     settings = task_settings("", table, stall_seconds=2.0)
     with Watchdog(30.0) as watchdog:
         consumer = FakeConsumer({("t", 0): FakeLog(records, 40)})
-        (manifest,) = Task(plan, settings, MemoryFiles(), consumer, watchdog).run()
+        (manifest,) = task_of(plan, settings, MemoryFiles(), consumer, watchdog).run()
     assert manifest.failure is None, manifest.failure
     return plan, manifest
 

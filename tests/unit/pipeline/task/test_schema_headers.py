@@ -57,7 +57,7 @@ def decoded(settings: TableSettings, chunk: Any, **writers: Any) -> list[Any]:
         for rows, positions in part.batches:
             places = range(len(rows)) if positions is None else positions.tolist()
             found |= dict(zip(places, rows.to_pylist(), strict=True))
-        for positions, reasons in part.refused:
+        for positions, reasons in part.rejections:
             found |= dict(zip(positions.tolist(), reasons, strict=True))
         found |= dict.fromkeys(part.skipped.tolist(), "skipped")
     return [found[place] for place in range(len(chunk))]

@@ -19,15 +19,17 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.chunk_decoder import LARGEST_VALUE, ChunkDecoder
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest, waves
+from kafka2hive.pipeline.task.fetch.fetch import RangeRequest
+from kafka2hive.pipeline.task.fetch.reader import waves
+from kafka2hive.pipeline.task.part import only_part
 from kafka2hive.pipeline.task.table import TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.task.write.write import TableWriter
+from kafka2hive.pipeline.values import TaskPlan
+from tests.harness.fake_consumer import FakeConsumer
 from tests.harness.task_files import (
     MemoryFiles,
     delivered_as,
+    environment_of,
     offsets,
     read_rows,
     table_settings,
@@ -116,19 +118,15 @@ def run_chunk(
     metadata += [(MetadataColumn.TIMESTAMP, "at")] if with_time else []
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))
     source = offsets("t", 0, 0, len(messages))
-    files, limits = MemoryFiles(), TaskLimits(1 << 28, 64, 1 << 28)
-
-    def open_sink(destination: Destination, schema: pa.Schema) -> TableWriter:
-        return TableWriter(destination, files, schema, table.writer, limits)
-
-    decoder, task = ChunkDecoder(table), table_task("db.t", source)
-    run = TableRun(0, task, table, task_settings("", table), decoder, open_sink, lambda: None)
+    files, settings = MemoryFiles(), task_settings("", table)
+    environment = environment_of(settings, files, FakeConsumer({}), Watchdog(30.0))
+    run = TableRun(only_part(TaskPlan(0, (table_task("db.t", source),)), settings), environment)
     size = sum(map(len, messages))
-    run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages))
+    assert not list(run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages)))
     account = RangeAccounting(0, source, OffsetAccounting(read=len(messages)))
     run.complete(delivered_as([account]))
     manifest = run.manifest()
-    limits.closer.stop()
+    environment.close()
     rows, letters = (read_rows(files, manifest, kind) for kind in FileKind)
     return manifest.accounts[0].account, rows, letters
 

@@ -9,11 +9,17 @@ import pytest
 
 from kafka2hive.config.values import FileFormat, WriterOptions
 from kafka2hive.config.values.units import MIB
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 
 LIMIT = 24 * MIB
 BYTES = 64 * 1024  # of a record
@@ -56,7 +62,7 @@ def run_task(format: FileFormat, count: int) -> None:
     nothing_else = WriterOptions(format=format, row_group_bytes=1024 * LIMIT, row_group_rows=1 << 30)
     settings = task_settings("", table_settings(writer=nothing_else), memory_bytes=LIMIT)
     with Watchdog(60.0) as watchdog:
-        (manifest,) = Task(plan, settings, MemoryFiles(), consumer, watchdog).run()
+        (manifest,) = task_of(plan, settings, MemoryFiles(), consumer, watchdog).run()
     assert sum(a.account.bytes for a in manifest.accounts) == 4 * count * BYTES
     assert sum(file.rows for file in manifest.files) == 4 * count
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -15,7 +15,6 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.fetch import fetch as real
 from kafka2hive.pipeline.task.fetch.counted import FetchBug
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
@@ -26,6 +25,7 @@ from tests.harness.task_files import (
     read_rows,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 from tests.mutants.tasks_and_service import BROKEN_FETCHES
@@ -68,7 +68,7 @@ def run_task_of(
     settings = task_settings("", table_settings("db.t", metadata=PLACE), stall_seconds=2.0)
     plan = TaskPlan(0, (table_task("db.t", *ranges),))
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, settings, files, consumer, watchdog, open_fetch=fetch).run()
+        (manifest,) = task_of(plan, settings, files, consumer, watchdog, open_fetch=fetch).run()
     return pickle.loads(pickle.dumps(manifest)), files
 
 

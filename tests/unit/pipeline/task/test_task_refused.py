@@ -8,8 +8,7 @@ import pytest
 
 from kafka2hive.model.errors import AccessRefused
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch
-from kafka2hive.pipeline.task.fetch.requests import RangeRequest
+from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
 from kafka2hive.pipeline.task.run import run_task
 from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, log_of

@@ -13,7 +13,6 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
@@ -27,6 +26,7 @@ from tests.harness.task_files import (
     read_rows,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 
@@ -44,7 +44,7 @@ def run_task_of(
     plan = TaskPlan(0, (table_task("db.t", *ranges),))
     settings = task_settings("", table, stall_seconds=2.0)
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, settings, files, FakeConsumer(logs), watchdog, open_sink).run()
+        (manifest,) = task_of(plan, settings, files, FakeConsumer(logs), watchdog, open_sink=open_sink).run()
     return manifest, files
 
 

@@ -11,14 +11,20 @@ from kafka2hive.config.values.change_log import CHANGE_COLUMNS
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.writer_schemas import writers_of
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.odd_http import Request, odd_server, reply
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 
 SCHEMA = '{"type": "record", "name": "F", "fields": [{"name": "value", "type": "long"}]}'
 RANGE = offsets("t", 0, 0, 3)
@@ -52,7 +58,7 @@ def test_no_secret_of_the_registry_stands_in_what_is_said_of_the_settings() -> N
     assert "hunter2" not in repr(options) + repr(settings_with(avro_table(), options))
 
 
-def task_of(
+def dump_of(
     table: TableSettings,
     registry: RegistryOptions | None,
     files: MemoryFiles | None = None,
@@ -63,7 +69,7 @@ def task_of(
     log = FakeLog(dict.fromkeys(range(3), message), 3)
     consumer = FakeConsumer({("t", 0): log})
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, settings_with(table, registry), files, consumer, watchdog).run()
+        (manifest,) = task_of(plan, settings_with(table, registry), files, consumer, watchdog).run()
     return manifest, files
 
 
@@ -77,7 +83,7 @@ def task_of(
 )
 def test_a_schema_that_cannot_be_had_fails_the_table_with_what_to_do(said: bytes, code: str) -> None:
     with odd_server(lambda _: said) as server:
-        manifest, _ = task_of(avro_table(), RegistryOptions(url=server.url))
+        manifest, _ = dump_of(avro_table(), RegistryOptions(url=server.url))
     assert (manifest.files, manifest.accounts) == ((), ())
     with pytest.raises(TableError) as caught:
         judge_manifests("db.t", [RANGE], [manifest], 1.0, frozenset(), "cluster", "file:///warehouse/db.t")
@@ -87,7 +93,7 @@ def test_a_schema_that_cannot_be_had_fails_the_table_with_what_to_do(said: bytes
 
 def test_an_id_that_the_registry_does_not_have_makes_dead_letters() -> None:
     with odd_server(lambda _: reply(404, {"error_code": 40403})) as server:
-        manifest, _ = task_of(avro_table(), RegistryOptions(url=server.url))
+        manifest, _ = dump_of(avro_table(), RegistryOptions(url=server.url))
     assert manifest.failure is None
     assert manifest.accounts[0].account.dead_lettered == 3
     assert {refusal.code for refusal in manifest.refusals} == {"avro.schema"}
@@ -95,7 +101,7 @@ def test_an_id_that_the_registry_does_not_have_makes_dead_letters() -> None:
 
 def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
     with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server:
-        manifest, files = task_of(avro_table(), RegistryOptions(url=server.url))
+        manifest, files = dump_of(avro_table(), RegistryOptions(url=server.url))
     assert manifest.accounts[0].account.written == 3
     (path,) = [path for path in files.content if path.endswith("/7.schema")]
     assert path.startswith("file:///ledger/schemas/")
@@ -108,12 +114,12 @@ def test_an_id_that_a_registry_set_up_anew_gives_to_another_schema_fails_the_tab
     said = [reply(200, {"schema": two % ", ".join(order)}) for order in (fields, fields[::-1])]
     with odd_server(lambda _: said.pop(0)) as server:
         registry = RegistryOptions(url=server.url)
-        first, files = task_of(avro_table(), registry, message=b"\0\0\0\0\7\2\4")
+        first, files = dump_of(avro_table(), registry, message=b"\0\0\0\0\7\2\4")
         assert first.accounts[0].account.written == 3
         (path,) = [path for path in files.content if path.endswith("/7.schema")]
         later = MemoryFiles()  # another process that has what is kept
         later.content[path] = files.content[path]
-        second, _ = task_of(avro_table(), registry, later, b"\0\0\0\0\7\2\4")
+        second, _ = dump_of(avro_table(), registry, later, b"\0\0\0\0\7\2\4")
     assert (second.files, second.accounts) == ((), ())
     assert second.failure is not None and second.failure.code == "registry.changed"
     assert path in second.failure.remedy
@@ -128,7 +134,7 @@ def test_a_schema_that_a_header_names_by_its_guid_is_asked_for_and_kept() -> Non
     def run(registry: RegistryOptions, files: MemoryFiles) -> TableManifest:
         plan, consumer = TaskPlan(0, (table_task("db.t", RANGE),)), FakeConsumer({("t", 0): log})
         with Watchdog(30.0) as watchdog:
-            (manifest,) = Task(plan, settings_with(table, registry), files, consumer, watchdog).run()
+            (manifest,) = task_of(plan, settings_with(table, registry), files, consumer, watchdog).run()
         return manifest
 
     files, kept = MemoryFiles(), MemoryFiles()
@@ -158,13 +164,13 @@ def test_protobuf_is_read_with_what_its_schema_imports_and_again_without_the_reg
     message = b"\0\0\0\0\7" + b"\2\2" + b"\x0a\x02\x08\x05"
     with odd_server(lambda request: reply(200, said[request.path])) as server:
         registry = RegistryOptions(url=server.url)
-        manifest, files = task_of(table, registry, message=message)
+        manifest, files = dump_of(table, registry, message=message)
         assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
         assert len(server.requests) == 2
     (path,) = [path for path in files.content if path.endswith("/7.schema")]
     kept = MemoryFiles()
     kept.content[path] = files.content[path]
-    again, _ = task_of(table, registry, kept, message)  # another storage, so another look-up; nobody answers
+    again, _ = dump_of(table, registry, kept, message)  # another storage, so another look-up; nobody answers
     assert (again.failure, again.accounts[0].account.written) == (None, 3)
 
 
@@ -172,9 +178,9 @@ def test_protobuf_of_the_map_has_its_message_named() -> None:
     table = table_settings("db.t", columns=[("number", "bigint")])
     table = replace(table, format="protobuf", protobuf_schema=PART, protobuf_message="parts.Value")
     assert writers(table) == WriterSchema("PROTOBUF", PART, message="parts.Value")
-    manifest, _ = task_of(table, None, message=b"\x08\x05")
+    manifest, _ = dump_of(table, None, message=b"\x08\x05")
     assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
-    manifest, _ = task_of(replace(table, protobuf_message="parts.No"), None, message=b"")
+    manifest, _ = dump_of(replace(table, protobuf_message="parts.No"), None, message=b"")
     assert manifest.failure is not None and manifest.failure.code == "decode.schema"
 
 
@@ -187,7 +193,7 @@ def test_records_of_a_schema_with_a_new_field_are_refused_by_a_run_that_adds_or_
 ) -> None:
     table = replace(avro_table(), schema_evolution=evolution)
     with odd_server(lambda _: reply(200, {"schema": NEW_FIELD})) as server:
-        manifest, _ = task_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\0\2")
+        manifest, _ = dump_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\0\2")
     if not refused:
         assert (manifest.failure, manifest.accounts[0].account.written) == (None, 3)
         return
@@ -204,7 +210,7 @@ def test_a_protobuf_message_with_a_new_field_is_named_and_other_messages_do_not_
     table = table_settings("db.t", columns=[("number", "bigint")])
     table = replace(table, format="protobuf", schema_evolution="add")
     with odd_server(lambda _: reply(200, {"schemaType": "PROTOBUF", "schema": schema})) as server:
-        manifest, _ = task_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\2\2\x08\x05")
+        manifest, _ = dump_of(table, RegistryOptions(url=server.url), message=b"\0\0\0\0\7\2\2\x08\x05")
     assert manifest.failure is not None and manifest.failure.writer == WriterId(7, "F")
 
 
@@ -214,7 +220,7 @@ def test_with_stop_a_schema_that_cannot_fill_a_column_makes_no_dead_letters() ->
     for evolution, failed in cases:
         table = replace(avro_table(), schema_evolution=evolution)
         with odd_server(lambda _: reply(200, {"schema": text})) as server:
-            manifest, _ = task_of(table, RegistryOptions(url=server.url))
+            manifest, _ = dump_of(table, RegistryOptions(url=server.url))
         assert (manifest.failure is not None) is failed
         assert failed or manifest.accounts[0].account.dead_lettered == 3
 
@@ -236,7 +242,7 @@ def test_a_new_field_of_a_change_logs_row_is_found_within_the_envelope() -> None
     for more, tail, refused in (("", b"", False), (', {"name": "note", "type": "string"}', b"\0", True)):
         said = reply(200, {"schema": envelope % (row % more)})
         with odd_server(partial(_say, said)) as server:
-            manifest, _ = task_of(table, RegistryOptions(url=server.url), message=insert + tail + b"\2c")
+            manifest, _ = dump_of(table, RegistryOptions(url=server.url), message=insert + tail + b"\2c")
         assert (manifest.failure is not None) is refused
         if manifest.failure is not None:
             assert "no column for note string" in manifest.failure.message

@@ -18,7 +18,6 @@ from kafka2hive.config.values import (
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
@@ -30,6 +29,7 @@ from tests.harness.task_files import (
     read_rows,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 from tests.unit.pipeline.task.test_task_rows import run_task_of, total
@@ -156,7 +156,7 @@ def test_a_bucket_that_is_dumped_again_has_its_rows_of_each_message() -> None:
     settings = task_settings("", table(), stall_seconds=2.0)
     with Watchdog(30.0) as watchdog:
         consumer = FakeConsumer({("t", 0): log})
-        (manifest,) = Task(TaskPlan(0, (task,)), settings, again, consumer, watchdog).run()
+        (manifest,) = task_of(TaskPlan(0, (task,)), settings, again, consumer, watchdog).run()
     assert manifest.failure is None
     (file,) = manifest.files
     assert read_file(again, file) == read_file(files, lost)

@@ -18,7 +18,6 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.unmapped_fields import (
     LONGEST_NAME,
     MOST_FIELDS,
@@ -34,7 +33,14 @@ from kafka2hive.service.shared.table_state import Table
 from tests.harness.clock import SkippedTime
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
 
 COLUMNS = (("id", "bigint"), ("props", "struct<a:int>"))
 
@@ -48,7 +54,7 @@ def found(values: list[bytes], *, any_case: bool = False) -> UnmappedFields:
         TaskPlan(0, (table_task("db.t", offsets("t", 1, 0, len(values))),)),
     )
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(
+        (manifest,) = task_of(
             plan, task_settings("", settings), MemoryFiles(), FakeConsumer({("t", 1): log}), watchdog
         ).run()
     assert manifest.failure is None, manifest.failure

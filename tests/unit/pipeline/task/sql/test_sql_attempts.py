@@ -15,20 +15,17 @@ import pytest
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.sql.shuffled import first_ranges_of, shuffled_manifests, whole_of
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.part import only_part
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
-from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
-from kafka2hive.pipeline.task.sql.shuffle.receiving import RowsOfPart
-from kafka2hive.pipeline.task.sql.shuffle.sending import RowsSentOfTask
-from kafka2hive.pipeline.task.sql.workers import records_table
+from kafka2hive.pipeline.task.sql.shuffle import ReceivedRows, SentRows
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableFailure, TableManifest
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
-from tests.harness.task_files import MemoryFiles, read_rows, task_settings
+from tests.harness.task_files import MemoryFiles, environment_of, read_rows, task_settings
 from tests.unit.pipeline.task.sql.test_sql_shuffle import ALL, SHARES, halves
-from tests.unit.pipeline.task.sql.test_sql_task import table_of
+from tests.unit.pipeline.task.sql.test_sql_task import Records, table_of
 
 STAGES = 60
 TABLE = replace(table_of(), shuffle="bucket")
@@ -78,25 +75,19 @@ class Stage:
 
     def _sent(self, number: int, attempt: int, ends: bool) -> Sent:
         share, first = SHARES[number], first_ranges_of(SHARES)[number]
-        (task,) = share.tables
         logs = self._compacted() if attempt % 10 and self.random.random() < 0.5 else dict(LOGS)
-        before = records_table(TABLE)
         with Watchdog(30.0) as watchdog, ExitStack() as stack:
-            records = RecordsOfTask(
-                share.index, task, before, self.settings, ChunkDecoder(before), self.files, FakeConsumer(logs),
-                watchdog, whole=WHOLE,
-            )  # fmt: skip
-            sending = RowsSentOfTask(
-                attempt, share, WHOLE, first, len(SHARES), TABLE, self.settings, self.files,
-                lambda: FakeConsumer(logs), watchdog.touch, 10**6,
-            )  # fmt: skip
-            stack.enter_context(closing(records))
+            records = Records(share, self.settings, self.files, FakeConsumer(logs), watchdog, WHOLE)
+            environment = environment_of(self.settings, self.files, FakeConsumer(logs), watchdog)
+            stack.enter_context(closing(environment))
+            part = only_part(share, self.settings, WHOLE)
+            sending = SentRows(attempt, part, environment, first=first, parts=len(SHARES), together=10**6)
             stack.enter_context(closing(sending))
             batches = [sending.send(half) for batch in records.batches() for half in halves(batch)]
             if not ends:
                 self.count["died"] += 1
                 return Sent(batches[:1], None)
-            return Sent(batches, (RecordsRead(attempt, records.manifest()), sending.finish()))
+            return Sent(batches, (RecordsRead(attempt, records.manifest), sending.finish()))
 
     def _compacted(self) -> dict[Key, FakeLog]:
         self.count["read less"] += 1
@@ -120,8 +111,9 @@ class Stage:
             return RowsReceived(part=part, failure=TableFailure("storage.denied", "no"))
         for _ in range(self.random.choice((1, 1, 2))):  # the first one's files are orphans
             with Watchdog(30.0) as watchdog:
-                receiving = RowsOfPart(part, WHOLE, TABLE, self.settings, self.files, watchdog.touch)
-                with closing(receiving):
+                environment = environment_of(self.settings, self.files, FakeConsumer({}), watchdog)
+                receiving = ReceivedRows(part, only_part(WHOLE, self.settings), environment)
+                with closing(environment), closing(receiving):
                     for batch in mine:
                         receiving.take(batch)
                     told = receiving.finish()

@@ -15,21 +15,24 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.sql.shuffled import first_ranges_of, shuffled_manifests, whole_of
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.part import only_part
+from kafka2hive.pipeline.task.sql import workers
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
-from kafka2hive.pipeline.task.sql.records import RecordsOfTask
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
-from kafka2hive.pipeline.task.sql.shuffle import workers
-from kafka2hive.pipeline.task.sql.shuffle.moved import Parts, marks_of
-from kafka2hive.pipeline.task.sql.shuffle.receiving import RowsOfPart
-from kafka2hive.pipeline.task.sql.shuffle.sending import RowsSentOfTask
-from kafka2hive.pipeline.task.sql.workers import records_table
+from kafka2hive.pipeline.task.sql.shuffle import Parts, ReceivedRows, SentRows, marks_of
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer
-from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_task, task_settings
-from tests.unit.pipeline.task.sql.test_sql_task import even, log_of_days, table_of, whole
+from tests.harness.task_files import (
+    MemoryFiles,
+    environment_of,
+    offsets,
+    read_rows,
+    table_task,
+    task_settings,
+)
+from tests.unit.pipeline.task.sql.test_sql_task import Records, even, log_of_days, table_of, whole
 
 INDICES = (2, 5)  # of the tasks in the epoch
 PLANNED = (
@@ -76,30 +79,29 @@ def play(
 ) -> Played:
     """Attempts are 10 times the tasks' index; `shuffle` may change what a part gets."""
     table = replace(table or table_of(), shuffle="bucket")
-    played, settings, before = Played(MemoryFiles()), task_settings("", table), records_table(table)
+    played, settings = Played(MemoryFiles()), task_settings("", table)
     everything, moved = whole_of(SHARES), []
     with Watchdog(30.0) as watchdog, ExitStack() as stack:
         for share, first in zip(SHARES, first_ranges_of(SHARES), strict=True):
-            (task,) = share.tables
-            records = RecordsOfTask(
-                share.index, task, before, settings, ChunkDecoder(before), played.files, FakeConsumer(LOGS),
-                watchdog, whole=everything,
-            )  # fmt: skip
-            sending = RowsSentOfTask(
-                10 * share.index, share, everything, first, len(SHARES), table, settings, played.files,
-                lambda: FakeConsumer(LOGS), watchdog.touch, together,
-            )  # fmt: skip
-            stack.enter_context(closing(records))
+            records = Records(share, settings, played.files, FakeConsumer(LOGS), watchdog, everything)
+            part = only_part(share, settings, everything)
+            environment = environment_of(settings, played.files, FakeConsumer(LOGS), watchdog)
+            stack.enter_context(closing(environment))
+            sending = SentRows(
+                10 * share.index, part, environment, first=first, parts=len(SHARES), together=together
+            )
             stack.enter_context(closing(sending))
             moved += [sending.send(half) for batch in records.batches() for half in halves(select(batch))]
-            played.read.append(RecordsRead(10 * share.index, records.manifest()))
+            played.read.append(RecordsRead(10 * share.index, records.manifest))
             played.sent.append(sending.finish())
-        for part in range(len(SHARES)):
-            receiving = RowsOfPart(part, everything, table, settings, played.files, watchdog.touch)
+        for number in range(len(SHARES)):
+            environment = environment_of(settings, played.files, FakeConsumer({}), watchdog)
+            stack.enter_context(closing(environment))
+            receiving = ReceivedRows(number, only_part(everything, settings), environment)
             stack.enter_context(closing(receiving))
-            mine = [b.filter(pc.equal(b.column(COORDINATES).field("part"), part)) for b in moved]
+            mine = [b.filter(pc.equal(b.column(COORDINATES).field("part"), number)) for b in moved]
             mine = [batch for batch in mine if len(batch)]
-            for batch in shuffle(part, mine):
+            for batch in shuffle(number, mine):
                 receiving.take(batch)
             played.received.append(receiving.finish())
     return played
@@ -254,16 +256,10 @@ def test_a_failure_on_either_side_is_the_tables() -> None:
 def test_a_sender_and_a_receiver_that_fail_say_so_and_take_the_rest_all_the_same() -> None:
     table = replace(table_of(), shuffle="bucket")
     settings, everything = task_settings("", table), whole_of(SHARES)
-    (task,) = SHARES[0].tables
     sound = {key: log_of_days(log.end) for key, log in LOGS.items()}  # no record is read again
     with Watchdog(30.0) as watchdog:
-        before = records_table(table)
-        records = RecordsOfTask(
-            SHARES[0].index, task, before, settings, ChunkDecoder(before), MemoryFiles(), FakeConsumer(sound),
-            watchdog, whole=everything,
-        )  # fmt: skip
-        with closing(records):
-            of_first = [half for batch in records.batches() for half in halves(batch)]
+        records = Records(SHARES[0], settings, MemoryFiles(), FakeConsumer(sound), watchdog, everything)
+        of_first = [half for batch in records.batches() for half in halves(batch)]
     told: list[RowsWritten] = []
     left = iter(of_first)
     of_second = workers.send_rows(left, SHARES[1], everything, 2, 2, 50, settings, told.append)

@@ -1,6 +1,6 @@
 """Both ends of a table with SQL around a SELECT that a test plays: each offset is a row, filtered, or a dead letter, once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -14,23 +14,27 @@ from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccount
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.jobs import apart_with_sql
 from kafka2hive.pipeline.sql.accounts import check_against_spark, failed, manifest_of
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
+from kafka2hive.pipeline.task.part import only_part
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
-from kafka2hive.pipeline.task.sql.records import RecordsOfTask
-from kafka2hive.pipeline.task.sql.rows import RowsOfTask
+from kafka2hive.pipeline.task.sql.records import RowsToSelect, with_records_of
+from kafka2hive.pipeline.task.sql.rows import SelectedRows
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
-from kafka2hive.pipeline.task.sql.workers import records_table
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan
+from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan, TaskSettings
 from kafka2hive.service.run.manifests import judge_manifests
+from kafka2hive.storage.port import FileSystem
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
 from tests.harness.task_files import (
     MemoryFiles,
+    environment_of,
     offsets,
     read_rows,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 
@@ -60,6 +64,35 @@ def log_of_days(
     return FakeLog({at: record(at) for at in range(count)}, count)
 
 
+class Records:
+    """The side before the SELECT, as a worker runs it: `batches`, then the `manifest`."""
+
+    manifest: TableManifest
+
+    def __init__(
+        self,
+        share: TaskPlan,
+        settings: TaskSettings,
+        files: FileSystem,
+        consumer: ConsumerPort,
+        watchdog: Watchdog,
+        files_of: TaskPlan | None = None,
+    ) -> None:
+        before = with_records_of(share.tables[0].table, settings)
+        environment = environment_of(before, files, consumer, watchdog)
+        task = Task(share, environment, open_end=RowsToSelect, files_of=files_of, retried=AMBIGUOUS)
+        self._outputs = task.outputs()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for output in self._outputs:
+            if isinstance(output, TableManifest):
+                self.manifest = output
+            else:
+                yield output
+        if self.manifest.failure is not None:
+            raise self.manifest.failure.error
+
+
 def dump(
     logs: dict[Key, FakeLog],
     table: TableSettings,
@@ -68,19 +101,18 @@ def dump(
     read_attempt: int = ATTEMPT,
     later: dict[Key, FakeLog] | None = None,
 ) -> tuple[TableManifest, MemoryFiles]:
-    files, task = MemoryFiles(), table_task("db.t", *ranges)
+    files, share = MemoryFiles(), TaskPlan(3, (table_task("db.t", *ranges),))
     settings = task_settings("", table, stall_seconds=2.0)
-    before = records_table(table)
     with Watchdog(30.0) as watchdog:
-        records = RecordsOfTask(
-            3, task, before, settings, ChunkDecoder(before), files, FakeConsumer(logs), watchdog
-        )
-        again = lambda: FakeConsumer(later or logs)  # noqa: E731
-        rows = RowsOfTask(ATTEMPT, 3, task, table, settings, files, again, watchdog.touch)
-        with closing(records), closing(rows):
+        records = Records(share, settings, files, FakeConsumer(logs), watchdog)
+        environment = environment_of(settings, files, FakeConsumer(later or logs), watchdog)
+        with (
+            closing(environment),
+            closing(SelectedRows(ATTEMPT, only_part(share, settings), environment)) as rows,
+        ):
             for batch in records.batches():
                 rows.take(select(batch))
-            read, written = RecordsRead(read_attempt, records.manifest()), rows.finish()
+            read, written = RecordsRead(read_attempt, records.manifest), rows.finish()
     return manifest_of("db.t", 3, [read], [written]), files
 
 
@@ -253,7 +285,7 @@ def test_a_task_without_spark_never_writes_rows_of_a_table_with_sql() -> None:
     logs = {("t", 0): log_of_days(9)}
     files = MemoryFiles()
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, settings, files, FakeConsumer(logs), watchdog).run()
+        (manifest,) = task_of(plan, settings, files, FakeConsumer(logs), watchdog).run()
     assert manifest.failure is not None
     assert manifest.failure.code == "sql.needs_spark"
     assert not files.content

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.values import Bucketing, MetadataColumn, WriterOptions
 from kafka2hive.formats.parquet.encoding import DictionaryColumns, parquet_writer
-from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
 from kafka2hive.pipeline.values import TaskPlan
@@ -22,6 +21,7 @@ from tests.harness.task_files import (
     read_file,
     table_settings,
     table_task,
+    task_of,
     task_settings,
 )
 
@@ -78,7 +78,7 @@ def test_a_file_holds_the_rows_of_each_topic_partition_together_and_in_the_order
     plan = TaskPlan(0, (table_task("db.t", *(offsets("t", number, 0, 2_000) for number in (2, 0, 1))),))
     files = MemoryFiles()
     with Watchdog(30.0) as watchdog:
-        (manifest,) = Task(plan, task_settings("", table), files, consumer, watchdog).run()
+        (manifest,) = task_of(plan, task_settings("", table), files, consumer, watchdog).run()
     (file,) = manifest.files
     rows = read_file(files, file)
     places = list(zip(rows["number"].to_pylist(), rows["offset"].to_pylist(), strict=True))

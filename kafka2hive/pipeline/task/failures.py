@@ -1,6 +1,7 @@
-"""Errors of one table, as its manifest tells them."""
+"""Errors of one table, and the one place where they become its failure."""
 
 import socket
+from types import TracebackType
 
 import pyarrow as pa
 
@@ -20,13 +21,39 @@ _STORAGE_CODES: dict[type[StorageError], str] = {
 }
 
 
+class TableErrors:
+    """A context that ends an error of its table and keeps it; every other error passes through.
+
+    `retried`: errors of the table that pass through, too, because Spark's next attempt may succeed.
+    """
+
+    def __init__(self, retried: tuple[type[Exception], ...] = ()) -> None:
+        self.error: Exception | None = None
+        self._retried = retried
+
+    @property
+    def failure(self) -> TableFailure | None:
+        return None if self.error is None else _as_failure(self.error)
+
+    def __enter__(self) -> "TableErrors":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, TABLE_ERRORS) or isinstance(error, self._retried):
+            return False
+        self.error = error
+        return True
+
+
 def on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
-    """What keeps a worker out of Kafka may be its host's own: files, clock, addresses."""
+    """What keeps a worker out of Kafka may be specific to its host: files, clock, addresses."""
     return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
 
 
 def needs_spark(table: str) -> TableError:
-    """Its rows are what its SELECT makes: never those of the records."""
+    """The rows of a table with SQL are what its SELECT makes, never those of the records."""
     return TableError(
         "sql.needs_spark",
         f"{table} has sql, which Spark runs: this command decodes records in its own process and cannot make its rows",
@@ -34,7 +61,7 @@ def needs_spark(table: str) -> TableError:
     )
 
 
-def as_failure(error: Exception) -> TableFailure:
+def _as_failure(error: Exception) -> TableFailure:
     match error:
         case StorageError():
             code = next(

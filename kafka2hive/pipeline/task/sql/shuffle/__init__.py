@@ -1,1 +1,0 @@
-"""Rows that go to the task of their bucket (`shuffle: bucket`): sent behind the SELECT, received where they are written."""
