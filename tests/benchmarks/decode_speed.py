@@ -19,6 +19,7 @@ import pyarrow as pa
 from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.config.values import CsvOptions
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
@@ -80,14 +81,16 @@ def main() -> None:
 
 
 def avro(runs: int, library: Any) -> None:
-    decoder = AvroDecoder(SCHEMA, "UTC", writers=OneSchema(SCHEMA), library=library)
+    decoder = AvroDecoder(DecoderSpec("avro", SCHEMA, "UTC", writers=OneSchema(SCHEMA)), library=library)
     _binary(decoder, encoded(messages(spaces=False), SCHEMA), runs)
 
 
 def protobuf(runs: int, library: Any) -> None:
     writer = first(ID)
     plain = replace(schema(writer.text), message=writer.message)
-    decoder = ProtobufDecoder(SCHEMA, "UTC", writers=OneWriter(plain), library=library)
+    decoder = ProtobufDecoder(
+        DecoderSpec("protobuf", SCHEMA, "UTC", writers=OneWriter(plain)), library=library
+    )
     _binary(decoder, list(writer.messages(messages(spaces=False))), runs)
 
 
@@ -103,7 +106,7 @@ def _binary(decoder: Decoder, good: list[bytes], runs: int) -> None:
 
 
 def csv_(runs: int) -> None:
-    decoder = CsvDecoder(SCHEMA, "UTC", CsvOptions())
+    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=CsvOptions()))
     quotings: tuple[Literal[0], Literal[2]] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC)
     for quoting in quotings:
         good = [_as_csv(message, quoting) for message in messages(spaces=False)]
@@ -128,7 +131,7 @@ def _as_csv(message: bytes, quoting: Literal[0, 2]) -> bytes:
 
 
 def json_(runs: int, library: Any) -> None:
-    decoder = JsonDecoder(SCHEMA, "UTC", library=library)
+    decoder = JsonDecoder(DecoderSpec("json", SCHEMA, "UTC"), library=library)
     for spaces in (False, True):
         good = messages(spaces)
         label = "blanks after separators" if spaces else "compact"

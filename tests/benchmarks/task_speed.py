@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from kafka2hive.config.values import Bucketing, StorageOptions
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
@@ -97,7 +97,7 @@ def bare_round(
 ) -> Round:
     def work() -> tuple[int, int]:
         schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in table.columns])
-        decoder = make_decoder(table.format, schema, "UTC")
+        decoder = make_decoder(DecoderSpec(table.format, schema, "UTC"))
         consumer = CountedConsumer(process_consumer(settings.kafka))
         consumer.expect(ranges)
         fetch = Fetch(consumer, [RangeRequest("db.t", r) for r in ranges], 60.0)

@@ -2,20 +2,25 @@
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from kafka2hive.config.machine.native_library import LIBRARY
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.writers import AVRO, SchemaReference, WriterSchema
 from tests.contract.decode_cases import Dead
 
-WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": partial(AvroDecoder, library=None)}
+
+def _way(library: Any) -> Callable[..., AvroDecoder]:
+    return lambda *columns, **more: AvroDecoder(DecoderSpec("avro", *columns, **more), library)
+
+
+WAYS: dict[str, Callable[..., AvroDecoder]] = {"exact": _way(None)}
 if LIBRARY is not None:  # scripts/setup says so when it is not
-    WAYS["compiled"] = partial(AvroDecoder, library=LIBRARY)
+    WAYS["compiled"] = _way(LIBRARY)
 
 
 class Registry:

@@ -1,20 +1,23 @@
 """All ways that the JSON decoder has; every test of the contract takes each of them."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
 from kafka2hive.config.machine.native_library import LIBRARY
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from tests.harness.compiled_library import needs_compiled
 
-WAYS: dict[str, Callable[..., Any]] = {
-    "exact": partial(JsonDecoder, library=None),
-}
+
+def _way(library: Any) -> Callable[..., JsonDecoder]:
+    return lambda *columns, **more: JsonDecoder(DecoderSpec("json", *columns, **more), library)
+
+
+WAYS: dict[str, Callable[..., Any]] = {"exact": _way(None)}
 if LIBRARY is not None:  # scripts/setup says so when it is not
-    WAYS["compiled"] = partial(JsonDecoder, library=LIBRARY)
+    WAYS["compiled"] = _way(LIBRARY)
 
 EACH_WAY = ["exact", pytest.param("compiled", marks=needs_compiled)]
 """For tests with a parameter: what cannot be taken here is left out, and counted."""

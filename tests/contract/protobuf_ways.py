@@ -1,9 +1,11 @@
 """All ways that the Protobuf decoder has, and the schemas of the acceptance table."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
+from typing import Any
 
 from kafka2hive.config.machine.native_library import LIBRARY
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
 from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaReference, WriterSchema
 from tests.contract.protobuf_cases import (
@@ -16,9 +18,14 @@ from tests.contract.protobuf_cases import (
     zigzag,
 )
 
-WAYS: dict[str, Callable[..., ProtobufDecoder]] = {"exact": partial(ProtobufDecoder, library=None)}
+
+def _way(library: Any) -> Callable[..., ProtobufDecoder]:
+    return lambda *columns, **more: ProtobufDecoder(DecoderSpec("protobuf", *columns, **more), library)
+
+
+WAYS: dict[str, Callable[..., ProtobufDecoder]] = {"exact": _way(None)}
 if LIBRARY is not None:  # scripts/setup says so when it is not
-    WAYS["compiled"] = partial(ProtobufDecoder, library=LIBRARY)
+    WAYS["compiled"] = _way(LIBRARY)
 
 ALL_CASES = KIND_CASES + ABSENT_CASES + VALUE_CASES + IGNORED_CASES
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafka2hive.config.machine.native_library import LIBRARY
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.avro.parse import parse
 from kafka2hive.pipeline.decode.avro.plan import words
@@ -40,7 +41,9 @@ def agreed(schema: Any, columns: pa.Schema, zone: str, messages: list[bytes]) ->
     rows, certain = native(schema, columns, zone).read(pa.array(messages, pa.binary()))
     rows.validate(full=True)
     assert rows.schema.equals(columns) and certain.sum() == len(rows)
-    exact = outcomes(AvroDecoder(columns, zone, writers=written(schema), library=None), messages)
+    exact = outcomes(
+        AvroDecoder(DecoderSpec("avro", columns, zone, writers=written(schema)), library=None), messages
+    )
     expected = [outcome for outcome, is_row in zip(exact, certain.tolist(), strict=True) if is_row]
     assert repr([list(row.values()) for row in rows.to_pylist()]) == repr(expected)
     return int(certain.sum())

@@ -7,7 +7,7 @@ import pytest
 
 from kafka2hive.model.errors import SchemaRegistryUnavailable
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
@@ -226,6 +226,6 @@ def test_the_one_value_of_not_a_number_is_kept_and_zeros_keep_their_sign() -> No
 
 def test_schemas_are_needed() -> None:
     with pytest.raises(ValueError, match="schema registry"):
-        make_decoder("avro", BIGINT)
-    decoder = make_decoder("avro", BIGINT, writers=written(record(a="int")))
+        make_decoder(DecoderSpec("avro", BIGINT))
+    decoder = make_decoder(DecoderSpec("avro", BIGINT, writers=written(record(a="int"))))
     assert decoder.decode(pa.array([number(4)], pa.binary())).rows.to_pylist() == [{"a": 4}]

@@ -11,7 +11,7 @@ import pytest
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
@@ -146,14 +146,14 @@ def test_the_reason_says_which_row_of_the_statement_is_bad() -> None:
 
 def test_keys_of_a_table_whose_columns_come_from_hive_match_in_any_case() -> None:
     schema = pa.schema([("userid", pa.int64()), ("__op", pa.string())])
-    made = make_decoder("json", schema, any_case=True, change_log=ChangeLog.CANAL)
+    made = make_decoder(DecoderSpec("json", schema, any_case=True, change_log=ChangeLog.CANAL))
     assert outcomes(made, [flat("INSERT", [{"UserId": "7"}])]) == [(7, "c")]
 
 
 def test_the_envelope_of_several_rows_can_be_kept() -> None:
     kind = "array<struct<id:string,name:string>>"
     schema = pa.schema([("type", pa.string()), ("data", parse_hive_type(kind))])
-    (row,) = outcomes(make_decoder("json", schema), [flat("INSERT", [ROW, {"id": "2"}])])
+    (row,) = outcomes(make_decoder(DecoderSpec("json", schema)), [flat("INSERT", [ROW, {"id": "2"}])])
     assert row == ("INSERT", [{"id": "1004", "name": "Anne"}, {"id": "2", "name": None}])
 
 
@@ -161,17 +161,19 @@ def test_documents_of_mongodb_are_texts_of_kept_envelopes() -> None:
     after = json.dumps({"_id": {"$oid": "596e275826f08b2730779e1f"}, "name": "Anne"})
     envelope = {"op": "c", "ts_ms": 1, "after": after, "source": {"collection": "customers"}}
     schema = pa.schema([("op", pa.string()), ("after", pa.string())])
-    made = make_decoder("json", schema, sources=[Source(("payload", "op")), Source(("payload", "after"))])
+    made = make_decoder(
+        DecoderSpec("json", schema, sources=[Source(("payload", "op")), Source(("payload", "after"))])
+    )
     assert outcomes(made, [{"schema": {}, "payload": envelope}]) == [("c", after)]
-    assert outcomes(make_decoder("json", schema), [envelope]) == [("c", after)]
+    assert outcomes(make_decoder(DecoderSpec("json", schema)), [envelope]) == [("c", after)]
 
 
 def test_a_table_without_the_operation_is_refused() -> None:
     with pytest.raises(ValueError, match="has a column __op string"):
-        make_decoder("json", pa.schema([("a", pa.int64())]), change_log=ChangeLog.CANAL)
+        make_decoder(DecoderSpec("json", pa.schema([("a", pa.int64())]), change_log=ChangeLog.CANAL))
 
 
 def test_a_path_into_a_value_is_refused() -> None:
     deep = [Source(("a", "b")), *SOURCES[1:]]
     with pytest.raises(ValueError, match="flat"):
-        make_decoder("json", SCHEMA, sources=deep, change_log=ChangeLog.CANAL)
+        make_decoder(DecoderSpec("json", SCHEMA, sources=deep, change_log=ChangeLog.CANAL))

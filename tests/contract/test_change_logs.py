@@ -14,7 +14,7 @@ import pytest
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES
 from kafka2hive.pipeline.decode.protocol import Decoded
@@ -202,7 +202,9 @@ def test_the_same_changes_in_avro_give_the_same_rows() -> None:
     values = pa.array([encoded(r.record) for r in recorded], pa.binary())
     sources = [Source((name,), "d" if name == "day" else None) for name in SCHEMA.names]
     written = WriterSchema(AVRO, json.dumps(_ENVELOPE_SCHEMA))
-    decoder = make_decoder("avro", SCHEMA, sources=sources, writers=written, change_log=ChangeLog.DEBEZIUM)
+    decoder = make_decoder(
+        DecoderSpec("avro", SCHEMA, sources=sources, writers=written, change_log=ChangeLog.DEBEZIUM)
+    )
     decoded = decoder.decode(values)
     assert decoded.reasons.to_pylist() == []
     assert decoded.rows.to_pylist() == [_expected(r) for r in recorded]

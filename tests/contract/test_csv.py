@@ -11,6 +11,7 @@ import pytest
 
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
@@ -21,7 +22,9 @@ THREE = pa.schema([(name, pa.string()) for name in "abc"])
 
 def decoded(messages: list[bytes], options: CsvOptions, parsed: bool, schema: pa.Schema = THREE) -> list[Any]:
     """Of each message its row, or the reason's code."""
-    found = CsvDecoder(schema, "UTC", options, parsed=parsed).decode(pa.array(messages, pa.binary()))
+    found = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed).decode(
+        pa.array(messages, pa.binary())
+    )
     found.rows.validate(full=True)
     assert found.rows.schema == schema and len(found.rows) == len(found.accepted)
     assert found.accepted.to_pylist() == sorted(found.accepted.to_pylist())
@@ -150,7 +153,11 @@ def test_fields_are_texts_of_their_columns_types(parsed: bool) -> None:
 
 def test_the_first_columns_reason_is_told_and_names_the_column() -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
-    (reason,) = CsvDecoder(schema, "UTC", PLAIN).decode(pa.array([b"x,y"])).reasons.to_pylist()
+    (reason,) = (
+        CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=PLAIN))
+        .decode(pa.array([b"x,y"]))
+        .reasons.to_pylist()
+    )
     assert reason == "csv.type: column a expects bigint, got text that is no number"
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -31,7 +31,7 @@ def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
 
 @pytest.mark.parametrize("parsed", [True, False])
 def test_a_record_of_exactly_the_headers_texts_is_no_row(parsed: bool) -> None:
-    decoder = CsvDecoder(SCHEMA, "UTC", HEADER, parsed=parsed)
+    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=HEADER), parsed=parsed)
     messages = {
         b"id,full name": None,
         b'"id","full name"\r\n': None,
@@ -46,16 +46,23 @@ def test_a_record_of_exactly_the_headers_texts_is_no_row(parsed: bool) -> None:
 
 
 def test_without_a_header_in_the_map_such_a_record_is_one_as_before() -> None:
-    assert outcomes(CsvDecoder(SCHEMA, "UTC", CsvOptions()), [b"id,full name", b"1,a"]) == [
+    assert outcomes(
+        CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=CsvOptions())), [b"id,full name", b"1,a"]
+    ) == [
         "csv.type",
         [[1, "a"]],
     ]
-    assert outcomes(CsvDecoder(TEXTS, "UTC", CsvOptions()), [b"id,full name"]) == [[["id", "full name"]]]
-    assert outcomes(CsvDecoder(TEXTS, "UTC", HEADER), [b"id,full name", b"a,b"]) == [None, [["a", "b"]]]
+    assert outcomes(CsvDecoder(DecoderSpec("csv", TEXTS, "UTC", csv=CsvOptions())), [b"id,full name"]) == [
+        [["id", "full name"]]
+    ]
+    assert outcomes(CsvDecoder(DecoderSpec("csv", TEXTS, "UTC", csv=HEADER)), [b"id,full name", b"a,b"]) == [
+        None,
+        [["a", "b"]],
+    ]
 
 
 def test_header_lines_within_messages_of_several_lines_are_no_rows() -> None:
-    decoder = make_decoder("csv", SCHEMA, csv=HEADER, rows="lines")
+    decoder = make_decoder(DecoderSpec("csv", SCHEMA, csv=HEADER, rows="lines"))
     assert outcomes(
         decoder,
         [
@@ -71,7 +78,7 @@ def test_header_lines_within_messages_of_several_lines_are_no_rows() -> None:
 
 def test_a_header_of_another_length_than_the_columns_is_an_error() -> None:
     with pytest.raises(ValueError, match="a header line of 1 fields for 2 columns"):
-        CsvDecoder(SCHEMA, "UTC", CsvOptions(header=("id",)))
+        CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=CsvOptions(header=("id",))))
 
 
 @pytest.mark.parametrize("parsed", [True, False])
@@ -79,9 +86,9 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
     schema = pa.schema([("ok", pa.bool_()), ("n", pa.int64())])
     messages = [b"1,1", b"0,0", b"true,1", b"false,0", b",1", b"01,1", b"2,1", b"TRUE,1", b"1.0,1"]
     bad = ["csv.type"] * 4
-    words = CsvDecoder(schema, "UTC", CsvOptions(), parsed=parsed)
+    words = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions()), parsed=parsed)
     assert outcomes(words, messages) == ["csv.type"] * 2 + [[[True, 1]], [[False, 0]], [[None, 1]], *bad]
-    digits = CsvDecoder(schema, "UTC", CsvOptions(booleans="digits"), parsed=parsed)
+    digits = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions(booleans="digits")), parsed=parsed)
     assert outcomes(digits, messages) == [
         [[True, 1]],
         [[False, 0]],

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.rows import bounds
 from tests.contract.test_several_rows import outcomes
@@ -49,7 +49,7 @@ class Judge:
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
-        self._one = CsvDecoder(SCHEMA, "UTC", options, parsed=False)
+        self._one = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=options), parsed=False)
 
     def of(self, message: bytes) -> list[list[Any]] | str:
         rows = []
@@ -79,7 +79,7 @@ class Judge:
 
 
 def decode(options: CsvOptions, messages: list[bytes]) -> list[Any]:
-    decoder = make_decoder("csv", SCHEMA, csv=options, rows="lines")
+    decoder = make_decoder(DecoderSpec("csv", SCHEMA, csv=options, rows="lines"))
     sliced = pa.array([b'9,"', *messages, b'"'], pa.binary()).slice(1, len(messages))
     return outcomes(decoder.decode(sliced), len(messages))
 
@@ -112,13 +112,13 @@ def test_a_message_never_has_more_rows_than_line_feeds_and_one() -> None:
 
 
 def test_the_reason_says_which_record_is_bad() -> None:
-    decoder = make_decoder("csv", SCHEMA, csv=PLAIN, rows="lines")
+    decoder = make_decoder(DecoderSpec("csv", SCHEMA, csv=PLAIN, rows="lines"))
     (reason,) = decoder.decode(pa.array([b"1,a\n2,b\n3\n"])).reasons.to_pylist()
     assert reason == "csv.fields: 1 fields for 2 columns (ordinal 2 of its message)"
 
 
 def test_an_array_behind_the_head_of_a_registrys_serializer_is_several_rows() -> None:
-    decoder = make_decoder("json_schema", SCHEMA, rows="array")
+    decoder = make_decoder(DecoderSpec("json_schema", SCHEMA, rows="array"))
     head = b"\0\0\0\0\7"
     messages = [
         head + b'[{"n":1},{"n":2}]',

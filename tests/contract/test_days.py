@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import ChangeLog
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.leeway import with_leeway
 from kafka2hive.pipeline.decode.protocol import Decoder
@@ -55,13 +55,15 @@ def of_json(way: str, schema: pa.Schema, zone: str) -> list[Any]:
 
 
 def of_csv(schema: pa.Schema, zone: str) -> list[Any]:
-    return outcomes(make_decoder("csv", schema, zone, SOURCES), [b"%d" % number for number in DAYS])
+    return outcomes(
+        make_decoder(DecoderSpec("csv", schema, zone, SOURCES)), [b"%d" % number for number in DAYS]
+    )
 
 
 def of_debezium(schema: pa.Schema, zone: str) -> list[Any]:
     more = Source(("__op",))
     whole = schema.append(pa.field("__op", pa.string()))
-    decoder = make_decoder("json", whole, zone, [*SOURCES, more], change_log=ChangeLog.DEBEZIUM)
+    decoder = make_decoder(DecoderSpec("json", whole, zone, [*SOURCES, more], change_log=ChangeLog.DEBEZIUM))
     return outcomes(decoder, [b'{"op":"c","after":{"at":%d}}' % number for number in DAYS])
 
 

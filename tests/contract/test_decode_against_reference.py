@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES
 from tests.contract.decode_reference import reference
@@ -286,10 +286,10 @@ def test_a_record_of_twenty_megabytes_is_decoded() -> None:
 
 def test_raw_takes_everything_as_binary_and_only_utf8_as_string() -> None:
     values = pa.array([b"", b"a", b"\xff", "ü".encode()], pa.binary())
-    binary = make_decoder("raw", pa.schema([("v", pa.binary())])).decode(values)
+    binary = make_decoder(DecoderSpec("raw", pa.schema([("v", pa.binary())]))).decode(values)
     assert binary.rows.column(0).to_pylist() == values.to_pylist()
     assert len(binary.rejected) == 0
-    text = make_decoder("raw", pa.schema([("v", pa.string())])).decode(values)
+    text = make_decoder(DecoderSpec("raw", pa.schema([("v", pa.string())]))).decode(values)
     assert text.rows.column(0).to_pylist() == ["", "a", "ü"]
     assert (text.accepted.to_pylist(), text.rejected.to_pylist()) == ([0, 1, 3], [2])
     assert text.reasons[0].as_py().startswith("raw.utf8: ")
@@ -309,4 +309,4 @@ def test_what_cannot_be_decoded_is_refused_when_the_decoder_is_made(
     format: str, schema: pa.Schema, zone: str
 ) -> None:
     with pytest.raises(ValueError, match=r"format|zone"):
-        make_decoder(format, schema, zone)
+        make_decoder(DecoderSpec(format, schema, zone))

@@ -10,6 +10,7 @@ import pytest
 
 from kafka2hive.config.machine.native_library import FOUND, INTERFACE, LIBRARY, fits
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.compiled import CompiledReader
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
@@ -130,7 +131,9 @@ def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
 
 @needs_compiled
 def test_keys_that_no_column_takes_are_told_once_however_rare_they_are() -> None:
-    decoder = JsonDecoder(pa.schema([("a", pa.int64()), ("s", pa.struct([("t", pa.int64())]))]), "UTC")
+    decoder = JsonDecoder(
+        DecoderSpec("json", pa.schema([("a", pa.int64()), ("s", pa.struct([("t", pa.int64())]))]), "UTC")
+    )
     messages = [
         b'{"a":%d,"s":{"inner":1}%s}' % (n, b',"rare":[{"deep":1}]' if n == 777 else b"")
         for n in range(2_000)
@@ -167,7 +170,7 @@ class Library:
 
 def test_after_a_panic_every_batch_goes_the_exact_way() -> None:
     library = Library()
-    decoder = JsonDecoder(pa.schema([("a", pa.int64())]), "UTC", library=library)
+    decoder = JsonDecoder(DecoderSpec("json", pa.schema([("a", pa.int64())]), "UTC"), library=library)
     for _ in range(2):
         decoded = decoder.decode(pa.array([b'{"a":1}', b'{"a":"x"}', b'{"a":2}'], pa.binary()))
         assert decoded.rows.to_pylist() == [{"a": 1}, {"a": 2}]
@@ -178,7 +181,9 @@ def test_after_a_panic_every_batch_goes_the_exact_way() -> None:
 def test_instants_become_wall_clocks_of_the_tables_zone() -> None:
     library = Library()
     schema = pa.schema([("t", pa.timestamp("us"))])
-    JsonDecoder(schema, "Europe/Berlin", library=library).decode(pa.array([b"{}"], pa.binary()))
+    JsonDecoder(DecoderSpec("json", schema, "Europe/Berlin"), library=library).decode(
+        pa.array([b"{}"], pa.binary())
+    )
     assert np.frombuffer(library.walls, dtype=np.int64).tolist() == [1357002000_000000]
 
 

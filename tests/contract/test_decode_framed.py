@@ -5,7 +5,7 @@ import random
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -24,7 +24,10 @@ def test_what_follows_the_head_is_decoded_as_json_and_what_has_none_is_refused()
     draw = random.Random(3)
     bodies = [json.dumps({"a": n, "b": f"x{n}"}).encode() for n in range(50)]
     bodies += [b"{", b'{"a":"x"}', b"[]", b'{"a":1}{}', HEAD + b"{}"]
-    plain, framed = make_decoder("json", SCHEMA), make_decoder("json_schema", SCHEMA)
+    plain, framed = (
+        make_decoder(DecoderSpec("json", SCHEMA)),
+        make_decoder(DecoderSpec("json_schema", SCHEMA)),
+    )
     for share in (0.0, 0.3, 1.0):
         chosen = [draw.choice(BARE) if draw.random() < share else draw.choice(bodies) for _ in range(200)]
         is_bare = [body in BARE for body in chosen]

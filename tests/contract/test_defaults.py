@@ -9,7 +9,7 @@ import pytest
 
 from kafka2hive.config.values.columns import Leeway
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract import avro_ways, protobuf_ways
@@ -23,7 +23,9 @@ def decoded(
     changes = Changes()
     schema = pa.schema([("x", parse_hive_type(kind))])
     leeway = Leeway(default=default, others=(("y",),))
-    decoder = make_decoder(format, schema, "UTC", [Source(("x",), None, leeway)], changes=changes, **more)
+    decoder = make_decoder(
+        DecoderSpec(format, schema, "UTC", [Source(("x",), None, leeway)], changes=changes, **more)
+    )
     found = decoder.decode(pa.array(messages, pa.binary()))
     found.rows.validate(full=True)
     assert found.rows.schema.equals(schema)

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.leeway import with_leeway
@@ -82,7 +82,9 @@ def of_json(way: str, written: list[str], kind: str, unit: str, zone: str) -> li
 
 
 def of_csv(written: list[str], kind: str, unit: str, zone: str) -> list[object]:
-    decoder = CsvDecoder(pa.schema([("c", parse_hive_type(kind))]), zone, CsvOptions(), [unit])
+    decoder = CsvDecoder(
+        DecoderSpec("csv", pa.schema([("c", parse_hive_type(kind))]), zone, [Source(("c",), unit)])
+    )
     decoded = decoder.decode(pa.array([text.encode() for text in written], pa.binary()))
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
     found |= dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))

@@ -13,7 +13,7 @@ import pytest
 
 from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.columns import Leeway
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.leeway import with_leeway
 from kafka2hive.pipeline.decode.sources import Source
@@ -54,7 +54,7 @@ def of_json(way: str, unit: str | None, written: list[str], changes: Changes) ->
 
 
 def of_csv(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
-    decoder = make_decoder("csv", AT, ZONE, [Source(("at",), unit, TRUNCATE)], changes=changes)
+    decoder = make_decoder(DecoderSpec("csv", AT, ZONE, [Source(("at",), unit, TRUNCATE)], changes=changes))
     return outcomes(decoder.decode(pa.array([text.strip('"').encode() for text in written], pa.binary())))
 
 
@@ -68,7 +68,7 @@ def of_debezium(unit: str | None, written: list[str], changes: Changes) -> list[
     schema = pa.schema([("at", NAIVE), ("__op", pa.string())])
     sources = [Source(("at",), unit, TRUNCATE), Source(("__op",))]
     log = ChangeLog.DEBEZIUM
-    decoder = make_decoder("json", schema, ZONE, sources, change_log=log, changes=changes)
+    decoder = make_decoder(DecoderSpec("json", schema, ZONE, sources, change_log=log, changes=changes))
     records = [f'{{"op":"c","after":{{"at":{text}}}}}'.encode() for text in written]
     return outcomes(decoder.decode(pa.array(records, pa.binary())))
 

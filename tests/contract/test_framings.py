@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.values import Framing, WireFormat
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
 from tests.contract.protobuf_cases import number
 
@@ -60,7 +60,7 @@ class Writers:
 
 def outcomes(format: Format, wire: WireFormat, messages: list[bytes]) -> list[Any]:
     """Of each message its row's values, or its reason."""
-    decoder = make_decoder(format, COLUMNS, writers=Writers(format), wire=wire)
+    decoder = make_decoder(DecoderSpec(format, COLUMNS, writers=Writers(format), wire=wire))
     decoded = decoder.decode(pa.array([b"before", *messages], pa.binary()).slice(1))
     rows = [list(row.values()) for row in decoded.rows.to_pylist()]
     found = dict(zip(decoded.accepted.to_pylist(), rows, strict=True))

@@ -9,7 +9,7 @@ import pytest
 
 from kafka2hive.config.values.columns import Leeway
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.defaults import with_defaults
 from kafka2hive.pipeline.decode.leeway import with_leeway
@@ -71,7 +71,7 @@ def test_the_first_value_counts_and_two_values_are_refused(
 
 
 def test_a_reason_names_the_column_and_its_paths() -> None:
-    decoder = make_decoder("json", pa.schema([("mail", pa.string())]), "UTC", [THREE])
+    decoder = make_decoder(DecoderSpec("json", pa.schema([("mail", pa.string())]), "UTC", [THREE]))
     decoded = decoder.decode(pa.array([b'{"mail":"a","contact":{"mail":"b"}}'], pa.binary()))
     assert decoded.reasons.to_pylist() == [
         "json.ambiguous: column mail: $.mail and $.email and $.contact.mail have different values"
@@ -82,7 +82,9 @@ def test_a_time_may_have_several_paths_and_be_cut() -> None:
     leeway = Leeway("truncate", (("email",),))
     changes = Changes()
     schema = pa.schema([("mail", pa.timestamp("us"))])
-    decoder = make_decoder("json", schema, "UTC", [Source(("mail",), "ns", leeway)], changes=changes)
+    decoder = make_decoder(
+        DecoderSpec("json", schema, "UTC", [Source(("mail",), "ns", leeway)], changes=changes)
+    )
     found = outcomes(decoder, [b'{"email":1001}', b'{"mail":1002}', b'{"mail":1,"email":1000}'])
     assert found[2] == "json.ambiguous" and len(set(found[:2])) == 1
     assert changes.take() == (("fraction", 3),)
@@ -95,7 +97,9 @@ def test_avro_fields_of_several_names_fill_one_column() -> None:
         id3=avro_ways.record(mail="string", email="string"),
         id4=avro_ways.record(other="string"),
     )
-    decoder = make_decoder("avro", pa.schema([("mail", pa.string())]), "UTC", [THREE], writers=registry)
+    decoder = make_decoder(
+        DecoderSpec("avro", pa.schema([("mail", pa.string())]), "UTC", [THREE], writers=registry)
+    )
     messages = [
         avro_ways.framed(1, text("a")),
         avro_ways.framed(2, number(1) + text("b")),
@@ -113,7 +117,9 @@ def test_protobuf_fields_of_several_names_fill_one_column() -> None:
             'syntax = "proto3"; message A { optional string mail = 1; } message B { optional string email = 1; }'
         )
     )
-    decoder = make_decoder("protobuf", pa.schema([("mail", pa.string())]), "UTC", [THREE], writers=registry)
+    decoder = make_decoder(
+        DecoderSpec("protobuf", pa.schema([("mail", pa.string())]), "UTC", [THREE], writers=registry)
+    )
     messages = [
         protobuf_ways.head(1, n) + data for n, data in ((0, b"\x0a\x01a"), (1, b"\x0a\x01b"), (1, b""))
     ]

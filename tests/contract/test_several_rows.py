@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.rows import bounds
 from kafka2hive.pipeline.decode.rows.arrays import exact_elements, split_arrays
@@ -175,7 +175,7 @@ def test_a_decoder_that_loses_a_row_is_found_out() -> None:
         schema = SCHEMA
 
         def decode(self, values: pa.BinaryArray) -> Decoded:
-            return make_decoder("json", SCHEMA).decode(values.slice(1))
+            return make_decoder(DecoderSpec("json", SCHEMA)).decode(values.slice(1))
 
     with pytest.raises(
         AccountingMismatch, match="2 rows of messages: 1 were accepted, 0 refused, 0 are none"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.exact.json_values import Refused
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.texts.column import TextColumn
@@ -196,7 +196,9 @@ def test_what_is_a_number_in_json_is_the_same_value_as_a_text(kind: str, unit: s
     """The table of JSON is the judge: numbers and booleans without quotes, everything else within them."""
     bare = unit is not None or kind in TYPES[:7]
     decoder = make_decoder(
-        "json", pa.schema([("c", parse_hive_type(kind))]), "Europe/Berlin", [Source(("c",), unit)]
+        DecoderSpec(
+            "json", pa.schema([("c", parse_hive_type(kind))]), "Europe/Berlin", [Source(("c",), unit)]
+        )
     )
     for text in TEXTS:
         if bare and (text != text.strip() or not text):

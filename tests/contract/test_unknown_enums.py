@@ -7,7 +7,7 @@ import pytest
 
 from kafka2hive.config.values.columns import Leeway, UnknownEnum
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract.avro_ways import checked
@@ -91,12 +91,14 @@ def test_null_is_no_value_for_a_default_and_further_paths() -> None:
     changes = Changes()
     leeway = Leeway(others=(("c", "d"),), default="none", unknown_enum="null")
     decoder = make_decoder(
-        "protobuf",
-        pa.schema([("x", pa.string())]),
-        "UTC",
-        [Source(("a",), None, leeway)],
-        writers=Registry(id1=written(SCHEMAS["proto2"])),
-        changes=changes,
+        DecoderSpec(
+            "protobuf",
+            pa.schema([("x", pa.string())]),
+            "UTC",
+            [Source(("a",), None, leeway)],
+            writers=Registry(id1=written(SCHEMAS["proto2"])),
+            changes=changes,
+        )
     )
     messages = [number(7) + sized(number(5), 3), number(7), number(7) + sized(number(8), 3), number(5)]
     decoded = decoder.decode(pa.array([head(1, 0) + message for message in messages], pa.binary()))

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged
@@ -49,7 +50,9 @@ def fuzz_csv(seed: int, count: Counter[str]) -> None:
         for _ in range(MESSAGES)
     ]
     fast, slow = (
-        CsvDecoder(schema, "UTC", options, parsed=parsed).decode(pa.array(messages, pa.binary()))
+        CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed).decode(
+            pa.array(messages, pa.binary())
+        )
         for parsed in (True, False)
     )
     fast.rows.validate(full=True)

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode import Source, make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, Source, make_decoder
 from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from tests.contract.decode_reference import Sources, reference
@@ -118,7 +118,7 @@ def fuzz_raw(seed: int, count: Counter[str]) -> None:
     messages = [_one(dice, dice.choice(sources), sources) for _ in range(MESSAGES)]
     count["raw messages"] += len(messages)
     for dtype in (pa.binary(), pa.string()):
-        decoded = _checked(make_decoder("raw", pa.schema([("v", dtype)])), messages)
+        decoded = _checked(make_decoder(DecoderSpec("raw", pa.schema([("v", dtype)]))), messages)
         for message, position in zip(messages, range(len(messages)), strict=True):
             if dtype == pa.string() and not _is_text(message):
                 continue
@@ -194,7 +194,7 @@ def _clean(
     known = _CLEAN.get((id(sources), zone))
     if known is None:
         given = [Source(*paths[name]) for name in schema.names] if paths else []
-        decoder = JsonDecoder(schema, zone, sources=given, any_case=any_case)
+        decoder = JsonDecoder(DecoderSpec("json", schema, zone, sources=given, any_case=any_case))
         known = decoder.decode(pa.array(sources, pa.binary())).rows
         wanted = [reference(m, schema, zone, paths, any_case) for m in sources]
         if [repr(row) for row in known.to_pylist()] != [repr(row) for row in wanted]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from tests.contract.rows_reference import Judge
 from tests.contract.test_csv_lines import ESCAPED, PLAIN
@@ -27,10 +27,10 @@ TEXTS = ("a", "", "],[", '"', "\\", '\\"', "{}", "é", "x\ny", "\u2028", ",", "\
 def fuzz_rows(seed: int, count: Counter[str]) -> None:
     dice = random.Random(seed)
     for kind in ("lines", "array"):
-        decoder = make_decoder("json", SCHEMA, rows=kind)
+        decoder = make_decoder(DecoderSpec("json", SCHEMA, rows=kind))
         _compare(dice, kind, [_written(dice, kind) for _ in range(40)], decoder, Judge(SCHEMA, kind), count)
     options = dice.choice((PLAIN, ESCAPED))
-    decoder = make_decoder("csv", SCHEMA, csv=options, rows="lines")
+    decoder = make_decoder(DecoderSpec("csv", SCHEMA, csv=options, rows="lines"))
     good = [_fields(dice, options) for _ in range(40)]
     _compare(dice, "lines of CSV", good, decoder, CsvJudge(options), count, MESSAGES // 4)
 

@@ -308,12 +308,6 @@ EVOLUTION = (
         SAMPLE,
     ),
     TextMutant(
-        "fields of CSV are tried by a comma whatever stands between them",
-        "kafka2hive.service.sample.sample",
-        (("        csv=settings.csv,\n", ""),),
-        SAMPLE,
-    ),
-    TextMutant(
         "a column is put between those of ORC files and the metadata",
         _DIFFERENCES,
         (("        elif self._is_closed:\n", "        elif False:\n"),),

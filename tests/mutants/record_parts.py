@@ -72,14 +72,14 @@ MUTANTS = (
 WIRING = (
     TextMutant(
         "the characters of the map do not reach the decoder",
-        "kafka2hive.pipeline.task.chunk_decoder",
-        (("            table.csv,\n", ""),),
+        "kafka2hive.pipeline.task.rows",
+        (("        csv=table.csv,\n", ""),),
         "tests/unit/pipeline/task/test_task_formats.py",
     ),
     TextMutant(
         "decimals are texts whatever the map says",
-        "kafka2hive.pipeline.task.chunk_decoder",
-        (("            told_decimals(table.source),\n", '            "text",\n'),),
+        "kafka2hive.pipeline.task.rows",
+        (("        decimals=told_decimals(table.source),\n", '        decimals="text",\n'),),
         "tests/unit/pipeline/task/test_task_formats.py",
     ),
 )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from tests.benchmarks import aims
 from tests.benchmarks.__main__ import Figures
 from tests.benchmarks.aims import Aim, Rows
@@ -147,7 +147,9 @@ def test_the_decoder_and_the_bare_loop_write_what_every_data_set_holds(data: Dat
     first = data.first(2_000)
     assignment = Assignment("", "", tmp_path.as_uri(), data.shape, tmp_path, None, 1)
     schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in data.shape.columns.items()])
-    decoded_here = make_decoder("json", schema, "UTC").decode(pa.array(first.records(), pa.binary()))
+    decoded_here = make_decoder(DecoderSpec("json", schema, "UTC")).decode(
+        pa.array(first.records(), pa.binary())
+    )
     assert not len(decoded_here.rejected)
     buckets = Buckets(assignment, schema, 0)
     buckets.add(decoded_here.rows)

@@ -3,8 +3,13 @@
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.spec import DecoderSpec
 from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    return RawDecoder(spec.schema)
 
 
 class RawDecoder:

@@ -8,12 +8,21 @@ import pyarrow as pa
 
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
-from kafka2hive.plugins import Decoded, DecoderContext
+from kafka2hive.pipeline.decode.spec import DecoderSpec
+from kafka2hive.plugins import Decoded, Decoder, DecoderContext
 
 _REASON = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+: .+", re.DOTALL)
 _REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"
 
 Numbers = npt.NDArray[np.int64]
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """Raises TableError, see PluginDecoder."""
+    assert spec.plugin is not None
+    options = dict(spec.plugin.options)
+    context = DecoderContext(table=spec.table, schema=spec.schema, zone=spec.zone, options=options)
+    return PluginDecoder(spec.plugin.name, context)
 
 
 class PluginDecoder:

@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.values import MetadataColumn, Tombstones
-from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import Changes, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
@@ -25,8 +24,7 @@ from kafka2hive.pipeline.task.rejections import Rejections, without_rejections
 from kafka2hive.pipeline.task.rows import (
     beyond_record_times,
     rows_of_nulls,
-    value_schema,
-    value_sources,
+    value_spec,
     with_metadata,
 )
 from kafka2hive.pipeline.task.unmapped_fields import UnmappedFieldsOfTask
@@ -59,36 +57,11 @@ def _made(
 ) -> tuple[Decoder, RecordParts, Changes]:
     changes = Changes()
     try:
-        if table.format == "plugin":
-            return _of_plugin(table), RecordParts(table, key_writers, changes), changes
-        decoder = make_decoder(
-            table.format,
-            value_schema(table),
-            table.zone,
-            value_sources(table),
-            table.any_case,
-            writers,
-            change_log_of(table.source),
-            told_decimals(table.source),
-            table.csv,
-            None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table),
-            table.rows,
-            table.wire_format,
-            changes,
-        )
+        check = None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table)
+        decoder = make_decoder(replace(value_spec(table, writers, changes), check=check))
         return decoder, RecordParts(table, key_writers, changes), changes
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
-
-
-def _of_plugin(table: TableSettings) -> Decoder:
-    from kafka2hive.pipeline.plugins.decoder import PluginDecoder
-    from kafka2hive.plugins import DecoderContext
-
-    assert table.plugin is not None
-    options = dict(table.plugin.options)
-    context = DecoderContext(table=table.table, schema=value_schema(table), zone=table.zone, options=options)
-    return PluginDecoder(table.plugin.name, context)
 
 
 @lru_cache(_MOST_KEPT)

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
 from kafka2hive.config.values import Column, MetadataColumn, RecordPart
+from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import Source
+from kafka2hive.pipeline.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.bucket.times import record_wall_clock
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.values import TableSettings
@@ -36,6 +37,28 @@ def value_schema(table: TableSettings) -> pa.Schema:
 
 def value_sources(table: TableSettings) -> list[Source]:
     return [source_of(column) for column in value_columns(table)]
+
+
+def value_spec(
+    table: TableSettings, writers: WriterSchemas | WriterSchema | None, changes: Changes
+) -> DecoderSpec:
+    """Of the values of a table's records, without a check of the fields that they were written with."""
+    return DecoderSpec(
+        format=table.format,
+        schema=value_schema(table),
+        zone=table.zone,
+        sources=value_sources(table),
+        any_case=table.any_case,
+        writers=writers,
+        wire=table.wire_format,
+        rows=table.rows,
+        csv=table.csv,
+        change_log=change_log_of(table.source),
+        decimals=told_decimals(table.source),
+        table=table.table,
+        plugin=table.plugin,
+        changes=changes,
+    )
 
 
 def all_sources(table: TableSettings) -> list[Source]:

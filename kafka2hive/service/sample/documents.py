@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.rows.arrays import split_arrays
 from kafka2hive.pipeline.decode.rows.lines import split_lines
@@ -75,4 +75,4 @@ def why_none(values: Sequence[bytes]) -> list[str]:
 
 def _whole() -> Decoder:
     """Of no column that any object has."""
-    return make_decoder("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())]))
+    return make_decoder(DecoderSpec("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())])))

@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from kafka2hive.config.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values.change_log import TIME, change_log_of, told_decimals
+from kafka2hive.config.values.change_log import TIME
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import describe
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import first_ranges
 from kafka2hive.model.quantities import counted, duration, size
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import Changes, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.writers import WriterSchemas
-from kafka2hive.pipeline.task.rows import value_schema, value_sources
+from kafka2hive.pipeline.task.rows import value_spec
 from kafka2hive.pipeline.task.writer_schemas import process_schemas
 from kafka2hive.service.sample.advice import EventTime, Rate, event_times, personal_names, rate_of
 from kafka2hive.service.sample.draft import STORAGE, Draft, DraftColumn, key_text, map_of
@@ -237,18 +237,7 @@ def _decoded(
     wiring = wire(load_text(draft.text(), "the draft", environ))
     (table,) = routed_tables(wiring, [draft.topic])
     settings = Catalogue(wiring.map, None).resolve(table)
-    decoder = make_decoder(
-        settings.format,
-        value_schema(settings),
-        settings.zone,
-        value_sources(settings),
-        writers=writers,
-        change_log=change_log_of(settings.source),
-        decimals=told_decimals(settings.source),
-        csv=settings.csv,
-        rows=settings.rows,
-        wire=settings.wire_format,
-    )
+    decoder = make_decoder(value_spec(settings, writers, Changes()))
     return decoder.decode(pa.array(sampled.values, pa.binary()))
 
 

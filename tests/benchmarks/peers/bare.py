@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Message, TopicPartition
 
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
 from kafka2hive.pipeline.task.run import seldom_collected
 from tests.benchmarks.peers.assignment import Assignment, read_assignment
@@ -91,7 +91,7 @@ def work(assignment: Assignment, ends: dict[int, int], worker: int) -> None:
     pa.set_cpu_count(1)
     shape = assignment.shape
     schema = pa.schema([(name, parse_hive_type(kind)) for name, kind in shape.columns.items()])
-    decoder = make_decoder("json", schema, "UTC")
+    decoder = make_decoder(DecoderSpec("json", schema, "UTC"))
     consumer = TaskConsumer([("bootstrap.servers", assignment.bootstrap)])
     consumer.assign([TopicPartition(assignment.topic, number, 0) for number in ends])
     buckets = Buckets(assignment, schema, worker)

@@ -1,6 +1,5 @@
 """Format `avro`: messages of any number of writers' schemas, each by a plan of its own, into one batch of rows."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,59 +7,51 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.config.values import WireFormat
 from kafka2hive.pipeline.decode.avro.finer import finer_times
 from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
 from kafka2hive.pipeline.decode.avro.reader import PlannedReader
 from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.avro.schema import Schema
-from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.columns import check_columns
+from kafka2hive.pipeline.decode.columns import check_columns, of_named_columns
 from kafka2hive.pipeline.decode.parts import Part, together
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, heads, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
-from kafka2hive.pipeline.decode.sources import Source, as_it_stands, in_small_letters, own_names
-from kafka2hive.pipeline.decode.writers import AVRO, SchemaCheck, SchemaId, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters
+from kafka2hive.pipeline.decode.spec import DecoderSpec
+from kafka2hive.pipeline.decode.writers import AVRO, SchemaId, WriterSchema, WriterSchemas
 
 MOST_READERS = 1000
 """Of schemas that are remembered."""
 
 
+def make(spec: DecoderSpec) -> Decoder:
+    """Raises ValueError without a registry or a schema, and where the schema cannot fill the columns."""
+    return of_named_columns(spec, AvroDecoder)
+
+
 class AvroDecoder:
     """One Avro record a message, its values to the columns that take them, by docs/decoding.md."""
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        zone: str,
-        sources: Sequence[Source] = (),
-        any_case: bool = False,
-        writers: WriterSchemas | WriterSchema | None = None,
-        library: Any = LIBRARY,
-        check: SchemaCheck | None = None,
-        wire: WireFormat = WireFormat(),  # noqa: B008  it is frozen
-        changes: Changes | None = None,
-    ) -> None:
-        """`writers`: schemas by the ids in messages, or the schema of all messages, which then are plain Avro. `check` is
-        told of those that messages name, in the place that `wire` says. `library`: the compiled one; None: the exact
-        decoder alone.
+    def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
+        """`library`: the compiled one; None: the exact decoder alone.
 
-        Raises ValueError where that schema cannot fill the columns.
+        Raises ValueError where the schema of all messages cannot fill the columns.
         """
-        check_columns("avro", schema, zone)
-        self.schema = schema
-        self._zone = zone
-        self._sources = sources or own_names(schema.names)
-        self._spelling = in_small_letters if any_case else as_it_stands
+        check_columns(spec)
+        self.schema = spec.schema
+        self._zone = spec.zone
+        self._sources = spec.source_of_each()
+        self._spelling = in_small_letters if spec.any_case else as_it_stands
         self._library = library
-        self._check = check
-        self._changes = changes or Changes()
-        self._framing = wire.framing
+        self._check = spec.check
+        self._changes = spec.changes
+        self._framing = spec.wire.framing
         self._readers: dict[SchemaId, PlannedReader] = {}
         self._plain: PlannedReader | None = None
         self._writers: WriterSchemas | None = None
+        writers = spec.writers
         if writers is None:
             raise ValueError("format avro needs a schema registry, or the schema of the messages")
         if isinstance(writers, WriterSchema):

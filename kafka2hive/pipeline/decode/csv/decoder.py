@@ -1,19 +1,17 @@
 """Format `csv`: messages to fields, a fast way for what is plainly right and the exact way for the rest; fields to columns."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.values.columns import STRICT, Leeway
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.columns import check_columns
 from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
+from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.pipeline.decode.spec import DecoderSpec
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
 
@@ -22,30 +20,23 @@ Places = npt.NDArray[np.int64]
 _NOWHERE = np.empty(0, np.int64)
 
 
+def make(spec: DecoderSpec) -> Decoder:
+    """A message is a record, or with `rows: lines` several of them."""
+    one = CsvDecoder(spec)
+    return SeveralRowsDecoder(one, CsvLines(spec.csv).split) if spec.rows == "lines" else one
+
+
 class CsvDecoder:
     """One record of fields a message, each to the column at its place, by docs/decoding.md."""
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        zone: str,
-        options: CsvOptions,
-        units: Sequence[str | None] = (),
-        parsed: bool = True,
-        leeways: Sequence[Leeway] = (),
-        changes: Changes | None = None,
-    ) -> None:
-        """`units`, `leeways`: of each column, see Source. `parsed`: with the fast way.
-
-        Raises ValueError for columns with parts.
-        """
-        check_columns("csv", schema, zone)
-        self.schema = schema
+    def __init__(self, spec: DecoderSpec, parsed: bool = True) -> None:
+        """`parsed`: with the fast way. Raises ValueError for columns with parts."""
+        check_columns(spec)
+        self.schema = schema = spec.schema
+        options = spec.csv
         self._columns = [
-            TextColumn(field.name, field.type, zone, unit, "csv", leeway, changes)
-            for field, unit, leeway in zip(
-                schema, units or [None] * len(schema), leeways or [STRICT] * len(schema), strict=True
-            )
+            TextColumn(field.name, field.type, spec.zone, source.unit, "csv", source.leeway, spec.changes)
+            for field, source in zip(schema, spec.source_of_each(), strict=True)
         ]
         if options.header and len(options.header) != len(schema):
             raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")

@@ -1,14 +1,24 @@
 """Messages that a schema registry's serializer has put a head before: byte 0 and the schema's id; here only the rest counts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import Framing
+from kafka2hive.pipeline.decode import json_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.registered.frames import Places, heads, no_frames
+from kafka2hive.pipeline.decode.spec import DecoderSpec
 
 _TO_THE_END = 2**31 - 1
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """Format `json_schema`: a serializer writes one document of JSON."""
+    document = replace(spec, format="json", rows="array" if spec.rows == "array" else "one")
+    return FramedDecoder(json_decoder.make(document), spec.wire.framing)
 
 
 class FramedDecoder:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.values import Column, WireFormat
 from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import Source, make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, Source, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.writers import WriterSchemas
@@ -54,7 +54,9 @@ class DecodedKeyColumns:
         self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
         sources = [Source(column.path, column.unit, column.leeway) for column in columns]
         self._decoder = make_decoder(
-            format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes
+            DecoderSpec(
+                format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes or Changes()
+            )
         )
 
     def read(self, keys: pa.BinaryArray) -> Found:

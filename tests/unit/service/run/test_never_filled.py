@@ -19,7 +19,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.decode import make_decoder
+from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.filled_columns import MOST_KEYS, FilledColumns
@@ -45,7 +45,7 @@ SETTINGS = replace(
 def seen(*records: object) -> ColumnsSeen:
     """After one batch for each record."""
     filled = FilledColumns(SETTINGS)
-    decoder = make_decoder("json", value_schema(SETTINGS), sources=value_sources(SETTINGS))
+    decoder = make_decoder(DecoderSpec("json", value_schema(SETTINGS), sources=value_sources(SETTINGS)))
     for record in records:
         messages = pa.array([orjson.dumps(record)], pa.binary())
         filled.note(decoder.decode(messages).rows, messages)
@@ -95,7 +95,11 @@ def test_only_json_records_are_looked_at_for_keys(
     format: Literal["avro", "raw"], empty: tuple[str, ...]
 ) -> None:
     filled = FilledColumns(replace(SETTINGS, format=format))
-    rows = make_decoder("json", value_schema(SETTINGS)).decode(pa.array([b'{"id": 1}'], pa.binary())).rows
+    rows = (
+        make_decoder(DecoderSpec("json", value_schema(SETTINGS)))
+        .decode(pa.array([b'{"id": 1}'], pa.binary()))
+        .rows
+    )
     filled.note(rows, pa.array([b'{"Title": 1}'], pa.binary()))
     assert filled.seen() == ColumnsSeen(1, empty, ())
 

@@ -1,0 +1,31 @@
+"""Change logs in any format with names: the format's own decoder reads the envelope and the images of the row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kafka2hive.config.values import ChangeLog
+from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
+from kafka2hive.pipeline.decode.change_logs.decimal_images import DecimalForm
+from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
+from kafka2hive.pipeline.decode.formats import make_decoder
+from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.spec import DecoderSpec
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """Raises ValueError, see check_change_columns."""
+    assert spec.change_log is not None
+    record = replace(spec, change_log=None, rows="one")
+
+    def of_format(columns: pa.Schema, sources: Sequence[Source]) -> Decoder:
+        return make_decoder(record.of_columns(columns, sources))
+
+    sources = spec.source_of_each()
+    if spec.change_log is ChangeLog.CANAL:
+        return CanalDecoder(spec.schema, sources, spec.zone, of_format, spec.changes)
+    in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
+    decimals: DecimalForm | None = spec.decimals if in_json else "own"
+    return ChangeLogDecoder(spec.change_log, spec.schema, sources, of_format, decimals)
