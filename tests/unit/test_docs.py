@@ -220,3 +220,17 @@ def test_no_document_names_a_path_of_somebodys_machine() -> None:
     for document in DOCUMENTS:
         found = re.search(r"(?<![\w.])/(root|work|home/\w+|tmp)/", document.read_text())
         assert found is None, f"{document.name}: {found}"
+
+
+def test_the_page_about_tests_names_every_test_of_a_feature_and_no_other() -> None:
+    page = (ROOT / "docs/testing.md").read_text()
+    cells = [cell for row in page[page.index("## By feature") :].splitlines() for cell in row.split("|")[2:4]]
+    named = {name.replace("*", ".*") for cell in cells for name in re.findall(r"`([a-z_*]+)`", cell)}
+    folders = ("contract", "integration", "drills")
+    files = {
+        path.stem.removeprefix("test_")
+        for name in folders
+        for path in (ROOT / "tests" / name).glob("test_*.py")
+    }
+    assert [name for name in named if not any(re.fullmatch(name, file) for file in files)] == []
+    assert [file for file in sorted(files) if not any(re.fullmatch(name, file) for name in named)] == []
