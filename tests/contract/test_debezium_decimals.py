@@ -2,7 +2,7 @@
 
 import base64
 import random
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.columns import Leeway
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.change_logs.decimal_images import DecimalForm
-from kafka2hive.pipeline.decode.change_logs.decimals import NAME, decimals_of
+from kafka2hive.pipeline.decode.change_logs.decimals import NAME, decimals_of, rescaled
 from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.leeway import with_leeway
@@ -21,6 +21,7 @@ from kafka2hive.pipeline.decode.sources import Source
 from tests.contract.decode_ways import EACH_WAY, WAYS
 
 TYPES = {"id": "bigint", "total": "decimal(10,2)", "big": "decimal(38,0)", "__op": "string"}
+EXACT = Context(prec=100)
 BEFORE = {"__before": "struct<id:bigint,total:decimal(10,2),big:decimal(38,0)>"}
 
 
@@ -341,3 +342,70 @@ def test_a_column_outside_of_change_logs_may_have_decimals_as_bytes(way: str) ->
     ]
     expected += [None, "json.decimal", "json.base64", "json.type", "json.decimal"]
     assert [found[n] for n in range(len(values))] == expected
+
+
+@pytest.mark.parametrize(
+    ("precision", "scale"), [(1, 1), (5, 0), (10, 2), (18, 18), (38, 0), (38, 31), (38, 38)]
+)
+def test_bytes_of_another_scale_are_the_decimal_they_were_or_are_refused(precision: int, scale: int) -> None:
+    """Arrow's cast to a larger scale gives another number where it does not fit, and no error."""
+    dtype = pa.decimal128(precision, scale)
+    draw = random.Random(precision * scale)
+    for written in range(-45, 46):
+        numbers = [0, 1, -1, 10**38 - 1, 1 - 10**38]
+        for digits in (precision + written - scale, 20, 38):
+            limit = 10 ** min(max(digits, 0), 37)
+            numbers += [limit, limit - 1, -limit, 1 - limit, draw.randrange(-limit, limit + 1)]
+        found, bad = rescaled(pa.array([*map(unscaled, numbers), None, b""], pa.binary()), dtype, written)
+        found.validate(full=True)
+        expected: list[int | None] = []
+        for number in numbers:
+            least, rest = divmod(abs(number) * 10 ** max(scale - written, 0), 10 ** max(written - scale, 0))
+            fits = not rest and least < 10**precision and (abs(written) <= 38 or written == scale)
+            expected.append((-least if number < 0 else least) if fits else None)
+        values = [
+            None if value is None or is_bad else int(value.scaleb(scale, EXACT))
+            for value, is_bad in zip(found.to_pylist(), bad.tolist(), strict=True)
+        ]
+        assert values == [*expected, None, None], written
+        assert bad.tolist() == [*(value is None for value in expected), False, True], written
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_a_number_near_the_limit_of_its_column_is_no_trouble(way: str) -> None:
+    """Arrow's own rounding fails for decimals without a digit before the point, and where the next whole number has one more."""
+    more = {"share": "decimal(2,2)", "loss": "decimal(4,2)"}
+    records = [record({"share": share, "loss": "-99.99"}) for share in ("0.50", "-0.99", "0", "1")]
+    found = outcomes(way, *records, more=more, form=None)
+    assert [(row["share"], row["loss"]) for row in found[:3]] == [
+        (Decimal(share), Decimal("-99.99")) for share in ("0.50", "-0.99", "0.00")
+    ]
+    assert found[3].startswith("json.range: column share")
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+def test_a_negative_scale_is_a_scale(way: str) -> None:
+    """As of Oracle's NUMBER(5,-2)."""
+    of_bytes = with_schema(record({"id": 1, "total": base64.b64encode(unscaled(-7)).decode()}), scale="-2")
+    (row,) = outcomes(way, of_bytes, form=None)
+    assert row["total"] == Decimal("-700.00")
+    (told,) = outcomes(way, of_bytes)
+    assert told == "change_log.scale: total has scale 2, the record's schema says scale -2"
+
+
+@pytest.mark.parametrize("way", EACH_WAY)
+@pytest.mark.parametrize(
+    ("form", "value", "has_schema", "told"),
+    [
+        ("text", "B8Y=", True, "change_log.scale: column total holds a text, which the map says is a number"),
+        ("text", "", True, "change_log.scale: column total holds a text, which the map says is a number"),
+        (None, "B8Y=", False, "got string that is no number: bytes in base64 need source: {debezium: {dec"),
+        ("base64", 5, False, "expects decimal(10,2) as bytes in base64, got number"),
+    ],
+)
+def test_a_reason_says_how_the_decimal_should_be_written(
+    form: DecimalForm | None, value: Any, has_schema: bool, told: str, way: str
+) -> None:
+    wrong = record({"id": 1, "total": value})
+    (found,) = outcomes(way, with_schema(wrong) if has_schema else wrong, form=form)
+    assert told in found

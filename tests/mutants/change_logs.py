@@ -125,7 +125,7 @@ DECIMAL_MUTANTS = (
     TextMutant(
         "the schema does not contradict decimals: text",
         DECIMAL_IMAGES,
-        (("np.where(told >= 0, np.int16(_NUMBER), np.int16(TEXT))", "np.full_like(told, TEXT)"),),
+        (("np.where(told >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))", "np.full_like(told, TEXT)"),),
         DECIMAL_TESTS,
     ),
     TextMutant(

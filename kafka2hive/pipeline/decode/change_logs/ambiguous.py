@@ -14,6 +14,8 @@ BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 
 _ESCAPE = r"\\u"
 _SHOWN = 40
+_ROOM = 76
+"""Digits, more than any column has."""
 
 
 def ambiguous(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open) -> dict[int, str]:
@@ -21,7 +23,10 @@ def ambiguous(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_dec
 
     `column` has been read of the same records as texts or numbers: only a whole number that is not negative may be one.
     """
-    whole = pc.and_(pc.equal(column, pc.floor(column)), pc.greater_equal(column, pa.scalar(0, column.type)))
+    wide = column.cast(
+        pa.decimal256(_ROOM, column.type.scale)
+    )  # in the column's own digits Arrow may fail to round
+    whole = pc.and_(pc.equal(wide, pc.trunc(wide)), pc.greater_equal(wide, pa.scalar(0, wide.type)))
     return {
         place: (
             f'change_log.decimal: column {wanted.name}: "{text[:_SHOWN]}" is a number, and also the base64 of another one:'

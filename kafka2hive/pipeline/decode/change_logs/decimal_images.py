@@ -5,7 +5,7 @@ map; where neither does, it is refused. Where the schema says bytes, a number is
 `decimal.format: NUMERIC` write them so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -21,14 +21,20 @@ from kafka2hive.pipeline.decode.change_logs.decimals import rescaled
 from kafka2hive.pipeline.decode.change_logs.images import Images, Open, PlainImages, Plan, Wanted, opened
 from kafka2hive.pipeline.decode.change_logs.presence import IMAGE
 from kafka2hive.pipeline.decode.change_logs.rows import Rows, merged, rows_of
-from kafka2hive.pipeline.decode.change_logs.told_decimals import OTHER, TEXT, UNTOLD, Told, ToldDecimals
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.pipeline.decode.change_logs.told_decimals import (
+    LEAST_SCALE,
+    NUMBER,
+    OTHER,
+    TEXT,
+    UNTOLD,
+    Told,
+    ToldDecimals,
+)
+from kafka2hive.pipeline.decode.leeway import with_expectations
+from kafka2hive.pipeline.decode.sources import Source, labels
 
 DecimalForm = Literal["own", "text", "base64"]
 """`own`: those of the format, which are never in doubt. `text`: as texts or numbers. `base64`: as bytes."""
-
-_NUMBER = -4
-"""Besides what a schema tells: a number, and no text."""
 
 _REMEMBERED = 100
 """Decoders; a table has one for each form that its records have."""
@@ -98,7 +104,7 @@ class DecimalImages:
         for place, why in self._contradicted(told).items():
             refused.setdefault(place, why)
         if self._form == "text":
-            told = np.where(told >= 0, np.int16(_NUMBER), np.int16(TEXT))
+            told = np.where(told >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
         if self._form == "base64":
             told[:] = [one.type.scale for one in self._decimals]
         good = np.ones(len(values), np.bool_)
@@ -112,11 +118,11 @@ class DecimalImages:
 
     def _of_one_form(self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]) -> Rows:
         """What is told to be bytes may be numbers; first is tried what most records of the last batch had."""
-        if self._form is not None or max(forms) < 0:
+        if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)
         readers = [
             self._reader(prefix, image, forms),
-            self._reader(prefix, image, tuple(_NUMBER if form >= 0 else form for form in forms)),
+            self._reader(prefix, image, tuple(NUMBER if form >= LEAST_SCALE else form for form in forms)),
         ]
         first = int(self._are_numbers)
         found = readers[first].read(values)
@@ -148,7 +154,7 @@ class DecimalImages:
 
     def _contradiction(self, one: _Decimal, code: int) -> str:
         if self._form == "base64":
-            says = f"scale {code}" if code >= 0 else "another type"
+            says = f"scale {code}" if code >= LEAST_SCALE else "another type"
             return f"{one.key} has scale {one.type.scale}, the record's schema says {says}"
         return f"{one.key} is a decimal, the record's schema says bytes of no known scale"
 
@@ -158,34 +164,46 @@ class DecimalImages:
             if len(self._opened) >= _REMEMBERED:
                 self._opened.clear()
             plan = self._plan(prefix, image)
-            self._opened[wanted] = _Reader(plan, self._open_decoder, self._decimals, forms)
+            self._opened[wanted] = _Reader(
+                plan, self._open_decoder, self._decimals, forms, is_said=self._form is not None
+            )
         return self._opened[wanted]
 
 
 class _Reader:
-    """Reads records whose decimals are written in the same `forms`: of each TEXT, _NUMBER, UNTOLD, or the scale of its
+    """Reads records whose decimals are written in the same `forms`: of each TEXT, NUMBER, UNTOLD, or the scale of its
     bytes.
 
     The row before the change is read field by field, as each has a form of its own.
     """
 
     def __init__(
-        self, plan: Sequence[Wanted], open_decoder: Open, decimals: Sequence[_Decimal], forms: Sequence[int]
+        self,
+        plan: Sequence[Wanted],
+        open_decoder: Open,
+        decimals: Sequence[_Decimal],
+        forms: Sequence[int],
+        is_said: bool,
     ) -> None:
+        """`is_said`: the map says how decimals are written."""
         self._plan = plan
+        self._is_said = is_said
         self._open_decoder = open_decoder
         self._forms = {one.name: (one.type, form) for one, form in zip(decimals, forms, strict=True)}
         self._flat = [flat for one in plan for flat in _flat(one)]
         wire = [replace(one, type=self._wire(one)) for one in self._flat]
         self._decoder = opened(wire, open_decoder)
+        self._expected = dict(found for one in self._flat for found in self._expectations(one))
 
     def read(self, values: pa.BinaryArray) -> Rows:
         part = rows_of(self._decoder.decode(values))
+        told = {place: with_expectations(why, self._expected) for place, why in part.refused.items()}
+        part = Rows(part.rows, part.places, told)
         columns = dict(zip(part.rows.schema.names, part.rows.columns, strict=True))
         refused: dict[int, str] = {}
         for one in self._flat:
             kind, form = self._forms.get(one.name, (None, TEXT))
-            if form in (UNTOLD, _NUMBER):
+            if form in (UNTOLD, NUMBER):
                 taken = values if len(part.places) == len(values) else values.take(pa.array(part.places))
                 judge = ambiguous if form == UNTOLD else _texts
                 refused |= judge(taken, columns[one.name], one, self._open_decoder)
@@ -198,17 +216,36 @@ class _Reader:
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
         return Rows(rows, part.places, part.refused).refusing(refused)
 
+    def _expectations(self, one: Wanted) -> Iterator[tuple[str, str]]:
+        """What the decoder says of a decimal that it reads otherwise, and what is to be said."""
+        kind, form = self._forms.get(one.name, (None, TEXT))
+        (label,) = labels([one.name], [one.source])
+        of_text = f"json.type: {label} expects {hive_type_of(one.type)}, got string that is no number"
+        if form >= LEAST_SCALE:
+            yield (
+                f"json.type: {label} expects binary, got",
+                f"json.type: {label} expects {hive_type_of(kind)} as bytes in base64, got",
+            )
+        elif form == NUMBER and self._is_said:
+            yield of_text, _no_number(one)
+        elif form == UNTOLD:
+            yield of_text, f"{of_text}: bytes in base64 need source: {{debezium: {{decimals: base64}}}}"
+
     def _wire(self, one: Wanted) -> pa.DataType:
-        return pa.binary() if self._forms.get(one.name, (None, TEXT))[1] >= 0 else one.type
+        return pa.binary() if self._forms.get(one.name, (None, TEXT))[1] >= LEAST_SCALE else one.type
 
 
 def _texts(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open) -> dict[int, str]:
     """Why texts are refused that the map takes for such, or that would be bytes."""
-    why = (
+    found = texts_among(values, column.is_valid(), wanted, open_decoder)
+    return dict.fromkeys(found, _no_number(wanted))
+
+
+def _no_number(wanted: Wanted) -> str:
+    return (
         f"change_log.scale: column {wanted.name} holds a text, which the map says is a number (decimals: text),"
         " the record's schema says bytes"
     )
-    return dict.fromkeys(texts_among(values, column.is_valid(), wanted, open_decoder), why)
 
 
 def _of_before(field: str) -> str:

@@ -16,9 +16,16 @@ def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tu
     """Connect's bytes of a decimal of this scale as `dtype`, never rounded; the mask marks what does not fit."""
     if scale == dtype.scale:
         return decimals_of(values, dtype)
-    if scale > MOST_DIGITS:
+    if abs(scale) > MOST_DIGITS:
         return pa.nulls(len(values), dtype), values.is_valid().to_numpy(zero_copy_only=False)
-    found, bad = decimals_of(values, pa.decimal128(MOST_DIGITS, scale))
+    digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
+    # of more digits Arrow's cast to a larger scale gives another number, and no error
+    found, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
+    if digits < 1:
+        bad |= pc.fill_null(pc.not_equal(found, pa.scalar(0, found.type)), False).to_numpy(
+            zero_copy_only=False
+        )
+        return pc.if_else(values.is_valid(), pa.scalar(0, dtype), pa.scalar(None, dtype)), bad
     column, unfit = cast_or_null(found, dtype)
     return column, bad | unfit
 

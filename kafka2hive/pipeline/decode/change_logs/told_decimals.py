@@ -12,9 +12,10 @@ from kafka2hive.pipeline.decode.change_logs.rows import Numbers, Rows, rows_of
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
 
-UNTOLD, TEXT, OTHER = -1, -2, -3
-"""Of a column of a record: there is no schema, or it lacks the key; a text or a number; bytes that are no decimal. What is
-not negative is the scale of a decimal's bytes."""
+UNTOLD, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
+"""Of a column of a record: there is no schema, or it lacks the key; a text or a number; bytes that are no decimal; a number,
+and no text, where the map says so of what the schema takes for bytes. Any other code is the scale of a decimal's bytes."""
+LEAST_SCALE = -999
 
 Told = npt.NDArray[np.int16]
 """For each record and column."""
@@ -25,7 +26,7 @@ _FIELDS = pa.list_(pa.struct([("field", pa.string()), ("fields", pa.list_(_FIELD
 """What is read of `$.schema.fields`: the images of the row, and of each of their fields the type."""
 
 _IMAGES = pa.array(["before", "after"])
-_SCALE = "^(?:0|[1-9][0-9]{0,2})$"
+_SCALE = "^(?:0|-?[1-9][0-9]{0,2})$"
 _SCHEMA, _PAYLOAD = b'{"schema":', b',"payload":'
 """As the JSON converter writes them."""
 _MOST_HEADS = 8

@@ -71,9 +71,12 @@ def _nearest_float32(text: str) -> float:
 
 def decimal(dtype: pa.DataType) -> Take:
     def take(value: Any, path: str) -> Decimal:
-        match = _DECIMAL.fullmatch(value) if isinstance(value, str) else None
-        if match is None or not (match[2] or match[3]):
+        if not isinstance(value, str):
             raise wrong_kind(dtype, value, path)
+        match = _DECIMAL.fullmatch(value)
+        if match is None or not (match[2] or match[3]):
+            refused = wrong_kind(dtype, value, path)
+            raise Refused(refused.code, f"{refused.text} that is no number")
         fraction = match[3] or ""
         spelled = (match[2] + fraction).lstrip("0")
         digits = spelled.rstrip("0")
