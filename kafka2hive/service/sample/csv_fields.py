@@ -11,7 +11,7 @@ from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
 from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
 from kafka2hive.pipeline.decode.texts.exact import NUMBER
-from kafka2hive.service.sample.shape import Shape
+from kafka2hive.service.sample.shape import kind_of_text
 
 DELIMITERS = (",", "\t", ";", "|")
 SHARE = 0.9
@@ -21,7 +21,7 @@ LONGEST = 64 * 1024
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"-?[0-9]+")
-_NAME = re.compile(r"\ufeff?[^\W\d][\w .#%()/-]{1,99}")
+_NAME = re.compile(r"\ufeff?[^\W\d][\w .#%()/-]{0,99}")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -51,25 +51,34 @@ def lines_of(values: Sequence[bytes]) -> list[bytes]:
 def header_of(rows: Sequence[Sequence[str | None]]) -> tuple[str, ...]:
     """The fields of a header line among the rows; empty: none can be told from the others.
 
-    It has a distinct name at each place, and without it more places are numbers, booleans, days or times.
+    It has a distinct name at each place, of which one at least is the only text among numbers, booleans, days or times.
+    A single letter is a name only there.
     """
-    named = Counter(tuple(row) for row in rows if _are_names(row))
-    for header, _ in named.most_common(1):
-        rest = [row for row in rows if tuple(row) != header]
-        if rest and _typed_places(rest) > _typed_places(rows):
-            return tuple(text or "" for text in header)
+    places = list(zip(*rows, strict=True))
+    plain = [{text for text in texts if text is not None and _is_plain(text)} for texts in places]
+    typed = [
+        len(of_place) == 1 and len({*texts} - {*of_place, None}) > 0
+        for texts, of_place in zip(places, plain, strict=True)
+    ]
+    for number in (number for number, is_typed in enumerate(typed) if is_typed):
+        found = {tuple(text or "" for text in row) for row in rows if row[number] in plain[number]}
+        header = found.pop()
+        letters = (len(text) == 1 and not is_typed for text, is_typed in zip(header, typed, strict=True))
+        if not found and _are_names(header) and not any(letters):
+            return header
     return ()
 
 
-def _are_names(row: Sequence[str | None]) -> bool:
-    return len(set(row)) == len(row) and all(text and _NAME.fullmatch(text) for text in row)
+def _are_names(row: Sequence[str]) -> bool:
+    """The first may be left out: the index of a data frame."""
+    named = row[1:] if not row[0] else row
+    return len(set(row)) == len(row) and all(map(_NAME.fullmatch, named))
 
 
-def _typed_places(rows: Sequence[Sequence[str | None]]) -> int:
-    shape = Shape()
-    for document in as_documents(rows):
-        shape.add(document)
-    return sum(bool(member.kinds) and "string" not in member.kinds for member in shape.members.values())
+def _is_plain(text: str) -> bool:
+    """Whether it is nothing but a text."""
+    (value,) = _typed([text])
+    return isinstance(value, str) and kind_of_text(value) == "string"
 
 
 def as_documents(rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognised:
     """A column for each place, also where every record has nothing there: places count."""
     header = header_of(rows)
     shape = Shape()
-    for document in as_documents([row for row in rows if tuple(row) != header]):
+    for document in as_documents([row for row in rows if not _is(row, header)]):
         shape.add(document)
     known = {column.name: column for column in Columns(shape).columns}
     places = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
@@ -114,12 +114,16 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognised:
         f"fields stand by their places ({delimiter!r} between them) and have no names: give each column its own"
     ]
     if header:
-        lines = counted(sum(tuple(row) == header for row in rows), "header line")
+        lines = counted(sum(_is(row, header) for row in rows), "header line")
         notes = [f"columns are named by the {lines} among the records, which csv.header leaves out"]
         names = Names(notes)
         own = [names.name((text.removeprefix("\ufeff"),)) for text in header]
         columns = tuple(replace(c, name=name, keys=(name,)) for c, name in zip(columns, own, strict=True))
     return Recognised("csv", "events", columns, tuple(notes), delimiter, header=header)
+
+
+def _is(row: Sequence[str | None], header: tuple[str, ...]) -> bool:
+    return tuple(text or "" for text in row) == header
 
 
 def _most(documents: Documents) -> bool:

@@ -62,14 +62,14 @@ def _kind(value: Any) -> str:
         case float():
             return "fraction"
         case str():
-            return _kind_of_text(value)
+            return kind_of_text(value)
         case dict():
             return "object"
         case _:
             return "array"
 
 
-def _kind_of_text(text: str) -> str:
+def kind_of_text(text: str) -> str:
     if _MAY_BE_A_DAY.match(text):
         for kind, take in (("date", _DAY), ("timestamp", _TIME)):
             try:

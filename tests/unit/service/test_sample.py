@@ -556,6 +556,26 @@ def test_a_header_line_names_the_columns_and_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "header", "names"),
+    [
+        (["x,y", "1,2", "3,4"], ("x", "y"), ["x", "y"]),
+        (["code,name,active", "AB,Bob,true", "CD,Ann,false"], ("code", "name", "active"), None),
+        (["AB,Bob,true", "CD,Ann,false", "code,name,active"], ("code", "name", "active"), None),
+        ([",first,second", "0,a,1.5", "1,b,"], ("", "first", "second"), ["column", "first", "second"]),
+        (["id,day", "a,2013-01-01", "b,2013-01-02"], ("id", "day"), None),
+    ],
+)
+def test_a_header_line_is_the_one_text_among_values_of_a_type(
+    lines: list[str], header: tuple[str, ...], names: list[str] | None
+) -> None:
+    text, service = _drafted(*(line.encode() for line in lines))
+    table = service.tables[0]
+    assert table.csv.header == header
+    assert [column.name for column in table.columns] == (names or list(header))
+    assert f"{len(lines) - 1} decode" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize(
     "values",
     [
         [b"name,city", b"ada,london", b"grace,new york"],  # a header line, or not: every place is a text
