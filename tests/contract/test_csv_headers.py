@@ -97,3 +97,20 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
         [[None, 1]],
         *bad,
     ]
+    decoded = CsvDecoder(DecoderSpec("csv", schema, csv=CsvOptions(booleans="digits")), parsed=parsed).decode(
+        pa.array([b"2,1"], pa.binary())
+    )
+    told = "csv.type: column ok expects boolean, got text other than true, false, 1 and 0"
+    assert decoded.reasons.to_pylist() == [told]
+
+
+@pytest.mark.parametrize("parsed", [True, False])
+def test_a_header_may_leave_a_name_out(parsed: bool) -> None:
+    """As the index of a data frame does."""
+    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, csv=CsvOptions(header=("", "name"))), parsed=parsed)
+    assert outcomes(decoder, [b",name", b'"",name', b",other", b"1,name"]) == [
+        None,
+        None,
+        [[None, "other"]],
+        [[1, "name"]],
+    ]

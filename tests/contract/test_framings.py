@@ -141,3 +141,14 @@ def test_indexes_without_zigzag_are_read_where_the_map_says_so() -> None:
     refused, first = outcomes("protobuf", WireFormat(), messages[:2])
     assert first == found[1], "0 alone is the first message type, however the indexes are written"
     assert refused.endswith("protobuf_indexes: unsigned reads those without zigzag")
+
+
+def test_json_behind_an_id_of_the_other_length_is_told() -> None:
+    hint = ": the JSON begins behind an id in {0} bytes? framing: id{0} reads those"
+    json, is_array = BODIES["json_schema"], b"\0\0\0\0\7[1]"
+    for framing, head, other in (("id4", 9, 8), ("id8", 5, 4)):
+        wire = WireFormat("id4" if framing == "id4" else "id8")
+        (reason,) = outcomes("json_schema", wire, [bytes(head - 1) + b"\7" + json])
+        assert reason.startswith("json.") and reason.endswith(hint.format(other))
+    (reason,) = outcomes("json_schema", WireFormat(), [is_array])
+    assert reason == "json.object: the value is JSON, but not an object"

@@ -41,6 +41,7 @@ class CsvDecoder:
         if options.header and len(options.header) != len(schema):
             raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")
         self._header = options.header
+        self._null_text = options.null_text
         self._takes_digits = options.booleans == "digits"
         self._fields = Fields(options)
         self._parsed = ParsedFields(options, len(schema)) if parsed else None
@@ -59,6 +60,8 @@ class CsvDecoder:
             array, unfit = column.read(self._words(column, fields))
             arrays.append(array)
             for at, reason in unfit.items():
+                if self._takes_digits:
+                    reason = reason.replace("true and false", "true, false, 1 and 0")
                 refused.setdefault(int(places[at]), reason)
                 good[at] = False
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -79,7 +82,8 @@ class CsvDecoder:
             return _NOWHERE, columns, places
         is_header = np.ones(len(places), np.bool_)
         for text, fields in zip(self._header, columns, strict=True):
-            is_header &= pc.fill_null(pc.equal(fields, text), False).to_numpy(zero_copy_only=False)
+            written = pc.fill_null(fields, self._null_text)
+            is_header &= pc.equal(written, text).to_numpy(zero_copy_only=False)
             if not is_header.any():
                 return _NOWHERE, columns, places
         rest = pa.array(~is_header)

@@ -17,6 +17,7 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     Whole,
     kind_of,
     once_each,
+    syntax_fault,
 )
 from kafka2hive.pipeline.decode.exact.takers import taker
 from kafka2hive.pipeline.decode.sources import (
@@ -82,7 +83,7 @@ class ExactDecoder:
         try:
             document = self._json.decode(text)
         except json.JSONDecodeError as error:
-            raise Refused("json.syntax", f"{error.msg} at character {error.pos}") from error
+            raise Refused("json.syntax", syntax_fault(error)) from error
         if "\\u" in text and _SURROGATE.search(_PAIR.sub("", text.replace("\\\\", "\0"))):
             raise Refused("json.surrogate", "a \\u escape is half of a surrogate pair")
         if type(document) is not Members:

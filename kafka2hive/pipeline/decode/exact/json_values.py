@@ -3,6 +3,7 @@
 Numbers are kept as their text, so that nothing passes through a double on its way to an integer or a decimal.
 """
 
+import json
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
@@ -46,6 +47,11 @@ class Refused(Exception):
         super().__init__(code, text)
         self.code = code
         self.text = text
+
+
+def syntax_fault(error: json.JSONDecodeError) -> str:
+    """What is wrong and where. Some of Python's messages end in a colon, or in an "at" of their own."""
+    return f"{error.msg.rstrip(': ').removesuffix(' at')} at character {error.pos}"
 
 
 def kind_of(value: Any) -> str:

@@ -10,6 +10,7 @@ from kafka2hive.config.values import Framing
 from kafka2hive.pipeline.decode import json_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
 from kafka2hive.pipeline.decode.registered.frames import Places, heads, no_frames
+from kafka2hive.pipeline.decode.registered.look_alikes import json_id_hint
 from kafka2hive.pipeline.decode.spec import DecoderSpec
 
 _TO_THE_END = 2**31 - 1
@@ -31,7 +32,7 @@ class FramedDecoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         places, bodies, bare = self._bodies(values)
-        decoded = self._inner.decode(bodies)
+        decoded = self._with_hints(self._inner.decode(bodies), values, places)
         if len(places) == len(values):
             return decoded
         rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
@@ -49,6 +50,17 @@ class FramedDecoder:
             if decoded.without_rows is None
             else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
         )
+
+    def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
+        """`places`: of the framed messages."""
+        if not len(decoded.rejected):
+            return decoded
+        messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()
+        reasons = [
+            reason + json_id_hint(message, self._framing)
+            for reason, message in zip(decoded.reasons.to_pylist(), messages, strict=True)
+        ]
+        return replace(decoded, reasons=pa.array(reasons, pa.string()))
 
     def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
         """The places of the framed messages, ascending, what follows the head of each, and the places of the others."""

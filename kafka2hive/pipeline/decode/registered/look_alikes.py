@@ -5,6 +5,7 @@ from kafka2hive.config.values import Framing
 _GLUE_COMPRESSIONS = (0, 5)
 _GLUE_HEAD = 18
 _SINGLE_OBJECT_HEAD = 10
+_JSON_BEGINS = (b"{", b"[")
 
 
 def look_alike(begin: bytes, framing: Framing) -> str:
@@ -30,6 +31,15 @@ def _guess(begin: bytes, framing: Framing) -> str:
     if begin[0] == 1 and len(begin) > 16 and framing != "header":
         return "no framing, or byte 1 and a schema's GUID; framing: header reads GUIDs"
     return "it has no framing that is known"
+
+
+def json_id_hint(message: bytes, framing: Framing) -> str:
+    """Of a message whose rest behind the id is no JSON: whether the JSON begins behind an id of the other length."""
+    own, other = (9, 5) if framing == "id8" else (5, 9)
+    if message[own : own + 1] in _JSON_BEGINS or message[other : other + 1] not in _JSON_BEGINS:
+        return ""
+    name, size = ("id4", 4) if framing == "id8" else ("id8", 8)
+    return f": the JSON begins behind an id in {size} bytes? framing: {name} reads those"
 
 
 def long_id_hint(schema_id: object, framing: Framing) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.exact.depth import MAX_DEPTH, deeper_than
+from kafka2hive.pipeline.decode.exact.json_values import syntax_fault
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
 from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS
 from kafka2hive.pipeline.decode.rows.elements import Elements, Numbers
@@ -73,7 +74,7 @@ def exact_elements(message: bytes) -> list[bytes] | str:
     try:
         document = _JSON.decode(text)
     except ValueError as error:
-        what = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else error
+        what = syntax_fault(error) if isinstance(error, json.JSONDecodeError) else error
         return f"json.syntax: {what}"
     if not isinstance(document, list):
         return "json.array: the value is JSON, but not an array"
