@@ -38,6 +38,7 @@ from kafka2hive.config.values.service import (
 )
 from kafka2hive.config.values.start import Start, StartKind, StartPolicy
 from kafka2hive.config.values.table import (
+    SelectOptions,
     SharedOptions,
     Table,
     TableRule,
@@ -170,16 +171,13 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
     name = table.table if GROUP.search(table.table) else table.table.lower()
     return TableRule(
         **_same(SharedOptions, table),
+        **_same(SelectOptions, table),
         table=name,
         topics=table.topics or (),
         pattern=table.pattern,
         start=_start(table),
         columns=_columns(columns),
         records=_columns(declared_columns(before_sql(table))) if table.records else (),
-        sql=table.sql,
-        lookups=table.lookups,
-        udfs=table.udfs,
-        shuffle=table.shuffle,
         metadata=tuple(metadata_names(table.metadata)),
         bucketing=replace(
             bucket,
@@ -190,8 +188,6 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
             inner=event.inner,
         ),
         create=bool(columns) if table.create is None else table.create,
-        schema_evolution=table.schema_evolution,
-        subject=table.subject,
         location=template if GROUP.search(name) else location_of(template, name),
         line=line,
     )

@@ -9,19 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.values import (
-    Bucketing,
-    Column,
-    MetadataColumn,
-    RegistryOptions,
-    SchemaEvolution,
-    SharedOptions,
-    Shuffle,
-    StorageOptions,
-    WriterOptions,
-)
+from kafka2hive.config.values import RegistryOptions, StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.writer_schema import WriterId
@@ -155,37 +145,6 @@ class TableManifest:
     unmapped: UnmappedFields = UnmappedFields()
     changed: tuple[tuple[str, int], ...] = ()
     is_compiled: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableSettings(SharedOptions):
-    """What a task must know of a table; the same for every epoch of a run.
-
-    `columns` are the value's columns (resolved, also when the map left them to Hive), `metadata` the further columns
-    taken from the record, appended after them in this order. `location` is the table's directory. `any_case`: the
-    columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
-    columns that are not the map's. `schema_evolution`: what a schema means that has other fields; only a run may have
-    another than `ignore`.
-    `sql` makes `columns` of `records` (empty: of the same columns); None: they are the value's own.
-    `lookups` (name, path) and `udfs` (module) are what it may name beside; with a `shuffle` its rows move to their bucket's task.
-    """
-
-    table: str
-    columns: tuple[Column, ...]
-    records: tuple[Column, ...] = ()
-    sql: str | None = None
-    lookups: tuple[tuple[str, str], ...] = ()
-    udfs: str | None = None
-    shuffle: Shuffle = "none"
-    metadata: tuple[tuple[MetadataColumn, str], ...]
-    bucketing: Bucketing
-    location: str
-    any_case: bool = False
-    added: frozenset[str] = frozenset()
-    schema_evolution: SchemaEvolution = "ignore"
-
-    def writer_of(self, kind: FileKind) -> WriterOptions:
-        return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import (
@@ -13,7 +14,6 @@ from kafka2hive.model.errors import (
     worst,
 )
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.effective import watches_schemas
 from kafka2hive.service.evolution.newest import NewestSchemas, newest_schemas
 from kafka2hive.service.evolution.written import lacking

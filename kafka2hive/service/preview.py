@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka2hive.config.values import MetadataColumn
+from kafka2hive.config.values import MetadataColumn, TableSettings
 from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
@@ -19,7 +19,7 @@ from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
 from kafka2hive.pipeline.task.replay import Looked, look, unowned_task
 from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
-from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+from kafka2hive.pipeline.values import ColumnsSeen
 from kafka2hive.service.run.watch.never_filled import NeverFilled, never_filled
 from kafka2hive.service.selects import selects_of
 from kafka2hive.service.shared.hive_schemas import Catalogue

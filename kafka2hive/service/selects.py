@@ -4,8 +4,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
-from kafka2hive.config.values import ServiceMap, TableRule
-from kafka2hive.pipeline.values import TableSettings
+from kafka2hive.config.values import ServiceMap, TableRule, TableSettings
 
 if TYPE_CHECKING:
     from kafka2hive.pipeline.sql.selects import Selects

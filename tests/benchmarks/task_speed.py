@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka2hive.config.values import Bucketing, StorageOptions
+from kafka2hive.config.values import Bucketing, StorageOptions, TableSettings
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
@@ -29,7 +29,7 @@ from kafka2hive.pipeline.task.chunk import Chunk
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
 from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
 from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
 from tests.services.flights import COUNT, flights

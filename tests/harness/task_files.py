@@ -16,6 +16,7 @@ from kafka2hive.config.values import (
     Column,
     MetadataColumn,
     StorageOptions,
+    TableSettings,
     Tombstones,
     WriterOptions,
 )
@@ -28,7 +29,7 @@ from kafka2hive.pipeline.task.part import TaskEnvironment, task_environment
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     AlreadyExists,
     Clock,

@@ -12,6 +12,7 @@ from kafka2hive.config.values import (
     Column,
     HiveOptions,
     MetadataColumn,
+    TableSettings,
     Tombstones,
     WriterOptions,
 )
@@ -23,7 +24,7 @@ from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below

@@ -16,6 +16,7 @@ from kafka2hive.config.values import (
     FileFormat,
     MetadataColumn,
     StorageOptions,
+    TableSettings,
     TextOptions,
     Tombstones,
     WriterOptions,
@@ -27,7 +28,7 @@ from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
 from kafka2hive.pipeline.task import run_task
 from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TaskPlan
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs

@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     TextMutant(
         "dead letters have the format of their table",
-        "kafka2hive.pipeline.values",
+        "kafka2hive.config.values.table",
         ((" if kind is FileKind.DATA else self.writer.of_dead_letters()", ""),),
         FORMATS_OF_TASKS,
     ),

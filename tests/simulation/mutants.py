@@ -932,7 +932,7 @@ MUTANTS = (
             "if expected.alter and (statements",
             "if expected.alter and found.location == spec.location and (statements",
         ),
-        ("from dataclasses import dataclass, fields", "from dataclasses import dataclass, fields, replace"),
+        ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
     ),
     # the text of a snapshot, where both directions have the same mistake
     _mutant(

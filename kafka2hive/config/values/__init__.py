@@ -28,10 +28,8 @@ from kafka2hive.config.values.service import SparkOptions as SparkOptions
 from kafka2hive.config.values.service import StorageOptions as StorageOptions
 from kafka2hive.config.values.start import StartKind as StartKind
 from kafka2hive.config.values.start import StartPolicy as StartPolicy
-from kafka2hive.config.values.table import SchemaEvolution as SchemaEvolution
-from kafka2hive.config.values.table import SharedOptions as SharedOptions
-from kafka2hive.config.values.table import Shuffle as Shuffle
 from kafka2hive.config.values.table import TableRule as TableRule
+from kafka2hive.config.values.table import TableSettings as TableSettings
 from kafka2hive.config.values.table import Tombstones as Tombstones
 from kafka2hive.config.values.writer import FileFormat as FileFormat
 from kafka2hive.config.values.writer import TextOptions as TextOptions

@@ -1,9 +1,10 @@
 """The keys and values of one table. Units stand in the names of fields: seconds, bytes, milliseconds.
 
-`Table` is one as the map has it, `TableRule` what it comes to; what both say in the same words is in `SharedOptions`.
+`Table` is one as the map has it, `TableRule` what it comes to, and `TableSettings` the part of that which a task needs.
+What they say in the same words is declared once, in `SharedOptions`, `SelectOptions` and `RowOptions`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ from kafka2hive.config.values.plugin import PluginOptions
 from kafka2hive.config.values.registry import Framing, ProtobufIndexes, WireFormat
 from kafka2hive.config.values.start import Start, StartPolicy
 from kafka2hive.config.values.writer import WriterOptions
+from kafka2hive.model.files import FileKind
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
 Shuffle = Literal["none", "bucket"]
@@ -143,6 +145,26 @@ class SharedOptions:
             at_most=1,
         ),
     ] = 0.1
+    schema_evolution: Annotated[
+        SchemaEvolution,
+        Key(
+            "What happens when Hive's table lacks columns of the map, or both lack fields of the "
+            "records' schema, [below](#schema_evolution).",
+            more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
+            "before the first file that has them; so are fields of the records' schema that the map "
+            "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
+            "columns is set aside until somebody has altered it. `stop`: the same, and so is one "
+            "whose records' schema has fields that no column takes.",
+        ),
+    ] = "ignore"
+    subject: Annotated[
+        str,
+        Key(
+            "The registry's subject whose newest schema is looked at, "
+            "[below](#fields-of-the-records-schema).",
+            shortest=1,
+        ),
+    ] = "{topic}-value"
 
     @property
     def wire_format(self) -> WireFormat:
@@ -153,6 +175,42 @@ class SharedOptions:
     def may_hold_several(self) -> bool:
         """Whether a message can become more rows than one."""
         return self.rows != "one" or self.format == "plugin" or change_log_of(self.source) is ChangeLog.CANAL
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots, so that a value may have these keys beside its own
+class SelectOptions:
+    """What a table and its rule say in the same words, and `defaults` cannot say."""
+
+    sql: Annotated[
+        str | None,
+        Key(
+            "A SELECT of Spark's that makes the table's columns of the decoded records. [SQL in the map](sql.md).",
+            more="`SELECT .. FROM records`, one row or none of each record.",
+        ),
+    ] = None
+    lookups: Annotated[
+        Properties,
+        Key(
+            "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
+            more="Each is sent to every task as a whole.",
+            written="name: path",
+        ),
+    ] = ()
+    udfs: Annotated[
+        str | None,
+        Key(
+            "With `sql`: [functions of your own](sql.md#functions-of-your-own).",
+            more="Those of a Python module, made by pyspark's `udf` or `pandas_udf`.",
+            written="module or path",
+        ),
+    ] = None
+    shuffle: Annotated[
+        Shuffle,
+        Key(
+            "With `sql`: `bucket` brings the rows of a bucket to one task: [fewer files](sql.md#fewer-files-shuffle).",
+            more="To few tasks if there are many rows; for tasks that each have rows of many buckets.",
+        ),
+    ] = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,26 +247,6 @@ class TableOptions(SharedOptions):
         bool | None,
         Key("Create the table (external) in Hive when it is missing.", otherwise="`true` with known columns"),
     ] = None
-    schema_evolution: Annotated[
-        SchemaEvolution,
-        Key(
-            "What happens when Hive's table lacks columns of the map, or both lack fields of the "
-            "records' schema, [below](#schema_evolution).",
-            more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
-            "before the first file that has them; so are fields of the records' schema that the map "
-            "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
-            "columns is set aside until somebody has altered it. `stop`: the same, and so is one "
-            "whose records' schema has fields that no column takes.",
-        ),
-    ] = "ignore"
-    subject: Annotated[
-        str,
-        Key(
-            "The registry's subject whose newest schema is looked at, "
-            "[below](#fields-of-the-records-schema).",
-            shortest=1,
-        ),
-    ] = "{topic}-value"
     location: Annotated[
         str | None,
         Key(
@@ -222,8 +260,8 @@ class TableOptions(SharedOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(TableOptions):
-    """One table, or with `pattern` a family of tables."""
+class _TableKeys(TableOptions):
+    """The keys that a table has before those of its SELECT."""
 
     table: Annotated[
         str,
@@ -254,13 +292,6 @@ class Table(TableOptions):
             otherwise="from Hive; with `raw`: `value: binary`",
         ),
     ] = ()
-    sql: Annotated[
-        str | None,
-        Key(
-            "A SELECT of Spark's that makes the table's columns of the decoded records. [SQL in the map](sql.md).",
-            more="`SELECT .. FROM records`, one row or none of each record.",
-        ),
-    ] = None
     records: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
@@ -269,55 +300,61 @@ class Table(TableOptions):
             otherwise="the table's columns",
         ),
     ] = ()
-    lookups: Annotated[
-        Properties,
-        Key(
-            "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
-            more="Each is sent to every task as a whole.",
-            written="name: path",
-        ),
-    ] = ()
-    udfs: Annotated[
-        str | None,
-        Key(
-            "With `sql`: [functions of your own](sql.md#functions-of-your-own).",
-            more="Those of a Python module, made by pyspark's `udf` or `pandas_udf`.",
-            written="module or path",
-        ),
-    ] = None
-    shuffle: Annotated[
-        Shuffle,
-        Key(
-            "With `sql`: `bucket` brings the rows of a bucket to one task: [fewer files](sql.md#fewer-files-shuffle).",
-            more="To few tasks if there are many rows; for tasks that each have rows of many buckets.",
-        ),
-    ] = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableRule(SharedOptions):
+class Table(SelectOptions, _TableKeys):
+    """One table, or with `pattern` a family of tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions(SelectOptions, SharedOptions):
+    """What a rule of the map and the tasks of its tables say in the same words.
+
+    `columns` are without the `metadata` columns, which are taken from the record and appended in this order. `sql` makes
+    them of `records` (empty: of the same columns); None: the record fills them.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    records: tuple[Column, ...] = ()
+    metadata: tuple[tuple[MetadataColumn, str], ...]
+    bucketing: Bucketing
+    location: str
+
+    def writer_of(self, kind: FileKind) -> WriterOptions:
+        return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSettings(RowOptions):
+    """One table as its tasks know it; the same for every epoch of a run.
+
+    `columns` are resolved, also when the map left them to Hive. `location` is the table's directory. `any_case`: the
+    columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
+    columns that are not the map's.
+    """
+
+    any_case: bool = False
+    added: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRule(RowOptions):
     """One entry of the map's `tables`: a list of topics into one table, or a pattern into a family of tables.
 
     Exactly one of `topics` and `pattern` is set. With a pattern, `table` may hold the pattern's groups as `{1}` or
     `{name}`. `table` is `db.table`. `location` may hold `{db}` and `{table}`; it is a full path (scheme and authority).
-    Empty `columns`: the schema is read from Hive (the table must exist). `sql` makes them of `records` (empty: the same
-    columns).
+    Empty `columns`: the schema is read from Hive (the table must exist).
     """
 
-    table: str
     topics: tuple[str, ...]
     pattern: str | None
     start: StartPolicy
-    columns: tuple[Column, ...]
-    records: tuple[Column, ...] = ()
-    sql: str | None = None
-    lookups: Properties = ()
-    udfs: str | None = None
-    shuffle: Shuffle = "none"
-    metadata: tuple[tuple[MetadataColumn, str], ...]
-    bucketing: Bucketing
     create: bool
-    schema_evolution: SchemaEvolution
-    subject: str
-    location: str
     line: int = 0
+
+    def resolved(self, columns: tuple[Column, ...], added: frozenset[str] = frozenset()) -> TableSettings:
+        """Return the settings of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
+        same = {field.name: getattr(self, field.name) for field in fields(RowOptions)}
+        return TableSettings(**same | {"columns": columns}, any_case=not self.columns, added=added)

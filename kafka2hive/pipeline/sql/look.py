@@ -12,7 +12,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.errors import PySparkException
 
-from kafka2hive.config.values import MetadataColumn
+from kafka2hive.config.values import MetadataColumn, TableSettings
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, spark_gone
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
 from kafka2hive.pipeline.sql.selects import Reader, Selects
@@ -25,7 +25,7 @@ from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
 from kafka2hive.pipeline.task.sql.records import RowsToSelect, with_records_of
 from kafka2hive.pipeline.task.sql.rows import SelectedRows
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TableTask, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 
 Places = tuple[tuple[MetadataColumn, str], ...]

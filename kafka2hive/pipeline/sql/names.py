@@ -11,11 +11,10 @@ from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.values import StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.spark_errors import error_text
-from kafka2hive.pipeline.values import TableSettings
 
 
 def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:

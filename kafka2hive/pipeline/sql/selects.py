@@ -9,12 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.values import StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
 from kafka2hive.pipeline.sql.names import add_functions, add_lookups
 from kafka2hive.pipeline.sql.statement import one_row_per_task, parsed, planned
-from kafka2hive.pipeline.values import TableSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.values import MetadataColumn, Tombstones
+from kafka2hive.config.values import MetadataColumn, TableSettings, Tombstones
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import Changes, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoder
@@ -28,7 +28,7 @@ from kafka2hive.pipeline.task.rows import (
     with_metadata,
 )
 from kafka2hive.pipeline.task.unmapped_fields import UnmappedFieldsOfTask
-from kafka2hive.pipeline.values import ColumnsSeen, TableSettings, UnmappedFields
+from kafka2hive.pipeline.values import ColumnsSeen, UnmappedFields
 
 LARGEST_VALUE = 64 * 1024 * 1024
 """What a decoder takes, in bytes; a larger value is a dead letter."""

@@ -8,10 +8,11 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.config.grammars.json_path import path_text
+from kafka2hive.config.values import TableSettings
 from kafka2hive.config.values.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.pipeline.decode.sources import SourceTree, as_it_stands, in_small_letters, source_tree
 from kafka2hive.pipeline.task.rows import all_sources, value_columns
-from kafka2hive.pipeline.values import ColumnsSeen, TableSettings
+from kafka2hive.pipeline.values import ColumnsSeen
 
 MOST_MESSAGES = 20
 MOST_KEYS = 100

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.table_directory import staging_directory
@@ -19,14 +20,7 @@ from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
 from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
-from kafka2hive.pipeline.values import (
-    TableFailure,
-    TableManifest,
-    TableSettings,
-    TableTask,
-    TaskPlan,
-    TaskSettings,
-)
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import Clock, FileSystem
 
 

@@ -7,14 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
-from kafka2hive.config.values import Column, MetadataColumn, RecordPart
+from kafka2hive.config.values import Column, MetadataColumn, RecordPart, TableSettings
 from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.bucket.times import record_wall_clock
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
-from kafka2hive.pipeline.values import TableSettings
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 

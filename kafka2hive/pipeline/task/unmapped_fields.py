@@ -11,13 +11,14 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, source_tree
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.rows import all_sources
-from kafka2hive.pipeline.values import TableSettings, UnmappedField, UnmappedFields
+from kafka2hive.pipeline.values import UnmappedField, UnmappedFields
 
 MOST_FIELDS = 100
 LONGEST_NAME = 128

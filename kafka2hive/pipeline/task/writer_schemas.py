@@ -2,9 +2,9 @@
 
 import os
 
-from kafka2hive.config.values import RecordPart, RegistryOptions
+from kafka2hive.config.values import RecordPart, RegistryOptions, TableSettings
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
-from kafka2hive.pipeline.values import TableSettings, TaskSettings
+from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.storage.port import FileSystem
 
 _lookups: dict[tuple[int, RegistryOptions, str, int, bool], WriterSchemas] = {}

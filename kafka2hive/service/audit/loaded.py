@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kafka2hive.config.values import MetadataColumn
+from kafka2hive.config.values import MetadataColumn, TableSettings
 from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.opened import UNREADABLE, opened
 from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.pipeline.task.rows import schema_in_files
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.file_rows import read_rows
 from kafka2hive.service.audit.rows.replay import LETTER_PLACE, LETTERS, letter_columns
 from kafka2hive.service.audit.rows.row_hash import comparable

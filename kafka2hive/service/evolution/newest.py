@@ -3,9 +3,8 @@
 import logging
 import threading
 
-from kafka2hive.config.values import TableRule
+from kafka2hive.config.values import TableRule, TableSettings
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.evolution.written import Written, read_written
 from kafka2hive.service.shared.wiring import Wiring

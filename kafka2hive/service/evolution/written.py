@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.values import Column, TableSettings
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.snapshot import AddedColumn
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
-from kafka2hive.pipeline.values import TableSettings
 
 if TYPE_CHECKING:  # commands and runs without a registry start without pyarrow
     from kafka2hive.pipeline.decode.written_fields.fields import WrittenField

@@ -9,7 +9,7 @@ from kafka2hive.config.values import ServiceMap, TableRule
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.service.online.checks import Check, Failed, Passed, Result, Warned
 from kafka2hive.service.selects import SelectCheck
-from kafka2hive.service.shared.hive_schemas import Catalogue, settings_of
+from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.table_state import Table
 
 _KEYS = {"sql.lookup": "lookups", "sql.udfs": "udfs"}
@@ -49,7 +49,7 @@ def check_selects_online(
 
 
 def _planned(rule: TableRule, selects: SelectCheck) -> Result:
-    settings = settings_of(rule, rule.columns)
+    settings = rule.resolved(rule.columns)
     away = [name for name, path in rule.lookups if not path.startswith("file:")]
     if rule.columns and not away:
         selects.check(settings)

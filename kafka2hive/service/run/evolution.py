@@ -4,11 +4,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.ledger.snapshot.change import ColumnsAdded
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
 from kafka2hive.pipeline.task.writer_schemas import process_schemas
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.effective import watches_schemas
 from kafka2hive.service.evolution.newest import NewestSchemas, newest_schemas
 from kafka2hive.service.evolution.written import Written, lacking, read_written

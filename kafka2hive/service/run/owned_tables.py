@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.route import RouteConflict
+from kafka2hive.config.values import TableSettings
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
@@ -21,7 +22,6 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.evolution import Evolution

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable, TableError
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter, TablePublished
 from kafka2hive.service.shared.progress_lock import BusyLock

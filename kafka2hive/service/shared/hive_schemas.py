@@ -1,11 +1,11 @@
 """What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
 
 import logging
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
-from kafka2hive.config.values import Column, ServiceMap, SharedOptions, TableRule
+from kafka2hive.config.values import Column, ServiceMap, TableRule, TableSettings
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.hive.alterations import alter_statements, alterations
 from kafka2hive.hive.check import check_table
@@ -22,7 +22,6 @@ from kafka2hive.hive.tables import (
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.evolution.effective import effective_columns
 from kafka2hive.service.shared.table_state import Table
@@ -100,7 +99,7 @@ class Catalogue:
             _storage_of(rule),
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
-        return settings_of(rule, columns, effective.added)
+        return rule.resolved(columns, effective.added)
 
     def ensure(self, name: str) -> None:
         """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
@@ -205,28 +204,6 @@ class Catalogue:
 
 def _refused(name: str, error: MetastoreRefused) -> TableError:
     return TableError("hive.refused", f"{name}: {error}", "as Hive says")
-
-
-def settings_of(
-    rule: TableRule, columns: tuple[Column, ...], added: frozenset[str] = frozenset()
-) -> TableSettings:
-    """What tasks must know of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
-    return TableSettings(
-        **{field.name: getattr(rule, field.name) for field in fields(SharedOptions)},
-        table=rule.table,
-        columns=columns,
-        records=rule.records,
-        sql=rule.sql,
-        lookups=rule.lookups,
-        udfs=rule.udfs,
-        shuffle=rule.shuffle,
-        metadata=rule.metadata,
-        bucketing=rule.bucketing,
-        location=rule.location,
-        any_case=not rule.columns,
-        added=added,
-        schema_evolution=rule.schema_evolution,
-    )
 
 
 def _storage_of(rule: TableRule) -> HiveStorage | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka2hive.config.values import TableRule
+from kafka2hive.config.values import TableRule, TableSettings
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -20,7 +20,6 @@ from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.completion.read_through import ReadThrough
-from kafka2hive.pipeline.values import TableSettings
 
 FIRST_GUESS_BYTES = 500.0
 FIRST_BOUND_BYTES = 2048.0

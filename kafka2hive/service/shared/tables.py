@@ -7,13 +7,13 @@ from functools import cached_property
 
 from kafka2hive.config.checks.services.service import fault_of_table
 from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.values import ServiceMap, TableSettings
 from kafka2hive.hive.port import Hive
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.pipeline.values import TableSettings, TaskSettings
+from kafka2hive.pipeline.values import TaskSettings
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.ledgers import apart, each_ledger, ledger_tables
 from kafka2hive.service.shared.table_state import Table

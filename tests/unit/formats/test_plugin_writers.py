@@ -8,7 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Column, MetadataColumn, PluginOptions, WriterOptions
+from kafka2hive.config.values import Column, MetadataColumn, PluginOptions, TableSettings, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.lines.reader import Plain
 from kafka2hive.formats.opened import UNREADABLE, end_of, opened
@@ -19,7 +19,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.pipeline.values import TableManifest
 from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.audit.files import whole_file
 from kafka2hive.storage.port import OutcomeUnknown

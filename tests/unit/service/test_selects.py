@@ -6,9 +6,8 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.values import ServiceMap, TableSettings
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.online.ask_spark import check_selects, check_selects_online
 from kafka2hive.service.online.checks import Failed, Passed, Warned
 from kafka2hive.service.selects import selects_of

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.config.values.change_log import change_log_of
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.writer_schema import SchemaId, WriterId
@@ -9,7 +10,6 @@ from kafka2hive.pipeline.decode.avro.schema import Schema as AvroSchema
 from kafka2hive.pipeline.decode.protobuf.schema import Schema as ProtobufSchema
 from kafka2hive.pipeline.decode.written_fields.differences import differences
 from kafka2hive.pipeline.decode.written_fields.fields import WrittenField, avro_fields, protobuf_fields
-from kafka2hive.pipeline.values import TableSettings
 
 
 class WrittenFieldsCheck:

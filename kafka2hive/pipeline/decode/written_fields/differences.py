@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.avro_columns import not_in_avro
 from kafka2hive.config.grammars.bucket_path import read_bucket_path
-from kafka2hive.config.values import Column, RecordPart
+from kafka2hive.config.values import Column, RecordPart, TableSettings
 from kafka2hive.config.wider_types import is_wider
 from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
 from kafka2hive.pipeline.decode.sources import (
@@ -21,7 +21,6 @@ from kafka2hive.pipeline.decode.sources import (
 )
 from kafka2hive.pipeline.decode.written_fields.fields import WrittenField
 from kafka2hive.pipeline.decode.written_fields.merged import merged
-from kafka2hive.pipeline.values import TableSettings
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.values import RecordPart
+from kafka2hive.config.values import RecordPart, TableSettings
 from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -14,7 +14,6 @@ from kafka2hive.pipeline.task.record_parts.keys import DecodedKeyColumns, RawKey
 from kafka2hive.pipeline.task.record_parts.schema_headers import OF_KEYS, SchemaHeaders
 from kafka2hive.pipeline.task.rejections import Rejections, without_rejections
 from kafka2hive.pipeline.task.rows import column_schema
-from kafka2hive.pipeline.values import TableSettings
 
 FRAMED = ("avro", "protobuf", "json_schema")
 """Formats whose data a registry's serializer writes a schema's id to."""

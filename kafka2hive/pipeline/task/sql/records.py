@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.values import TableSettings, WriterOptions
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -17,7 +17,7 @@ from kafka2hive.pipeline.task.part import PhaseTimes, TablePart, TaskEnvironment
 from kafka2hive.pipeline.task.rows import column_schema, row_schema
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, TYPE, coordinates
 from kafka2hive.pipeline.task.table import Fates
-from kafka2hive.pipeline.values import TableSettings, TaskSettings
+from kafka2hive.pipeline.values import TaskSettings
 
 
 def records_table(table: TableSettings) -> TableSettings:

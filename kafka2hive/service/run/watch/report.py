@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.manifests import Outcome
 from kafka2hive.service.run.watch.outages import Watches
 from kafka2hive.service.shared.table_state import Table

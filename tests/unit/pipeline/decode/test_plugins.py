@@ -7,13 +7,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, PluginOptions
+from kafka2hive.config.values import (
+    Bucketing,
+    BucketTime,
+    Column,
+    MetadataColumn,
+    PluginOptions,
+    TableSettings,
+)
 from kafka2hive.model.entry_points import PluginKind, installed, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.plugins.decoder import PluginDecoder, fault_of
-from kafka2hive.pipeline.values import TableManifest, TableSettings
+from kafka2hive.pipeline.values import TableManifest
 from kafka2hive.plugins import DecoderContext
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import Bucketing, Column, MetadataColumn, WriterOptions
+from kafka2hive.config.values import Bucketing, Column, MetadataColumn, TableSettings, WriterOptions
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive.types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
 from kafka2hive.pipeline.decode.avro.parse import parse
 from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.decode.written_fields.merged import merged
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.evolution.written import Lacking, lacking, read_written
 from tests.harness.task_files import table_settings
 

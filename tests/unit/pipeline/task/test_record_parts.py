@@ -13,6 +13,7 @@ from kafka2hive.config.values import (
     MetadataColumn,
     RecordPart,
     RegistryOptions,
+    TableSettings,
     Tombstones,
 )
 from kafka2hive.model.files import FileKind
@@ -20,7 +21,6 @@ from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
 from kafka2hive.pipeline.task.rows import schema_in_files
 from kafka2hive.pipeline.task.writer_schemas import key_writers_of
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.audit.rows.compare import as_multisets
 from kafka2hive.service.audit.rows.replay import Replay
 from kafka2hive.service.audit.rows.rows import Paths, Span

@@ -6,10 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from kafka2hive.config.values import Column, RecordPart
+from kafka2hive.config.values import Column, RecordPart, TableSettings
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
-from kafka2hive.pipeline.values import TableSettings
 from tests.harness.task_files import table_settings
 from tests.unit.pipeline.task.test_task_chunk import chunk_of
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from kafka2hive.config.values import Column, CsvOptions
+from kafka2hive.config.values import Column, CsvOptions, TableSettings
 from kafka2hive.config.values.change_log import ChangeLogKeys, DebeziumKeys
 from kafka2hive.model.files import FileKind
-from kafka2hive.pipeline.values import TableSettings
 from tests.contract.test_canal import ROW, flat
 from tests.contract.test_debezium_decimals import encoded, record, with_schema
 from tests.harness.fake_consumer import FakeLog

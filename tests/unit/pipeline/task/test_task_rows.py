@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.values import Bucketing, BucketTime, MetadataColumn, Tombstones
+from kafka2hive.config.values import Bucketing, BucketTime, MetadataColumn, TableSettings, Tombstones
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
@@ -17,7 +17,7 @@ from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
 from tests.harness.task_files import (

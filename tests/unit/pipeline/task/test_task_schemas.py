@@ -6,14 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from kafka2hive.config.values import RegistryOptions, SchemaEvolution
+from kafka2hive.config.values import RegistryOptions, TableSettings
 from kafka2hive.config.values.change_log import CHANGE_COLUMNS
+from kafka2hive.config.values.table import SchemaEvolution
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.writer_schemas import writers_of
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.odd_http import Request, odd_server, reply

@@ -13,13 +13,14 @@ from kafka2hive.config.values import (
     CsvOptions,
     MetadataColumn,
     RecordPart,
+    TableSettings,
     WriterOptions,
 )
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.task_files import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import Bucketing, TableRule
+from kafka2hive.config.values import Bucketing, TableRule, TableSettings
 from kafka2hive.config.values import Completion as Options
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
@@ -21,7 +21,6 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ForgottenRegistration
 from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
-from kafka2hive.pipeline.values import TableSettings
 from kafka2hive.service.run.completion import ASK_SECONDS, Completion
 from kafka2hive.service.shared.table_state import Table, Unowned
 from tests.harness.cli_ledger import local, wired

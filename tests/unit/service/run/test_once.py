@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.ledger.reading.look import look
@@ -19,13 +20,12 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import is_draft_name
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableSettings, TableTask
+from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask
 from kafka2hive.service.run.compare.gate import Gate
 from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter
-from kafka2hive.service.shared.hive_schemas import settings_of
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegistrarEvent
@@ -95,7 +95,7 @@ class Schemas:
         if self.tries.count(table.name) == 1 and table.name == "air.late":
             raise ServiceUnavailable("hive.unavailable", "not there yet")
         rule = table.rule
-        return settings_of(rule, rule.columns)
+        return rule.resolved(rule.columns)
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """Nothing is made in Hive."""
@@ -108,7 +108,7 @@ class AtOnce(Schemas):
     """Every schema can be had."""
 
     def resolve(self, table: Table) -> TableSettings:
-        return settings_of(table.rule, table.rule.columns)
+        return table.rule.resolved(table.rule.columns)
 
 
 def make_wiring(folder: Path, early: str = "early") -> Wiring:

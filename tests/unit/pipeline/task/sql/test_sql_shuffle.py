@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
@@ -21,7 +22,7 @@ from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
 from kafka2hive.pipeline.task.sql.shuffle import Parts, ReceivedRows, SentRows, marks_of
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import judge_manifests
 from tests.harness.fake_consumer import FakeConsumer
 from tests.harness.task_files import (

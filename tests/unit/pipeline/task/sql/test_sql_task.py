@@ -7,7 +7,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, WriterOptions
+from kafka2hive.config.values import (
+    Bucketing,
+    BucketTime,
+    Column,
+    MetadataColumn,
+    TableSettings,
+    WriterOptions,
+)
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
@@ -23,7 +30,7 @@ from kafka2hive.pipeline.task.sql.rows import SelectedRows
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
-from kafka2hive.pipeline.values import TableFailure, TableManifest, TableSettings, TaskPlan, TaskSettings
+from kafka2hive.pipeline.values import TableFailure, TableManifest, TaskPlan, TaskSettings
 from kafka2hive.service.run.manifests import judge_manifests
 from kafka2hive.storage.port import FileSystem
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
