@@ -188,7 +188,7 @@ def _previewed(
 
 
 def _misspelled(columns: ColumnsSeen, table: TableSettings) -> tuple[NeverFilled, ...]:
-    empty = never_filled(columns.empty, table.columns, columns.unmapped) if columns.rows else []
+    empty = never_filled(columns.empty, table.decoded_columns, columns.unmapped) if columns.rows else []
     return tuple(column for column in empty if column.nearest)
 
 
@@ -206,7 +206,7 @@ def _look(
 
         told = task_settings(wiring.map, {table.table: table})
         task = unowned_task(table.table, ranges, now)
-        return Looked(LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places))
+        return LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places)
     told = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
     return look(table.table, ranges, told, files, seen.open_sink, now)
 

@@ -265,4 +265,10 @@ MUTANTS = (
         ),
         "tests/unit/pipeline/task/sql/test_sql_attempts.py",
     ),
+    TextMutant(
+        "what the other tasks of a shuffle changed is not told",
+        SHUFFLED,
+        (("        changed=read.changed,\n", ""),),
+        "tests/unit/pipeline/task/sql/test_sql_shuffle.py",
+    ),
 )

@@ -322,6 +322,11 @@ class RowOptions(SelectOptions, SharedOptions):
     bucketing: Bucketing
     location: str
 
+    @property
+    def decoded_columns(self) -> tuple[Column, ...]:
+        """Those of the records, which `sql` may make others of."""
+        return self.records or self.columns
+
     def writer_of(self, kind: FileKind) -> WriterOptions:
         return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
 

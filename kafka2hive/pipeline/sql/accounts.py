@@ -11,7 +11,7 @@ from dataclasses import replace
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
 from kafka2hive.pipeline.task.sql.shares import RecordsRead, RowsWritten
-from kafka2hive.pipeline.values import ColumnsSeen, TableFailure, TableManifest
+from kafka2hive.pipeline.values import TableFailure, TableManifest
 
 
 def manifest_of(
@@ -48,7 +48,6 @@ def manifest_of(
         accounts=accounts,
         seconds=(*manifest.seconds, *rows.seconds),
         refusals=(*manifest.refusals, *rows.refusals),
-        columns=ColumnsSeen(),
     )
 
 

@@ -19,7 +19,7 @@ from kafka2hive.pipeline.sql.selects import Reader, Selects
 from kafka2hive.pipeline.task.failures import TableErrors
 from kafka2hive.pipeline.task.fetch.consumer import process_consumer
 from kafka2hive.pipeline.task.part import TaskEnvironment, only_part, task_environment
-from kafka2hive.pipeline.task.replay import STALL_SECONDS
+from kafka2hive.pipeline.task.replay import STALL_SECONDS, Looked, looked_at
 from kafka2hive.pipeline.task.run import Task
 from kafka2hive.pipeline.task.sink import OpenSink
 from kafka2hive.pipeline.task.sql.coordinates import COORDINATES
@@ -50,15 +50,15 @@ class LookThroughSelect:
         self._files = files
         self._open_sink = open_sink
 
-    def look(self, selects: Selects, places: Places) -> int:
+    def look(self, selects: Selects, places: Places) -> Looked:
         """Hand rows, with topic, partition and offset as the columns `places`, and dead letters to the sinks.
 
-        Gives how many tombstones were skipped. Raises TableError, ServiceUnavailable.
+        Raises TableError, ServiceUnavailable.
         """
         with TableErrors() as errors:
             records, manifest = self._records()
             self._write(self._selected(selects, records), places)
-            return sum(account.account.tombstones for account in manifest.accounts)
+            return looked_at(manifest)
         assert errors.failure is not None
         raise errors.failure.error
 

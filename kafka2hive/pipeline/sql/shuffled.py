@@ -39,7 +39,8 @@ def shuffled_manifests(
     into: int,
     out: int,
 ) -> list[TableManifest]:
-    """One per share: the first has all accounts and files, the others nothing. With a failure nothing may be committed.
+    """One per share: the first has all accounts and files, the others what they saw in their records. With a failure nothing
+    may be committed.
 
     `into` and `out` are Spark's counts around the SELECT. Raises AccountingMismatch, TableError (see manifest_of).
     """
@@ -64,9 +65,8 @@ def shuffled_manifests(
         newest_ms=max((one.newest_ms for one in manifests if one.newest_ms is not None), default=None),
         seconds=tuple(s for one in ends for s in one.seconds),
         refusals=tuple(r for one in manifests for r in one.refusals),
-        changed=tuple(c for one in manifests for c in one.changed),
     )
-    return [whole, *map(_empty, shares[1:])]
+    return [whole, *map(_about_records, shares[1:], manifests[1:])]
 
 
 def _chosen(
@@ -106,6 +106,17 @@ def _check_moved(
             )
     if found:
         raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
+
+
+def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
+    """What a task tells of the records it decoded, whose rows are in the first one's manifest."""
+    return replace(
+        _empty(share),
+        columns=read.columns,
+        unmapped=read.unmapped,
+        changed=read.changed,
+        is_compiled=read.is_compiled,
+    )
 
 
 def _empty(share: TaskPlan) -> TableManifest:

@@ -59,4 +59,8 @@ def look(
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
     if manifest.failure is not None:
         raise manifest.failure.error
+    return looked_at(manifest)
+
+
+def looked_at(manifest: TableManifest) -> Looked:
     return Looked(sum(account.account.tombstones for account in manifest.accounts), manifest.columns)

@@ -27,7 +27,7 @@ def records_table(table: TableSettings) -> TableSettings:
     """
     return replace(
         table,
-        columns=table.records or table.columns,
+        columns=table.decoded_columns,
         records=(),
         sql=None,
         schema_evolution="ignore",

@@ -76,7 +76,7 @@ class ColumnWatch:
             if part.outcome.columns.rows:
                 table = tables[part.table]
                 seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
-                seen_so_far.columns = table.owned.settings.columns
+                seen_so_far.columns = table.owned.settings.decoded_columns
                 seen_so_far.add(part.outcome.columns)
                 self._tell(table, seen_so_far)
 

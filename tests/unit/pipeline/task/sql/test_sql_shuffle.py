@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafka2hive.config.values import TableSettings
+from kafka2hive.config.values import Column, TableSettings
+from kafka2hive.config.values.columns import Leeway
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
@@ -157,6 +158,26 @@ def test_what_all_tasks_have_read_stands_in_the_manifest_of_the_whole() -> None:
     assert whole_manifest.newest_ms == 1_099, "the second task has read the newest record"
     outcome = judge_manifests("db.t", ALL, played.manifests(), 1.0, frozenset(), "c", "file:///w/db.t")
     assert {tp.number: epoch for tp, epoch in outcome.change.leader_epochs.items()} == {0: 6, 1: 2}
+
+
+def test_what_each_task_saw_in_its_records_is_told() -> None:
+    columns = (
+        Column("day", "date"),
+        Column("x", "string", leeway=Leeway(default="none")),
+        Column("nn", "bigint"),
+    )
+    played = play(table=replace(table_of(), columns=columns))
+    manifests = played.manifests()
+    outcome = judge_manifests("db.t", ALL, manifests, 1.0, frozenset(), "c", "file:///w/db.t")
+    rows = outcome.total.written + len([*(8, 44)])  # those without a day are refused behind the SELECT
+    assert dict(outcome.changed) == {"default": rows}
+    assert (outcome.columns.rows, outcome.columns.empty) == (rows, ("x", "nn"))
+    (unmapped,) = outcome.unmapped.fields
+    looked_at = [one.manifest.unmapped.looked_at for one in played.read]
+    assert all(looked_at) and outcome.unmapped.looked_at == sum(looked_at) == unmapped.records
+    slow = [replace(one, manifest=replace(one.manifest, is_compiled=False)) for one in played.read]
+    slower = replace(played, read=slow).manifests()
+    assert judge_manifests("db.t", ALL, slower, 1.0, frozenset(), "c", "f").fallback_tasks == 2
 
 
 def test_a_large_bucket_is_split_among_the_parts_and_no_row_is_lost() -> None:
