@@ -15,7 +15,7 @@ from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, Tabl
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.pipeline.plan.packing import fair_shares
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.replay import Looked, look, unowned_task
 from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination

@@ -8,7 +8,7 @@ TEXTS = "tests/contract/test_texts.py"
 MUTANTS = (
     TextMutant(
         "of several headers of a name the first counts",
-        "kafka2hive.pipeline.task.record_parts.headers",
+        "kafka2hive.pipeline.task.record_columns",
         (
             (
                 "                if name in found:\n",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a key that cannot be decoded is a row of nulls",
-        "kafka2hive.pipeline.task.record_parts.keys",
+        "kafka2hive.pipeline.task.record_columns",
         (
             (
                 "        return columns, dict(zip(bad, reasons, strict=True))\n",
@@ -30,7 +30,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a record without a key takes the next one's",
-        "kafka2hive.pipeline.task.record_parts.keys",
+        "kafka2hive.pipeline.task.record_columns",
         (
             (
                 "        rows[places[decoded.accepted.to_numpy()]] = ",

@@ -6,7 +6,7 @@ CLIENT = "tests/unit/registry/test_registry_client.py"
 LOOKUP = "tests/unit/registry/test_registry_lookup.py"
 FRAMINGS = "tests/contract/test_framings.py"
 SCHEMA_HEADERS = "tests/unit/pipeline/task/test_schema_headers.py"
-HEADERS = "kafka2hive.pipeline.task.record_parts.schema_headers"
+HEADERS = "kafka2hive.pipeline.task.schema_headers"
 FRAMES = "kafka2hive.pipeline.decode.registered.frames"
 
 MUTANTS = (
@@ -248,7 +248,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a key is read by the header of its value",
-        "kafka2hive.pipeline.task.record_parts.columns",
+        "kafka2hive.pipeline.task.record_columns",
         (
             (
                 "SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)",

@@ -10,7 +10,7 @@ WRITER_TESTS = "tests/unit/storage/test_hdfs_writer.py"
 MUTANTS = (
     TextMutant(
         "rows that wait count their values alone",
-        "kafka2hive.pipeline.task.write.write",
+        "kafka2hive.pipeline.task.write.table_writer",
         (("batch.nbytes + _ARRAY_BYTES * batch.num_columns", "batch.nbytes"),),
         "tests/unit/pipeline/task/write/test_write.py",
     ),
@@ -190,7 +190,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a bucket is written while its pool is still being split",
-        "kafka2hive.pipeline.task.write.write",
+        "kafka2hive.pipeline.task.write.table_writer",
         (
             (
                 "        return number\n",
@@ -209,25 +209,25 @@ MUTANTS = (
     ),
     TextMutant(
         "a file is tried for ever",
-        "kafka2hive.pipeline.task.write.tries",
+        UPLOAD,
         ((" or self._tries >= MOST_TRIES or", " or"),),
         TESTS,
     ),
     TextMutant(
         "a file is tried as long as its tries take",
-        "kafka2hive.pipeline.task.write.tries",
+        UPLOAD,
         ((" or now - self._failed_at >= SECONDS:", ":"),),
         TESTS,
     ),
     TextMutant(
         "a file that was given up is tried on",
-        "kafka2hive.pipeline.task.write.tries",
+        UPLOAD,
         (("if self.given_up or ", "if "),),
         TESTS,
     ),
     TextMutant(
         "a table is read again for ever",
-        "kafka2hive.pipeline.task.write.tries",
+        "kafka2hive.pipeline.task.run",
         (("if self._begun[table] >= self._most or ", "if "),),
         TESTS,
     ),

@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     TextMutant(
         "a record's timestamp wraps around",
-        "kafka2hive.pipeline.task.bucket.times",
+        "kafka2hive.pipeline.task.bucket_times",
         (
             (
                 "    return _wall_clock(_micros(times, 1_000), zone)\n",

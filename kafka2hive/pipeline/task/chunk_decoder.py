@@ -18,8 +18,7 @@ from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
 from kafka2hive.pipeline.decode.written_fields.check import WrittenFieldsCheck
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.filled_columns import FilledColumns
-from kafka2hive.pipeline.task.record_parts.columns import FRAMED, RecordParts
-from kafka2hive.pipeline.task.record_parts.schema_headers import OF_VALUES, SchemaHeaders
+from kafka2hive.pipeline.task.record_columns import FRAMED, KeyAndHeaderColumns
 from kafka2hive.pipeline.task.rejections import Rejections, without_rejections
 from kafka2hive.pipeline.task.rows import (
     beyond_record_times,
@@ -27,6 +26,7 @@ from kafka2hive.pipeline.task.rows import (
     value_spec,
     with_metadata,
 )
+from kafka2hive.pipeline.task.schema_headers import OF_VALUES, SchemaHeaders
 from kafka2hive.pipeline.task.unmapped_fields import UnmappedFieldsOfTask
 from kafka2hive.pipeline.values import ColumnsSeen, UnmappedFields
 
@@ -54,18 +54,18 @@ class DecodedChunk:
 
 def _made(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
-) -> tuple[Decoder, RecordParts, Changes]:
+) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
     changes = Changes()
     try:
         check = None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table)
         decoder = make_decoder(replace(value_spec(table, writers, changes), check=check))
-        return decoder, RecordParts(table, key_writers, changes), changes
+        return decoder, KeyAndHeaderColumns(table, key_writers, changes), changes
     except ValueError as error:
         raise TableError("decode.schema", f"{table.table}: {error}") from error
 
 
 @lru_cache(_MOST_KEPT)
-def _kept(table: TableSettings, thread: int) -> tuple[Decoder, RecordParts, Changes]:
+def _kept(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
     """Making one costs as much as decoding some hundred records. A decoder is for one thread."""
     return _made(table, None, None)
 
@@ -203,7 +203,7 @@ class ChunkDecoder:
     ) -> tuple[pa.RecordBatch, Positions | None]:
         """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
         which the table's file format cannot hold, goes to `refused`."""
-        rows, chosen, bad = self._parts.beside(rows, chunk, chosen)
+        rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
         if bad is not None:
             refused.append(bad)
         rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)

@@ -18,7 +18,7 @@ from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.task.write.write import TableWriter
+from kafka2hive.pipeline.task.write.table_writer import TableWriter
 from kafka2hive.pipeline.task.writer_schemas import key_writers_of, writers_of
 from kafka2hive.pipeline.values import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import Clock, FileSystem

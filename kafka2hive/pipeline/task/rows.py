@@ -12,7 +12,7 @@ from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
-from kafka2hive.pipeline.task.bucket.times import record_wall_clock
+from kafka2hive.pipeline.task.bucket_times import record_wall_clock
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}

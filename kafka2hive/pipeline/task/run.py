@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,15 +27,17 @@ from kafka2hive.pipeline.task.fetch.reader import Event, RangeReader, TableDeliv
 from kafka2hive.pipeline.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.pipeline.task.table import BucketedRows, OpenEnd, TableRun
 from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.task.write.tries import SECOND_READS, SecondReads
 from kafka2hive.pipeline.task.write.upload import AMBIGUOUS
 from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
-from kafka2hive.storage.port import FileSystem
+from kafka2hive.storage.port import Clock, FileSystem
 
 log = logging.getLogger(__name__)
 
 Output: TypeAlias = TableManifest | pa.RecordBatch
 """What a task gives: one manifest per table, and before it the rows that its end hands on (RowEnd)."""
+
+SECOND_READS = 2
+_SECOND_READ_WITHIN_SECONDS = 60.0
 
 _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 
@@ -209,3 +212,23 @@ class Task:
         manifest = run.manifest()
         del self._runs[run.part.task.table]
         yield manifest
+
+
+class SecondReads:
+    """How often a task may read a table again: `most` times each, within a minute of the task's first failure."""
+
+    def __init__(self, clock: Clock, most: int = SECOND_READS) -> None:
+        self._clock = clock
+        self._most = most
+        self._begun: Counter[str] = Counter()
+        self._failed_at: float | None = None
+
+    def may_begin(self, table: str) -> bool:
+        """The table failed: whether to read it once more. Counts it."""
+        now = self._clock.monotonic()
+        if self._failed_at is None:
+            self._failed_at = now
+        if self._begun[table] >= self._most or now - self._failed_at >= _SECOND_READ_WITHIN_SECONDS:
+            return False
+        self._begun[table] += 1
+        return True

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
 

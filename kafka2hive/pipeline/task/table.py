@@ -13,7 +13,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.task.accounts import TableAccounts
-from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
+from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import DecodedChunk
 from kafka2hive.pipeline.task.dead_letters import DeadLetters

@@ -9,7 +9,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.replay import look
 from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination

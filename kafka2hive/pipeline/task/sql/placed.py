@@ -15,7 +15,7 @@ from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
-from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
+from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.dead_letters import DeadLetters
 from kafka2hive.pipeline.task.fetch.fetch import TableUnreadable

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.pipeline.task.rows import schema_in_files

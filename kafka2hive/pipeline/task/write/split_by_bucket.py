@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.row_sources import SourceIds
 
 _ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices

@@ -15,7 +15,6 @@ from typing import TypeVar
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import join
 from kafka2hive.pipeline.task.write.limits import HeldBytes
-from kafka2hive.pipeline.task.write.tries import Tries
 from kafka2hive.storage.port import (
     Clock,
     Denied,
@@ -33,6 +32,11 @@ Result = TypeVar("Result")
 
 AMBIGUOUS = (Unavailable, OutcomeUnknown)
 """Errors after which the call may or may not have happened, or may succeed at another try."""
+MOST_TRIES = 16
+"""Of one file; they end after SECONDS, too, so that an outage of HDFS fails the table soon."""
+SECONDS = 30.0
+_FIRST_WAIT = 0.05
+_LONGEST_WAIT = 2.0
 _CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is sooner there than a recovered lease
 
 
@@ -216,3 +220,26 @@ class Upload:
 
     def _path(self, name: DataFileName, state: str) -> str:
         return join(self._place.directory, name.in_state(state))
+
+
+class Tries:
+    """What is left for one file. The time runs from the first failure; waits double."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failed_at: float | None = None
+        self._tries = 1
+        self._wait = _FIRST_WAIT
+        self.given_up = False
+        """Set by whoever has no more use for the file: no further try is made. Any thread may set it."""
+
+    def again(self, error: StorageError) -> None:
+        """Wait before the next try. Raises `error` when nothing is left."""
+        now = self._clock.monotonic()
+        if self._failed_at is None:
+            self._failed_at = now
+        if self.given_up or self._tries >= MOST_TRIES or now - self._failed_at >= SECONDS:
+            raise error
+        self._tries += 1
+        self._clock.sleep(self._wait)
+        self._wait = min(self._wait * 2, _LONGEST_WAIT)

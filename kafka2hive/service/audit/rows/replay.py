@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
 from kafka2hive.model.files import FileKind
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.sink import PassingSink, RowSink
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.service.audit.rows.rows import Numbers, Paths, PlaceColumns, Rows, Span, hashes_of

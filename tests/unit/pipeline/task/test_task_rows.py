@@ -12,7 +12,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.sink import OpenSink, RowSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.write.destination import Destination

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.values import Bucketing, BucketTime
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.task.bucket.bucketer import NO_BUCKET, Assigned, Bucketer
+from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Assigned, Bucketer
 
 ZONES = [
     "UTC",

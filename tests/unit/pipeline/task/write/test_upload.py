@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 
 from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.pipeline.task.run import SecondReads
 from kafka2hive.pipeline.task.write.limits import HeldBytes
-from kafka2hive.pipeline.task.write.tries import MOST_TRIES, SECONDS, SecondReads
-from kafka2hive.pipeline.task.write.upload import Upload, Uploaded, UploadPlace
+from kafka2hive.pipeline.task.write.upload import MOST_TRIES, SECONDS, Upload, Uploaded, UploadPlace
 from kafka2hive.storage.port import (
     Denied,
     NoRoom,

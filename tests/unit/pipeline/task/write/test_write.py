@@ -20,8 +20,8 @@ from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import WIDTH, TaskLimits
 from kafka2hive.pipeline.task.write.split_by_bucket import split_by_bucket
 from kafka2hive.pipeline.task.write.staged_file import StagedFile
+from kafka2hive.pipeline.task.write.table_writer import TableWriter
 from kafka2hive.pipeline.task.write.upload import UploadPlace
-from kafka2hive.pipeline.task.write.write import TableWriter
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from tests.harness.task_files import LEDGER, MemoryFiles, offsets, read_file
 from tests.simulation.clock import SimulatedClock

@@ -1,11 +1,11 @@
 """Which Hive partition each row belongs to, for whole batches: few distinct times and values are formatted, the rest is indices.
 
-Every time is a wall clock of the bucketing zone in microseconds (times.py). It is floored to what the template can tell
+Every time is a wall clock of the bucketing zone in microseconds (bucket_times.py). It is floored to what the template can tell
 apart, and only the distinct results are formatted.
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.grammars.bucket_path import BucketPath, Code, Field, Part, read_bucket_path
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.partition_path import partition_path
-from kafka2hive.pipeline.task.bucket.template import fill, sound_bucket_path, span, time_texts
-from kafka2hive.pipeline.task.bucket.times import BucketTimes
+from kafka2hive.pipeline.task.bucket_times import BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
-from kafka2hive.pipeline.wall_clock import EARLIEST, LATEST
+from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import FieldBucketer
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1
 LONGEST_NAME = 255
 """Bytes of one directory name: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disk."""
+
+_SPAN = {"H": 3_600_000_000, "M": 60_000_000}
+"""Microseconds within which a code's text does not change; a day for all others."""
 
 _REMEMBERED = 1_000_000  # distinct keys; then their memory is freed and they are formatted again
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -183,3 +186,55 @@ def _check_field(name: str, schema: pa.Schema) -> None:
     fine = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
     if not any(check(dtype) for check in (*fine, pa.types.is_decimal, pa.types.is_timestamp)):
         raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no one text form")
+
+
+def sound_bucket_path(text: str) -> BucketPath:
+    """Raises TableError with everything that is wrong with the path."""
+    path = read_bucket_path(text)
+    if path.faults:
+        raise TableError("bucket.template", f"bucket path {text!r}: {'; '.join(path.faults)}")
+    return path
+
+
+def span(path: BucketPath) -> int | None:
+    """Microseconds of wall clock within which the path cannot change; None when no time is needed."""
+    return min((_SPAN.get(code, DAY) for code in path.codes), default=None)
+
+
+def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
+    return tuple(_time_text(code, wall) for code in path.codes)
+
+
+def fill(
+    path: BucketPath, wall: datetime.datetime | None, texts: Mapping[str, str | None]
+) -> tuple[tuple[str, str], ...]:
+    """Partition columns and values. A level with a null field is Hive's default partition (the empty value)."""
+    return tuple((name, _value(parts, wall, texts)) for name, parts in path.levels)
+
+
+def _time_text(code: str, wall: datetime.datetime) -> str:
+    match code:
+        case "Y":  # C libraries pad differently below year 1000
+            return f"{wall.year:04d}"
+        case "G":
+            return f"{wall.isocalendar().year:04d}"
+        case _:
+            return wall.strftime(f"%{code}")
+
+
+def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mapping[str, str | None]) -> str:
+    written = []
+    for part in parts:
+        match part:
+            case Code(letter):
+                if wall is None:
+                    raise ValueError("the template needs a time")
+                written.append(_time_text(letter, wall))
+            case Field(column):
+                text = texts[column]
+                if text is None:
+                    return ""
+                written.append(text)
+            case _:
+                written.append(part)
+    return "".join(written)

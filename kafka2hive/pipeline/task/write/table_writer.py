@@ -18,7 +18,7 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task.bucket.bucketer import BucketIds
+from kafka2hive.pipeline.task.bucketer import BucketIds
 from kafka2hive.pipeline.task.write.destination import Destination
 from kafka2hive.pipeline.task.write.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.pipeline.task.write.row_sources import SourceIds

@@ -1,1 +1,0 @@
-"""From rows to the paths of their Hive partitions."""

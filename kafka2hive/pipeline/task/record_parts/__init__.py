@@ -1,1 +1,0 @@
-"""Columns that are taken from a record's key and headers, beside those of its value."""
