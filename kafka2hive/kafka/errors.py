@@ -6,6 +6,8 @@ from typing import Any
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 
+UNKNOWN_TOPIC = "kafka.unknown_topic"
+
 # KafkaError.name(): the topic partition is not there (any more).
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
 # The client may not read it, and waiting does not help.
@@ -42,7 +44,7 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
     """The map lists topics of a table that Kafka does not have."""
     some = len(topics) > 1
     return TableError(
-        "kafka.unknown_topic",
+        UNKNOWN_TOPIC,
         f"{table}: the map lists topic{'s' if some else ''} {', '.join(topics)}, which Kafka does not have",
         f"create {'them' if some else 'it'}, correct the name, or take it out of the map",
     )

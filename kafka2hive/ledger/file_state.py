@@ -15,38 +15,43 @@ class FileState(Enum):
     MOVED = "moved"
 
 
-def find(files: FileSystem, file: DataFile) -> FileState | ManualActionRequired:
+def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualActionRequired:
     """Look at the staged name, THEN at the final one: the other order mistakes a move in between for a loss.
 
-    Gives the STOP of a file that is harmed. Raises StorageError.
+    Gives the STOP of a file that is harmed; `table` is whose ledger names it. Raises StorageError.
     """
     staged = length_at(files, file.staged)
     final = length_at(files, file.final)
-    return classify(file, staged, final)
+    return classify(table, file, staged, final)
 
 
-def classify(file: DataFile, staged: int | None, final: int | None) -> FileState | ManualActionRequired:
+def classify(
+    table: str, file: DataFile, staged: int | None, final: int | None
+) -> FileState | ManualActionRequired:
     """From the lengths at both places, None: nothing is there. Right at the final place, what is staged does not matter:
     it is junk of a late create."""
     if final == file.length:
         return FileState.MOVED
     if staged not in (None, file.length):
-        return stop_for("ledger.length", file, f"staged with {staged} bytes, committed with {file.length}")
+        return stop_for(
+            "ledger.length", table, file, f"staged with {staged} bytes, committed with {file.length}"
+        )
     if final is not None:
         return stop_for(
-            "ledger.conflict", file, f"a file of {final} bytes is there, committed with {file.length}"
+            "ledger.conflict", table, file, f"a file of {final} bytes is there, committed with {file.length}"
         )
     if staged is not None:
         return FileState.STAGED
-    return stop_for("ledger.missing", file, f"neither there nor staged ({base_name(file.staged)})")
+    return stop_for("ledger.missing", table, file, f"neither there nor staged ({base_name(file.staged)})")
 
 
-def stop_for(code: str, file: DataFile, what: str) -> ManualActionRequired:
-    """The STOP of one file, with the commands that go on."""
+def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:
+    """The STOP of one file, with the commands that go on. They are about this table alone: a live run may own others."""
     ranges = ", ".join(map(str, file.ranges))
+    recover = f"kafka2hive recover --table {table}"
     return ManualActionRequired(
         code,
         f"{file.final}: {what}; {file.rows} rows of {ranges}",
-        f"`kafka2hive recover --refetch {file.final}` dumps its records again while Kafka has them,"
-        f" `kafka2hive recover --accept-loss {file.final}` goes on without them; nothing was overwritten or deleted",
+        f"`{recover} --refetch {file.final}` dumps its records again while Kafka has them,"
+        f" `{recover} --accept-loss {file.final}` goes on without them; nothing was overwritten or deleted",
     )

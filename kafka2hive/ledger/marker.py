@@ -10,6 +10,7 @@ import orjson
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
+from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import owner_marker, owner_marker_draft
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
@@ -93,7 +94,8 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
             f"the table at {location} belongs to ledger {owner.ledger} of service {owner.service}, and"
             f" {table_directory} is not there: another service or ledger root feeds this table, or its ledger is gone",
             "if another one feeds it, use that one's map, or give this table another location; if the ledger is gone,"
-            " restore its directory or rebuild it with `kafka2hive recover --rebuild-ledger`",
+            " restore its directory or rebuild it with"
+            f" `kafka2hive recover --rebuild-ledger {base_name(table_directory)}`",
         )
 
 

@@ -78,7 +78,7 @@ def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile,
             final = length_at(ports.files, file.final)
         except StorageError as error:
             raise _no_answer(file, error) from error
-        _unharmed(ports.files, owned, classify(file, staged, final))
+        _unharmed(ports.files, owned, classify(owned.paths.table, file, staged, final))
         return Answer.DONE
 
     retry(ports, "look at", file.final, look)
@@ -110,7 +110,7 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
 
 def _is_moved(files: FileSystem, owned: OwnedLedger, file: DataFile) -> bool:
     try:
-        found = find(files, file)
+        found = find(files, owned.paths.table, file)
     except StorageError as error:
         raise _no_answer(file, error) from error
     return _unharmed(files, owned, found) is FileState.MOVED

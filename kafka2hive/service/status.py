@@ -178,7 +178,8 @@ def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Secon
 
 
 def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
-    """Live runs of the map's service, live owners of its tables under another service's name, and runs that are gone.
+    """Live runs and repairs of the map's service, live owners of its tables under another service's name, and runs that are
+    gone.
 
     What they say is read after it is known who lives: who ends meanwhile has said so.
     """
@@ -192,7 +193,8 @@ def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
     )
     said = read_boards(wiring.ports, root, service, decode)
     ended = read_outcomes(wiring.ports, root, service, decode)
-    return Runs(frozenset(live) - ended.keys(), said | ended)
+    runs = frozenset(owner for owner, beat in live.items() if not beat.repairs)
+    return Runs(runs - ended.keys(), said | ended, frozenset(live) - runs)
 
 
 def _not_begun(
@@ -213,12 +215,13 @@ def _table(
     life = OwnerLife.ALIVE if runs.of(owner) else OwnerLife.DEAD
     if owner is None:
         life = OwnerLife.NOBODY
-    condition = runs.advice(view.paths.table, view.generation)
-    is_left = condition is None and life is not OwnerLife.ALIVE
+    condition = runs.condition(view.paths.table, owner)
+    repair = runs.repair(view.generation, condition)
+    is_left = condition is None and repair is None and life is not OwnerLife.ALIVE
     stop = starts.of(view).stop if is_left else None
     return TableStatus(
         view,
-        state_of(condition, life, in_map, stop),
+        repair or state_of(condition, life, in_map, stop, view.paths.table),
         life,
         condition.warnings if condition is not None else (),
         seen.logs.high if seen.logs else {},

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka2hive.model.paths.heartbeat import parse_heartbeat_name
+from kafka2hive.model.paths.heartbeat import parse_heartbeat_name, parse_repair_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMissing, StorageError
 
@@ -77,7 +77,8 @@ class LoggedFileSystem:
 
 def _is_heartbeat(path: str) -> bool:
     """A rename every two seconds would be 24 MB of log a day."""
-    return parse_heartbeat_name(base_name(path)) is not None
+    name = base_name(path)
+    return parse_heartbeat_name(name) is not None or parse_repair_name(name) is not None
 
 
 class _LoggedWriter:

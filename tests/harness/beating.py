@@ -15,28 +15,35 @@ from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.service.shared.wiring import wire
 
-config, table, *said = sys.argv[1:]
+config, table, kind, *said = sys.argv[1:]
 wiring = wire(load_map(config, {}))
 owner, root = wiring.new_owner(), wiring.map.storage.ledger_root
 if table:
     take_over(wiring.ports, wiring.paths(table), wiring.new_owner(), None)
-beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, wiring.processes.me())
+me, repairs = wiring.processes.me(), kind == "repair"
+beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, me, repairs=repairs)
 beat.send()
 for text in said:
     Board(wiring.ports, root, wiring.map.service, owner).show(text.encode())
 print("beating", flush=True)
 while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
     beat.send()
+if repairs:
+    beat.end()
 """
 
 
 @contextmanager
 def beating_owner(
-    config: Path, table: str, *said: str, python: Sequence[str] = (sys.executable,)
+    config: Path,
+    table: str,
+    *said: str,
+    python: Sequence[str] = (sys.executable,),
+    repairs: bool = False,
 ) -> Iterator["subprocess.Popen[str]"]:
-    """From its first heartbeat on; ended in order when the body ends. `python` is what runs it."""
+    """From its first heartbeat on; ended in order when the body ends. `python` is what runs it; `repairs`: a command."""
     owner = subprocess.Popen(
-        [*python, "-c", OWNER, str(config), table, *said],
+        [*python, "-c", OWNER, str(config), table, "repair" if repairs else "run", *said],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

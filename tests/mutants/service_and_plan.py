@@ -26,8 +26,8 @@ MUTANTS = (
         "kafka2hive.service.run.epochs",
         (
             (
-                "            self._steps.start_due(with_sql=with_sql)\n            backlogs",
-                "            self._steps.start_due()\n            backlogs",
+                "            self._steps.start_due(with_sql=with_sql)\n            if self._once is None",
+                "            self._steps.start_due()\n            if self._once is None",
             ),
         ),
         ONCE,
@@ -90,8 +90,8 @@ MUTANTS = (
         "kafka2hive.service.shared.ownership",
         (
             (
-                "        if (service := self._service_of_live(process)) is not None:\n",
-                "        if (service := None) is not None:\n",
+                "        if live is None or self._is_left(live, view):\n",
+                "        if True:\n",
             ),
         ),
         OWNERSHIP,
@@ -112,6 +112,30 @@ MUTANTS = (
         "the look before a start accepts another ledger's marker",
         "kafka2hive.service.shared.ownership",
         (("        if marked is not None and marked != view.state.ledger_id:\n", "        if False:\n"),),
+        OWNERSHIP,
+    ),
+    TextMutant(
+        "a stop of an earlier generation leaves a table to a command",
+        "kafka2hive.service.conditions.stopped",
+        (('        and digits_of(state.since) >= digits_of(generation.started or "")\n', ""),),
+        "tests/unit/cli/test_status.py",
+    ),
+    TextMutant(
+        "a stopped table is tried again and again for one repair",
+        "kafka2hive.service.run.stopped_tables",
+        (("None if mine or self._noticed.get(table.name) == generation else", "None if mine else"),),
+        "tests/unit/service/run/test_stopped_tables.py",
+    ),
+    TextMutant(
+        "a stopped table is taken from a command that is alive",
+        "kafka2hive.service.run.stopped_tables",
+        (("        alive = self._beats.look() if taken else {}\n", "        alive = {}\n"),),
+        "tests/unit/service/run/test_stopped_tables.py",
+    ),
+    TextMutant(
+        "a run ends where it meets a repair",
+        "kafka2hive.service.shared.ownership",
+        (("        if live.repairs:\n", "        if False:\n"),),
         OWNERSHIP,
     ),
     TextMutant(
@@ -414,7 +438,7 @@ MUTANTS = (
     TextMutant(
         "a STOP of a run long gone is told of a table that was recovered since",
         "kafka2hive.service.conditions.table_state",
-        (("and _digits(at) < _digits(generation.started)", "and False"),),
+        (("and digits_of(at) < digits_of(generation.started)", "and False"),),
         "tests/unit/cli/test_status.py",
     ),
     TextMutant(
@@ -561,8 +585,8 @@ MUTANTS = (
         "kafka2hive.service.conditions.table_state",
         (
             (
-                "        state = _taken_over(stopped, generation) if is_taken else _beside_run(stopped, table)\n",
-                "        state = _beside_run(stopped, table)\n",
+                "        return Repaired(by) if is_newer else None\n",
+                "        return None\n",
             ),
         ),
         "tests/unit/cli/test_status.py",

@@ -74,6 +74,7 @@ SERVICE = (
 
 DAMAGE = (
     "a repair killed",
+    "a repair killed beside a run",
     "another generation",
     "column of another type",
     "final file cut",
@@ -98,6 +99,8 @@ DAMAGE = (
     "staged file missing",
     "table elsewhere",
     "table started over",
+    "taken up without a restart",
+    "the run was faster than the command",
     "topic gone",
     "topic recreated",
 )

@@ -42,6 +42,9 @@ GATE = SERVICE + "run.compare.gate"
 HIVE_SCHEMAS = SERVICE + "shared.hive_schemas"
 RESULT = SERVICE + "run.result"
 TABLE_STEPS = SERVICE + "run.table_steps"
+STOPPED_TABLES = SERVICE + "run.stopped_tables"
+LIVENESS = SERVICE + "run.watch.liveness"
+STOPPED = SERVICE + "conditions.stopped"
 TASKS = "tests.simulation.tasks"
 
 
@@ -674,8 +677,8 @@ MUTANTS = (
         "a staged file that is nowhere is taken for moved",
         FILE_STATE,
         (
-            '    return stop_for("ledger.missing", file,',
-            '    return FileState.MOVED if True else stop_for("", file,',
+            '    return stop_for("ledger.missing", table, file,',
+            '    return FileState.MOVED if True else stop_for("", table, file,',
         ),
     ),
     _of_damage(
@@ -1083,5 +1086,58 @@ MUTANTS = (
         "partitions that Hive does not have are complete",
         COMPLETION,
         ("_unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()", "frozenset()"),
+    ),
+    # a repair beside a run that is alive
+    _of_damage(
+        "a run never looks whether a stopped table was repaired",
+        EPOCHS,
+        (
+            "            if self._once is None:\n                self._steps.take_up_repaired()\n",
+            "",
+        ),
+    ),
+    _of_damage(
+        "nobody looks for the heartbeats of repairs",
+        HEARTBEAT,
+        (
+            "        elif (repair := parse_repair_name(child.name)) is not None:\n",
+            "        elif (repair := None) is not None:\n",
+        ),
+    ),
+    _of_damage(
+        "a repair does not beat",
+        RECOVER,
+        ("        announce()\n        return generation\n", "        return generation\n"),
+    ),
+    _of_damage(
+        "who has beaten once is alive for ever",
+        HEARTBEAT,
+        ("            since = since if count == beat.count else now\n", "            since = now\n"),
+    ),
+    _of_damage(
+        "a run takes its own generation for a repair",
+        STOPPED_TABLES,
+        (
+            "        mine = generation.owner is not None and process_of(generation.owner) == self._me\n",
+            "        mine = False\n",
+        ),
+    ),
+    _of_damage(
+        "a run ends where somebody else has taken a stopped table",
+        TABLE_STEPS,
+        (
+            "            except (Fenced, TakeOverLost, OwnedByLiveRun) as taken:\n",
+            "            except OwnedByLiveRun as taken:\n",
+        ),
+    ),
+    _of_damage(
+        "a table that a live run has stopped is not left to a command",
+        STOPPED,
+        ("        if live.repairs or owner is None:\n", "        if True:\n"),
+    ),
+    _of_damage(
+        "a table that stops again has stopped when it stopped first",
+        LIVENESS,
+        ("        if error is not aside.error:\n", "        if error is None:\n"),
     ),
 )

@@ -88,4 +88,12 @@ SEEDS = {
     "partitions that appear later are left out": 2,
     "partitions that appear later begin at their end": 4,
     "partitions that Hive does not have are complete": 1,
+    "a run never looks whether a stopped table was repaired": 1,
+    "nobody looks for the heartbeats of repairs": 5,
+    "a repair does not beat": 17,
+    "who has beaten once is alive for ever": 9,
+    "a run takes its own generation for a repair": 181,
+    "a run ends where somebody else has taken a stopped table": 129,
+    "a table that a live run has stopped is not left to a command": 5,
+    "a table that stops again has stopped when it stopped first": 993,
 }

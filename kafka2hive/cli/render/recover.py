@@ -46,7 +46,10 @@ def render_recover(
         parts.append(Text(text, style="yellow"))
     if order.take_over and not order.plan_only and any(t.recovery is Recovery.DONE for t in result.tables):
         parts.append(
-            Text("a run that had these tables does not take them back: start it again", style="yellow")
+            Text(
+                "a run that served these tables ends (73): start it again; one that had stopped them takes them up by itself",
+                style="yellow",
+            )
         )
     parts.append(_verdict(service, order, result))
     return render(screen, parts)

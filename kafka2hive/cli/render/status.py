@@ -22,6 +22,8 @@ from kafka2hive.service.conditions.table_state import (
     NotInMap,
     NotRunning,
     OwnerLife,
+    Repaired,
+    Repairing,
     Starting,
     TableState,
 )
@@ -33,6 +35,8 @@ _STATES: dict[type[TableState], tuple[str, str]] = {
     Retrying: ("retrying", "yellow"),
     Stopped: ("STOP", "bold red"),
     Starting: ("starting", "yellow"),
+    Repairing: ("repairing", "yellow"),
+    Repaired: ("repaired", "yellow"),
     NotRunning: ("not running", ""),
     NotInMap: ("not in the map", "yellow"),
 }
@@ -112,12 +116,17 @@ def _lag(row: TableStatus) -> str:
 
 
 def _trouble(state: TableState) -> list[RenderableType]:
-    """Why a table does not go on, until when, and what to do."""
+    """Why a table is not served, until when, and what to do."""
     match state:
         case Retrying(trouble, next_try):
             return _lines(f"retrying, next at {next_try}", trouble, "yellow")
         case Stopped(trouble):
             return _lines("manual intervention required", trouble, "red")
+        case Repairing(by):
+            return [Text(f"  process {by} is repairing it", style="yellow")]
+        case Repaired(by):
+            text = f"  process {by} has repaired it; the live run takes it up within half a minute, or says why not"
+            return [Text(text, style="yellow")]
         case _:
             return []
 

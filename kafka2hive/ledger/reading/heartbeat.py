@@ -2,7 +2,8 @@
 
 `<ledger root>/alive/<service>/beat.<owner>.<k>` is renamed to `k+1` every few seconds by the main loop's progress. Its
 content identifies the process, so that a starter on the same host sees at once that it is gone. A starter looks in all
-services' directories: the map's service may have been renamed since.
+services' directories: the map's service may have been renamed since. A command that repairs tables renames
+`repair.<owner>.<k>` in the same way.
 """
 
 import logging
@@ -18,6 +19,8 @@ from kafka2hive.model.paths.heartbeat import (
     heartbeat_directory,
     heartbeat_name,
     parse_heartbeat_name,
+    parse_repair_name,
+    repair_name,
 )
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.storage.port import FileStatus, StorageError, children, write_file
@@ -49,14 +52,32 @@ class Processes(Protocol):
         ...
 
 
-class Heartbeat:
-    """The heartbeat of one process for one service. Failures are logged and change nothing."""
+@dataclass(frozen=True, slots=True)
+class LiveOwner:
+    """Who beats: the service whose directory that is in, and whether it is a run or a command that repairs tables."""
 
-    def __init__(self, ports: Ports, root: str, service: str, owner: str, identity: ProcessIdentity) -> None:
+    service: str
+    repairs: bool = False
+
+
+class Heartbeat:
+    """The heartbeat of one process for one service; `repairs`: of a command. Failures are logged and change nothing."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        root: str,
+        service: str,
+        owner: str,
+        identity: ProcessIdentity,
+        *,
+        repairs: bool = False,
+    ) -> None:
         self._ports = ports
         self._directory = heartbeat_directory(root, service)
         self._owner = owner
         self._identity = identity
+        self._repairs = repairs
         self._count: int | None = None
         self._failing = False  # said already: a directory that may not be written fails every two seconds
 
@@ -94,7 +115,8 @@ class Heartbeat:
         self._count = None
 
     def _path(self, count: int) -> str:
-        return join(self._directory, heartbeat_name(self._owner, count))
+        name = repair_name if self._repairs else heartbeat_name
+        return join(self._directory, name(self._owner, count))
 
     def _find_count(self) -> None:
         """After a lost response the directory shows the count; nothing of this owner there: begin again."""
@@ -105,29 +127,58 @@ class Heartbeat:
 
 def live_owners(
     ports: Ports, root: str, processes: Processes, wanted: Callable[[str, str], bool]
-) -> dict[str, str]:
-    """Watch the heartbeats that `wanted(service, owner)` picks. Returns the live owners, each with its service.
+) -> dict[str, LiveOwner]:
+    """Watch the heartbeats that `wanted(service, owner)` picks. Returns the live owners.
 
     Watches for WATCHED_HEARTBEATS on its own monotonic clock; with nothing to watch it returns at once. Several owners of
     a service may be alive: a fenced run sends until it notices. Owners whose process is gone from this host are dead
     without watching.
     """
-    me = processes.me()
     before = {
         beat.owner: beat
         for beat in _all_heartbeats(ports, root)
-        if wanted(beat.service, beat.owner)
-        and (identity := _identity(ports, beat.path)) != me
-        and not (identity and processes.is_gone(identity))
+        if wanted(beat.service, beat.owner) and _may_be_another(ports, beat.path, processes)
     }
-    alive: dict[str, str] = {}
+    alive: dict[str, LiveOwner] = {}
     until = ports.clock.monotonic() + HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
     while len(alive) < len(before) and ports.clock.monotonic() < until:
         ports.clock.sleep(HEARTBEAT_SECONDS / 2)
         for beat in _all_heartbeats(ports, root):
             if beat.owner in before and beat.count > before[beat.owner].count:
-                alive[beat.owner] = beat.service
+                alive[beat.owner] = LiveOwner(beat.service, beat.repairs)
     return alive
+
+
+class HeartbeatWatch:
+    """Who beats, for a process that looks from time to time and waits for nothing."""
+
+    def __init__(self, ports: Ports, root: str, processes: Processes) -> None:
+        self._ports = ports
+        self._root = root
+        self._processes = processes
+        self._seen: dict[str, tuple[int, float]] = {}
+
+    def look(self) -> dict[str, LiveOwner]:
+        """Every owner but this process that may be alive: new since the last look, changed, or unchanged for less than
+        WATCHED_HEARTBEATS. One whose process is gone from this host is dead.
+        """
+        now = self._ports.clock.monotonic()
+        before, self._seen = self._seen, {}
+        alive: dict[str, LiveOwner] = {}
+        for beat in _all_heartbeats(self._ports, self._root):
+            count, since = before.get(beat.owner, (None, now))
+            since = since if count == beat.count else now
+            self._seen[beat.owner] = (beat.count, since)
+            is_quiet = now - since >= HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
+            if not is_quiet and _may_be_another(self._ports, beat.path, self._processes):
+                alive[beat.owner] = LiveOwner(beat.service, beat.repairs)
+        return alive
+
+
+def _may_be_another(ports: Ports, path: str, processes: Processes) -> bool:
+    """The heartbeat is not this process's, and its process is not certainly gone."""
+    identity = _identity(ports, path)
+    return identity != processes.me() and not (identity and processes.is_gone(identity))
 
 
 def is_known_dead(ports: Ports, path: str, processes: Processes) -> bool:
@@ -142,6 +193,7 @@ class _Seen:
     owner: str
     count: int
     path: str
+    repairs: bool
 
 
 def _all_heartbeats(ports: Ports, root: str) -> list[_Seen]:
@@ -151,10 +203,15 @@ def _all_heartbeats(ports: Ports, root: str) -> list[_Seen]:
 
 def _heartbeats(ports: Ports, directory: str) -> list[_Seen]:
     """One service's, each owner once: with its highest count."""
-    found = [(p, child.path) for child in _list(ports, directory) if (p := parse_heartbeat_name(child.name))]
     service = base_name(directory)
+    found = []
+    for child in _list(ports, directory):
+        if (run := parse_heartbeat_name(child.name)) is not None:
+            found.append(_Seen(service, *run, child.path, repairs=False))
+        elif (repair := parse_repair_name(child.name)) is not None:
+            found.append(_Seen(service, *repair, child.path, repairs=True))
     return list(
-        {owner: _Seen(service, owner, count, path) for (owner, count), path in sorted(found)}.values()
+        {beat.owner: beat for beat in sorted(found, key=lambda beat: (beat.owner, beat.count))}.values()
     )
 
 

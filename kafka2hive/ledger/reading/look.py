@@ -1,5 +1,6 @@
 """Looking at a ledger without touching it: what `status` and `recover --plan` show, and what a start checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka2hive.ledger.take_over import Newest, newest_snapshot, read_state, the_generation
@@ -26,13 +27,17 @@ class View:
         return self.paths.generation(self.generation)
 
 
-def look(files: FileSystem, paths: LedgerPaths) -> View:
-    """Read the state under its present name. Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or it keeps
-    moving).
+def look(
+    files: FileSystem, paths: LedgerPaths, notice: Callable[[Generation], None] = lambda generation: None
+) -> View:
+    """Read the state under its present name, which `notice` hears also if the state cannot be read.
+
+    Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or it keeps moving).
     """
     try:
         for _ in range(_MOVED_UNDER_US):
             generation = the_generation(files, paths)
+            notice(generation)
             directory = paths.generation(generation)
             try:
                 newest = newest_snapshot(directory, files.list(directory))

@@ -24,7 +24,7 @@ def refuse_changed_location(state: Snapshot, location: str) -> None:
             "ledger.location_changed",
             f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",
             "set the old location in the map; or, for new files at the new one from now on,"
-            f" `kafka2hive recover --accept-location {state.table}` (no file that is visible is moved)."
+            f" `kafka2hive recover --table {state.table} --accept-location {state.table}` (no file that is visible is moved)."
             " Before that, repair lost files (`recover --refetch PATH` with the old location in the map), and for each"
             " partition in Hive that will get more records copy its files to the new location and ALTER TABLE .."
             " PARTITION (..) SET LOCATION; else its new rows are hidden (hive.misplaced)",

@@ -1,4 +1,4 @@
-"""A service's heartbeat, and what it says about its tables, alive and at its end: names with the owner and a count that grows."""
+"""Heartbeats of runs and repairs, and what runs say about their tables: names with the owner and a count that grows."""
 
 import re
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from kafka2hive.model.paths.path import join
 HEARTBEAT_DIRECTORY = "alive"
 
 _HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
+_REPAIR = re.compile(r"repair\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 _OUTCOME = re.compile(r"outcome\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
 
@@ -28,6 +29,16 @@ def heartbeat_name(owner: str, count: int) -> str:
 def parse_heartbeat_name(name: str) -> tuple[str, int] | None:
     """`(owner, count)`, None when it is not exactly one of ours."""
     return _owner_and_count(_HEARTBEAT.fullmatch(name), heartbeat_name)
+
+
+def repair_name(owner: str, count: int) -> str:
+    """Name of the heartbeat of a command that repairs tables."""
+    return f"repair.{owner}.{count}"
+
+
+def parse_repair_name(name: str) -> tuple[str, int] | None:
+    """`(owner, count)`, None when it is not exactly one of ours."""
+    return _owner_and_count(_REPAIR.fullmatch(name), repair_name)
 
 
 def condition_name(owner: str, count: int) -> str:

@@ -55,9 +55,9 @@ class PendingFiles:
     problem: ManualActionRequired | None = None
 
 
-def pending_files(files: FileSystem, wanted: Iterable[DataFile]) -> PendingFiles:
+def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> PendingFiles:
     """What a roll-forward would find, without doing it: the files looked at one by one. Raises StorageError."""
-    found = [find(files, file) for file in wanted]
+    found = [find(files, table, file) for file in wanted]
     return PendingFiles(
         found.count(FileState.STAGED),
         found.count(FileState.MOVED),
@@ -89,7 +89,8 @@ class StartPreview:
 
     def of(self, view: View) -> WouldStop:
         """Raises StorageError, AmbiguousOutcome, NoLedger."""
-        pending = pending_files(self._wiring.ports.files, view.state.files) if view.newest.pending else None
+        files, table = self._wiring.ports.files, view.paths.table
+        pending = pending_files(files, table, view.state.files) if view.newest.pending else None
         refused = self._refused(view)
         return WouldStop(pending, refused or (pending.problem if pending else None) or self._by_kafka(view))
 

@@ -15,6 +15,7 @@ from kafka2hive.service.conditions.condition import (
     TableCondition,
     Trouble,
 )
+from kafka2hive.service.conditions.stopped import digits_of, is_stop_of
 from kafka2hive.service.shared.process import process_of, shown_process
 
 
@@ -47,7 +48,23 @@ class NotInMap:
     name: ClassVar = "not_in_map"
 
 
-TableState = RunState | Starting | NotRunning | NotInMap
+@dataclass(frozen=True, slots=True)
+class Repairing:
+    """A command that is alive has the table: process `by`."""
+
+    by: str
+    name: ClassVar = "repairing"
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Process `by` has taken the table over since the live run stopped it, and is gone: the run takes the table up."""
+
+    by: str
+    name: ClassVar = "repaired"
+
+
+TableState = RunState | Starting | Repairing | Repaired | NotRunning | NotInMap
 """`name` is the state's stable name, in JSON documents."""
 
 
@@ -67,10 +84,14 @@ class LastOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Owners that beat, what each of them says, and what those say that are gone: at their end, or before they died."""
+    """Runs that beat, what each of them says, and what those say that are gone: at their end, or before they died.
+
+    `repairs`: owners of commands that repair tables, and beat.
+    """
 
     live: frozenset[str]
     said: Mapping[str, RunConditions]
+    repairs: frozenset[str] = frozenset()
 
     def of(self, owner: str | None) -> str | None:
         """The live owner that is the same process as the one in a generation's name."""
@@ -91,18 +112,27 @@ class Runs:
         maps = {self.said[live].map for live in self.live if live in self.said} - {""}
         return bool(maps - {fingerprint})
 
-    def advice(self, table: str, generation: Generation) -> TableCondition | None:
-        """The condition; a stopped table with what to do beside the run, or after its ledger was taken over since."""
-        condition = self.condition(table, generation.owner)
-        if condition is None or not isinstance(stopped := condition.state, Stopped):
-            return condition
-        is_taken = (
-            self.of(generation.owner) is None
-            and stopped.since != ""
-            and _digits(stopped.since) < _digits(generation.started or "")
-        )
-        state = _taken_over(stopped, generation) if is_taken else _beside_run(stopped, table)
-        return replace(condition, state=state)
+    def repair(
+        self, generation: Generation, condition: TableCondition | None
+    ) -> "Repairing | Repaired | None":
+        """Whether a command has the table, or has had it since the live run stopped it (`condition`).
+
+        The latter by the clocks of two hosts, perhaps: it is only shown.
+        """
+        owner = generation.owner
+        if owner is None:
+            return None
+        by = shown_process(owner)
+        if any(process_of(repair) == process_of(owner) for repair in self.repairs):
+            return Repairing(by)
+        if (
+            condition is None
+            or not isinstance(stopped := condition.state, Stopped)
+            or self.of(owner) is not None
+        ):
+            return None
+        is_newer = stopped.since != "" and not is_stop_of(stopped, generation)
+        return Repaired(by) if is_newer else None
 
     @property
     def most_tasks(self) -> int | None:
@@ -139,40 +169,24 @@ class Runs:
         return max(found, key=lambda outcome: outcome.at, default=None)
 
 
-def _beside_run(stopped: Stopped, table: str) -> Stopped:
-    """The command that works while the run is alive."""
-    trouble = stopped.trouble
-    beside = f"with --table {table} --takeover beside this run; then start the run again"
-    return replace(stopped, trouble=replace(trouble, remedy=f"{trouble.remedy} ({beside})"))
-
-
-def _taken_over(stopped: Stopped, generation: Generation) -> Stopped:
-    """The live run does not take the table back by itself."""
-    by = f"process {shown_process(generation.owner or '-')}"
-    message = f"{by} has taken the ledger over since; the run that is alive had stopped the table: "
-    trouble = stopped.trouble
-    remedy = "start the run again: it takes the table back, and the others go on"
-    return replace(stopped, trouble=Trouble(trouble.code, message + trouble.message, remedy))
-
-
 def _is_outdated(owner: str, at: str, generation: Generation) -> bool:
     """By the clocks of two hosts, perhaps: it is only shown."""
     if generation.owner is None or generation.started is None:
         return False
-    return process_of(generation.owner) != process_of(owner) and _digits(at) < _digits(generation.started)
-
-
-def _digits(time: str) -> str:
-    """`2026-11-21T08:12:00Z` and `20261121T081200Z` alike."""
-    return "".join(filter(str.isdigit, time))
+    return process_of(generation.owner) != process_of(owner) and digits_of(at) < digits_of(generation.started)
 
 
 def state_of(
-    condition: TableCondition | None, life: OwnerLife, in_map: bool, stop: ManualActionRequired | None
+    condition: TableCondition | None,
+    life: OwnerLife,
+    in_map: bool,
+    stop: ManualActionRequired | None,
+    table: str,
 ) -> TableState:
     """`condition` is a live run's, `stop` was found without one."""
     if condition is not None:
-        return condition.state
+        state = condition.state
+        return _beside_run(state, table) if isinstance(state, Stopped) else state
     if life is OwnerLife.ALIVE:
         return Starting()
     if stop is not None:
@@ -180,12 +194,19 @@ def state_of(
     return NotRunning() if in_map else NotInMap()
 
 
+def _beside_run(stopped: Stopped, table: str) -> Stopped:
+    """The run sees a table's repair by its ledger alone."""
+    trouble = stopped.trouble
+    after = f"after a repair by hand: `kafka2hive recover --table {table}`; then this run takes the table up by itself"
+    return replace(stopped, trouble=replace(trouble, remedy=f"{trouble.remedy} ({after})"))
+
+
 def exit_code_of(state: TableState, last: LastOutcome | None = None) -> ExitCode:
     """What the table alone would make of `status`; where no run has it, the last one's outcome counts."""
     match state:
         case Stopped():
             return ExitCode.STOP
-        case Retrying():
+        case Retrying() | Repairing() | Repaired():
             return ExitCode.SET_ASIDE
         case NotRunning() if last is not None:
             return exit_code_of(last.condition.state)

@@ -39,6 +39,8 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
         there = probe(wiring.ports.files, place, wiring.ports.new_uuid())
     except StorageError as error:
         return Failed(_refusal(place, error))
+    except TableError as in_the_way:
+        return Failed(in_the_way)
     return Passed(f"{place}: made, renamed and deleted a file" + ("" if there == place else f" in {there}"))
 
 
@@ -47,7 +49,7 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
 
     State before and after: the same, whatever fails in between, but for what the file system does not let us delete.
     Where `place` has a staging directory the file is made there and renamed into the new directory, as a promote does.
-    Raises StorageError.
+    Raises StorageError, TableError (a file is where a directory is needed).
     """
     near = _nearest(files, place)
     directory = probe_directory(near, uuid)
@@ -80,9 +82,16 @@ def _nearest(files: FileSystem, place: str) -> str:
 
 def _is_there(files: FileSystem, path: str) -> bool:
     try:
-        return files.stat(path).is_directory
+        status = files.stat(path)
     except NotFound:
         return False
+    if not status.is_directory:
+        raise TableError(
+            "storage.not_a_directory",
+            f"{path} is a file, where a directory is needed",
+            "move it away, or name another place in the map",
+        )
+    return True
 
 
 def _delete(files: FileSystem, path: str) -> None:

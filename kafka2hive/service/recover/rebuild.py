@@ -7,6 +7,7 @@ from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.reading.board import read_boards
 from kafka2hive.ledger.reading.heartbeat import live_owners
 from kafka2hive.ledger.reading.history import archived_epochs
 from kafka2hive.ledger.repair.place import put_in_place, refuse_present_ledger
@@ -17,6 +18,7 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
 from kafka2hive.model.quantities import counted
+from kafka2hive.service.conditions.condition import Stopped, decode
 from kafka2hive.service.shared.files_below import files_below
 from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
 from kafka2hive.service.shared.process import shown_process
@@ -41,8 +43,10 @@ def rebuild_ledger(
     plan_only: bool,
     take_over: bool,
     kafka: Callable[[], Kafka],
+    *,
+    announce: Callable[[], None] = lambda: None,
 ) -> RebuiltLedger:
-    """Read all footers, decide, and unless `plan_only` put the ledger into place.
+    """Read all footers, decide, and unless `plan_only` put the ledger into place, after `announce`.
 
     Raises ManualActionRequired (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun,
     ConfigError, ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
@@ -86,6 +90,7 @@ def rebuild_ledger(
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
     _refuse_unseen_moves(files, location, pending, there)
     if not plan_only:
+        announce()
         put_in_place(wiring.ports, paths, result)
     return RebuiltLedger(result, len(mine), len(found) - len(mine))
 
@@ -94,13 +99,20 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
     """A live run may hold the lost ledger in its memory, and promote what it believes to be committed."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     found = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
-    live = sorted(map(shown_process, found))
+    live = sorted(shown_process(owner) for owner in found if not _has_stopped(wiring, owner, table))
     if live:
         raise OwnedByLiveRun(
             "ledger.owned",
             f"a run of service {service} is alive: {', '.join(live)}; the ledger of {table} is not rebuilt beside it",
             "stop that run first, or give --takeover when it is sure to write no more",
         )
+
+
+def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
+    """A run moves nothing of a table that it has stopped, until there is a ledger again."""
+    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, decode).get(owner)
+    condition = None if said is None else said.of(table)
+    return condition is not None and isinstance(condition.state, Stopped)
 
 
 def _refuse_unseen_moves(

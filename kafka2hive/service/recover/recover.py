@@ -5,6 +5,7 @@ ledger.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 
 from kafka2hive.kafka.port import Kafka
@@ -12,6 +13,7 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, ManualActionRequired
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.conditions.stopped import stopped_by_its_run
 from kafka2hive.service.recover.forget import refuse_unknown_registrations
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, failed
@@ -33,9 +35,15 @@ log = logging.getLogger(__name__)
 
 
 def recover(
-    wiring: Wiring, order: RecoverOrder, register: Register, repairs: Repairs, kafka: Kafka | None = None
+    wiring: Wiring,
+    order: RecoverOrder,
+    register: Register,
+    repairs: Repairs,
+    kafka: Kafka | None = None,
+    *,
+    announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """Recover every ledger of the map's service. `register`: see recover_table.
+    """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
 
     `kafka` is asked by `--plan` alone, for the STOP that a run would end in; None: it is not asked.
     A table named in `order.tables` may be another service's. A table, file or topic in the order that nobody knows
@@ -53,7 +61,7 @@ def recover(
         return RecoverResult(tuple(failed(name, error) for name, error in unknown))
     meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
     _refuse_unknown_places(wiring, order, meant, repairs)
-    ownership = wiring.ownership_check(take_over=order.take_over)
+    ownership = wiring.ownership_check(take_over=order.take_over, is_left=stopped_by_its_run(wiring))
     planned: list[View] = []
 
     def work(view: View) -> list[RecoveredTable]:
@@ -62,7 +70,7 @@ def recover(
         if order.plan_only:
             planned.append(view)
             return []
-        return [recover_table(wiring, view, order, ownership, register, repairs)]
+        return [recover_table(wiring, view, order, ownership, register, repairs, announce=announce)]
 
     results, errors = apart(each_ledger(wiring, meant, work))
     seen = KafkaLook()

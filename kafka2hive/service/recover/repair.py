@@ -94,7 +94,9 @@ class Repairs:
         lost = []
         for path in sorted(set(remedies) - recorded):
             file = self._named(ledger, path)
-            if file is not None and isinstance(find(self._wiring.ports.files, file), ManualActionRequired):
+            if file is None:
+                continue
+            if isinstance(find(self._wiring.ports.files, ledger.paths.table, file), ManualActionRequired):
                 lost.append((file, remedies[path]))
         return lost
 

@@ -15,7 +15,9 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUn
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import reset_aside
+from kafka2hive.service.conditions.stopped import stopped_by_its_run
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
+from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -95,7 +97,8 @@ def _reset(
         for _, error in unknown_tables(wiring, (order.table,), there):
             raise error
         try:
-            view = wiring.ownership_check(take_over=order.take_over).check_owner(paths, None)
+            ownership = wiring.ownership_check(take_over=order.take_over, is_left=stopped_by_its_run(wiring))
+            view = ownership.check_owner(paths, None)
         except NoLedger:
             return ResetResult(ResetPlan(Begun.NOTHING), done=False)
         plan = _plan(wiring, group, _record(wiring, order, view), Begun.NEW)
@@ -113,10 +116,12 @@ def _reset(
     confirm(plan)
     record = plan.record
     assert record is not None
-    left_pending = _fence(wiring, view, record) if plan.begun is Begun.NEW else None
-    moved = put_files_away(wiring.ports, paths, record)
-    group.set_back(group.moves(order.table, _nothing_read(record)))
-    end_reset(wiring.ports, paths, record)
+    with RepairHeartbeat(wiring) as heartbeat:
+        heartbeat.begin()
+        left_pending = _fence(wiring, view, record) if plan.begun is Begun.NEW else None
+        moved = put_files_away(wiring.ports, paths, record)
+        group.set_back(group.moves(order.table, _nothing_read(record)))
+        end_reset(wiring.ports, paths, record)
     return ResetResult(plan, done=True, moved=moved, left_pending=left_pending)
 
 

@@ -85,8 +85,9 @@ class RecoverResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst: STOP before owned before anything set aside."""
-        return worst([t.error.exit_code for t in self.tables if t.error is not None])
+        """The worst: STOP before owned before anything that does not answer or is set aside."""
+        codes = [t.error.exit_code for t in self.tables if t.error is not None]
+        return worst(codes if self.kafka_error is None else [*codes, ExitCode.UNAVAILABLE])
 
 
 def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:

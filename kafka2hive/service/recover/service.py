@@ -14,6 +14,7 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.refetch import refetch_file
@@ -31,16 +32,26 @@ log = logging.getLogger(__name__)
 
 def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
     """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
-    if order.rebuild is not None:
-        return rebuild_and_recover(wiring, order, order.rebuild, wiring.kafka)
+    with RepairHeartbeat(wiring) as heartbeat:
+        if order.rebuild is not None:
+            return rebuild_and_recover(wiring, order, order.rebuild, wiring.kafka, announce=heartbeat.begin)
+        return _recover(wiring, order, heartbeat.begin)
+
+
+def _recover(wiring: Wiring, order: RecoverOrder, announce: Callable[[], None]) -> RecoverResult:
     outside = _Outside(wiring)
     kafka = wiring.kafka(PLAN_SECONDS) if order.plan_only else None
     repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
-    return recover(wiring, order, outside.register, repairs, kafka)
+    return recover(wiring, order, outside.register, repairs, kafka, announce=announce)
 
 
 def rebuild_and_recover(
-    wiring: Wiring, order: RecoverOrder, table: str, kafka: Callable[[], Kafka]
+    wiring: Wiring,
+    order: RecoverOrder,
+    table: str,
+    kafka: Callable[[], Kafka],
+    *,
+    announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
     """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told.
 
@@ -48,7 +59,17 @@ def rebuild_and_recover(
     """
 
     def rebuild() -> list[RebuiltLedger]:
-        return [rebuild_ledger(wiring, table, order.accept_gap, order.plan_only, order.take_over, kafka)]
+        return [
+            rebuild_ledger(
+                wiring,
+                table,
+                order.accept_gap,
+                order.plan_only,
+                order.take_over,
+                kafka,
+                announce=announce,
+            )
+        ]
 
     (rebuilt,) = attempt(table, rebuild)
     if isinstance(rebuilt, Unreadable):
@@ -69,7 +90,7 @@ def rebuild_and_recover(
         return RecoverResult((planned,))
     set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
     rest = RecoverOrder(take_over=order.take_over, tables=(table,))
-    return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in recover_service(wiring, rest).tables))
+    return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, rest, announce).tables))
 
 
 class _Outside:

@@ -12,6 +12,7 @@ from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.addresses import same_location
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.conditions.derive import StartPreview
 from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
@@ -32,8 +33,12 @@ def recover_table(
     ownership: OwnershipCheck,
     register: Register,
     repairs: Repairs,
+    *,
+    announce: Callable[[], None] = lambda: None,
 ) -> RecoveredTable:
     """Take over, roll forward, record the repairs, register with Hive, move to an accepted location.
+
+    `announce` is called before each take-over that nothing refuses: from then on this process must have a heartbeat.
 
     Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
     What is lost is decided after each take-over, from the state taken over: another `recover` may have repaired it since
@@ -48,6 +53,11 @@ def recover_table(
         ownership.check_marker(view, relocation.after)
     repair = Repair()
 
+    def check() -> Generation:
+        generation = ownership.check(view.paths, None)
+        announce()
+        return generation
+
     def prepare(owned: OwnedLedger) -> frozenset[str]:
         nonlocal repair
         lost = repairs.lost_files(owned, named)
@@ -58,7 +68,7 @@ def recover_table(
         wiring.ports,
         StartOrder(
             view.paths,
-            check=lambda: ownership.check(view.paths, None),
+            check=check,
             owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,

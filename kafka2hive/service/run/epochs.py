@@ -186,6 +186,8 @@ class EpochLoop:
             self._owned_tables.refresh(self._kafka.cluster(fresh=fresh).topics)
             with_sql, self._sql_waits = not self._sql_waits, False
             self._steps.start_due(with_sql=with_sql)
+            if self._once is None:
+                self._steps.take_up_repaired()
             backlogs = self._backlogs()
             epoch = self._plan_due(backlogs)
             if epoch is None and not with_sql:

@@ -130,9 +130,18 @@ class OwnedTables:
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(isinstance(t.ownership, Unowned) for t in due):
-            self._lost_ledger.new_round()
-            self._ownership.look_again()  # who lives now: a later start must not fence a run that came in between
+            self.new_round()
         return due
+
+    @property
+    def noticed(self) -> dict[str, Generation]:
+        """By table, the generation that the newest look before a take-over has found."""
+        return self._ownership.noticed
+
+    def new_round(self) -> None:
+        """Of starts: who lives is looked at anew, for a later start must not fence a run that came in between."""
+        self._lost_ledger.new_round()
+        self._ownership.look_again()
 
     def serving(self) -> list[Table]:
         now = self._now()
@@ -144,10 +153,7 @@ class OwnedTables:
         aside = table.set_aside(error, self._now())
         until = until or f"for {aside.until - self._now():.0f} s"
         if aside.needs_manual_action:
-            until = (
-                f"until manual intervention (beside this run with --table {table.name} --takeover) and another start"
-                " of the run"
-            )
+            until = "until it is repaired; this run takes it up then, without a restart"
         level = logging.DEBUG if known else logging.ERROR
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 

@@ -7,8 +7,17 @@ from typing import TypeVar, assert_never
 from kafka2hive.config.values import TableSettings
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
-from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable, TableError
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    Fenced,
+    ManualActionRequired,
+    OwnedByLiveRun,
+    ServiceUnavailable,
+    TableError,
+    TakeOverLost,
+)
 from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.stopped_tables import StoppedTables
 from kafka2hive.service.run.watch.report import Reporter, TablePublished
 from kafka2hive.service.shared.progress_lock import BusyLock
 from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
@@ -46,6 +55,7 @@ class TableSteps:
         self._reporter = reporter
         self._lock = lock
         self._looked_at = self._recorded_at = wiring.ports.clock.monotonic()
+        self._stopped = StoppedTables(wiring, owned_tables.noticed)
 
     def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
         """The work of several tables side by side; the results of those that were not set aside."""
@@ -69,19 +79,40 @@ class TableSteps:
         Before that, and now and then, the table gets columns for what its records' schemas have.
         """
 
-        def start(table: Table) -> None:
-            if isinstance(table.ownership, Unowned):
-                started = self._owned_tables.take_over(table)
-                self.settings[table.name] = started.settings
-                self._reporter.started(started)
-                self._registrar.enqueue(started.unregistered)
-            self._evolve(table)
-            self._owned_tables.admit(table)
-
         evolution = self._owned_tables.evolution
         evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
         due = [t for t in self._owned_tables.due() if with_sql or t.rule.sql is None]
-        self.each([*due, *evolving], start)
+        self.each([*due, *evolving], self._start)
+
+    def take_up_repaired(self) -> None:
+        """Start the stopped tables that a command has repaired since: the run goes on with them, and need not be restarted.
+
+        Who has taken such a table meanwhile keeps it: that ends neither this run nor the other one.
+        """
+
+        def start(table: Table) -> None:
+            table.forget()
+            try:
+                self._start(table)
+            except (Fenced, TakeOverLost, OwnedByLiveRun) as taken:
+                log.info("%s stays stopped: %s", table.name, taken)
+                self._stopped.forget(table)
+            else:
+                log.info("%s was repaired, and is taken up again", table.name)
+
+        repaired = self._stopped.repaired(self._owned_tables.tables.values())
+        if repaired:
+            self._owned_tables.new_round()
+            self.each(repaired, start)
+
+    def _start(self, table: Table) -> None:
+        if isinstance(table.ownership, Unowned):
+            started = self._owned_tables.take_over(table)
+            self.settings[table.name] = started.settings
+            self._reporter.started(started)
+            self._registrar.enqueue(started.unregistered)
+        self._evolve(table)
+        self._owned_tables.admit(table)
 
     def _evolve(self, table: Table) -> None:
         """The ledger has a column before Hive's table has it, and that before any file: admit and publish see to it."""

@@ -13,7 +13,8 @@ from kafka2hive.hive.server.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.reading.heartbeat import Processes
+from kafka2hive.ledger.reading.heartbeat import LiveOwner, Processes
+from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.registry.connect import connect_registry
@@ -58,9 +59,12 @@ class Wiring:
     def owners(self) -> Owners:
         return Owners(self.new_owner, self.owner_names)
 
-    def ownership_check(self, *, take_over: bool) -> OwnershipCheck:
+    def ownership_check(
+        self, *, take_over: bool, is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False
+    ) -> OwnershipCheck:
         """For one start of a run, or one command."""
-        return OwnershipCheck(self.ports, self.map.storage.ledger_root, self.processes, take_over=take_over)
+        root = self.map.storage.ledger_root
+        return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
 
     def kafka(self, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
         """The map's cluster; the limit is that of each question, or of all of them."""

@@ -6,10 +6,11 @@ repair is killed at any call, up to three times, and asked for again. Then every
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kafka2hive.kafka.acceptance import GapAcceptance
-from kafka2hive.model.errors import ExitCode
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
@@ -30,6 +31,7 @@ from tests.simulation.oracle import (
 )
 from tests.simulation.places import DEAD_LETTER_LOCATION, LEDGER, location_of
 from tests.simulation.schedule import Outcome, outcome_of
+from tests.simulation.service.beside import BesideRun
 from tests.simulation.service.damage import DAMAGES, DemoContext, Harm
 from tests.simulation.service.footers import seal
 from tests.simulation.service.kafka import Cluster
@@ -45,6 +47,8 @@ CALLS = 60
 """A repair is killed before its n-th call, n below this."""
 OF_ONE_TOPIC = ("records_aged_out", "log_cut_off", "topic_recreated", "topic_gone")
 """Harms to a topic that one table of the damaged service reads alone."""
+BESIDE = 4
+"""In one of so many schedules the repair runs beside a run that is alive, if the harm stops the table."""
 LEDGER_THERE = "rebuild.ledger_there"
 
 
@@ -77,13 +81,16 @@ class DamageSchedule:
         self.refetched = False
         self.forgets = False
         self.was_reset = False
+        self.beside: BesideRun | None = None
         self.older: dict[str, bytes] = {}
 
     def prepare(self) -> None:
         prepare(self.world)
 
     def end(self) -> None:
-        """Nobody is left when `run` returns."""
+        """Nobody is left when `run` returns in order."""
+        if self.beside is not None:
+            self.beside.end()
 
     def run(self) -> None:
         for _ in range(1 + self.world.below(3)):
@@ -99,7 +106,10 @@ class DamageSchedule:
         self._must_stop()
         if self.world.below(4) == 0:
             self._must_stop()
-        self._repair()
+        if self.world.seed % BESIDE == 1 and not self._is_set_aside:
+            self._repair_beside_a_run()
+        else:
+            self._repair()
         if self.harm.gap is None and self.world.below(8) == 0:
             self._reset()
         self.around.damaged = frozenset()
@@ -198,7 +208,7 @@ class DamageSchedule:
         self._grow(("ta",))
         self.around.stops.clear()
         before = self._contents()
-        hive = all(code.startswith(("hive.", "storage.", "kafka.unknown")) for code in self.harm.codes)
+        hive = self._is_set_aside
         epoch = self._scene().newest.epoch if hive else -1
         code = self._process("sim").run()
         said = self.around.stops.get(self.table, set())
@@ -214,6 +224,11 @@ class DamageSchedule:
             raise Violation(f"Hive has another table than {self.table}, yet something was committed to it")
         (other,) = set(TABLES["sim"]) - {self.table}
         self._check_dumped(other)
+
+    @property
+    def _is_set_aside(self) -> bool:
+        """The harm is no STOP: a run tries the table again by itself."""
+        return all(code.startswith(("hive.", "storage.", "kafka.unknown")) for code in self.harm.codes)
 
     def _contents(self) -> Counter[tuple[bool, bytes]]:
         """Everything that lies there of the table, wherever, and whether it marks a complete partition: a take-over may move
@@ -262,11 +277,37 @@ class DamageSchedule:
         if errors:
             raise Violation(f"{self.table} cannot be repaired by {order}: {errors[0]}")
         world.count["repaired"] += 1
-        if harm.rebuild:
-            names = world.namenode.directories[self._scene().directory]
+        self._note_rebuilt()
+        self._check_hive([file for snapshot in self._snapshots(self.table) for file in snapshot.files])
+
+    def _note_rebuilt(self) -> None:
+        if self.harm.rebuild:
+            names = self.world.namenode.directories[self._scene().directory]
             parsed = [p for p in map(parse_snapshot_name, names) if p]
             self.rebuilt_at = min(epoch for epoch, _ in parsed if self._owner(epoch) == REBUILT)
-        self._check_hive([file for snapshot in self._snapshots(self.table) for file in snapshot.files])
+
+    def _repair_beside_a_run(self) -> None:
+        """Repaired by hand or by a command, while a run serves the other table; then that run must dump this one again."""
+        beside = self.beside = BesideRun(self.around, self.code, self.table)
+        beside.stop()
+        if self.harm.undo is not None:
+            self.harm.undo()
+            order = self.code.repair.RecoverOrder(tables=(self.table,))
+        else:
+            order = replace(self._order(), tables=(self.table,))
+        run_recover, kills = self.code.repair.run_recover, self.world.below(KILLS + 1)
+
+        def command(process: Any, announce: Callable[[], None]) -> list[Kafka2HiveError]:
+            errors: list[Kafka2HiveError] = run_recover(process, order, announce)
+            if [error.code for error in errors] == [LEDGER_THERE]:
+                rest = self.code.repair.RecoverOrder(tables=(self.table,))
+                errors = run_recover(process, rest, announce)
+            return errors
+
+        beside.repair(command, kills, by_hand=self.harm.undo is not None)
+        self._note_rebuilt()
+        self._grow(TOPICS)
+        beside.take_up()
 
     def _killed_at_times(self, command: Callable[[Any], object]) -> None:
         """Up to three times, at any call."""

@@ -4,11 +4,12 @@ This module is one of those that a mutant gets copies of (variant.py): all produ
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.reading.board import Board
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import (
@@ -25,6 +26,7 @@ from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
+from kafka2hive.model.quantities import utc_text
 from kafka2hive.pipeline.delivered import Delivered
 from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
 from kafka2hive.service.run.compare.gate import HiveGate, ask_hive
@@ -32,6 +34,7 @@ from kafka2hive.service.run.completion import Completion
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
+from kafka2hive.service.run.watch.liveness import ConditionTeller
 from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
 from kafka2hive.service.shared.hive_schemas import Catalogue
 from kafka2hive.service.shared.kafka_view import KafkaView
@@ -67,6 +70,7 @@ MANY = 5
 class Surroundings:
     """What the processes of one schedule share. `damaged`: tables that somebody has harmed;
     `stops`: by table, the codes of errors that set it aside; `version` of the maps that the next process starts with.
+    `shares_time`: all processes have the cluster's clock; else each has its own, and dates stand still.
     """
 
     world: World
@@ -75,12 +79,20 @@ class Surroundings:
     damaged: frozenset[str] = frozenset()
     stops: dict[str, set[str]] = field(default_factory=dict)
     version: int = 0
+    shares_time: bool = False
 
 
 class WatchedClock(SimulatedClock):
     """Time, and a look at why a step of the ledger is tried again. The wall clock is Kafka's."""
 
     process: "Process"
+
+    def now(self) -> str:
+        return utc_text(self.epoch_ms() / 1000) if self.process.around.shares_time else super().now()
+
+    def monotonic(self) -> float:
+        around = self.process.around
+        return around.cluster.now_ms / 1000 if around.shares_time else super().monotonic()
 
     def epoch_ms(self) -> int:
         return BEGAN_MS + self.process.around.cluster.now_ms
@@ -536,6 +548,25 @@ class Process:
             if not mine and any(directory.endswith("/" + rule.table) for rule in tables):
                 return
         raise Violation(f"{self.name} ends with 73 though nobody else has taken a table over: {error}")
+
+
+class Presence:
+    """What a run shows of itself from its main thread: beats, and its tables' states. It takes no time of anybody."""
+
+    def __init__(self, process: Process) -> None:
+        wiring = process.wiring
+        root, service, owner = wiring.map.storage.ledger_root, wiring.map.service, wiring.new_owner()
+        ports = replace(wiring.ports, files=SimulatedFileSystem(process.world, f"{process.name}'s beat"))
+        self._tables = process.tables
+        self._beat = Heartbeat(ports, root, service, owner, wiring.processes.me())
+        self._teller = ConditionTeller(Board(ports, root, service, owner), process.clock)
+
+    def show(self) -> None:
+        self._beat.send()
+        self._teller.tell(list(self._tables.tables.values()))
+
+    def end(self) -> None:
+        self._beat.end()
 
 
 def _delivered(account: RangeAccounting) -> Delivered:

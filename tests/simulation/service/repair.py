@@ -3,11 +3,15 @@
 Like driver.py beside it one of the modules that a mutant gets copies of.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
+from kafka2hive.service.recover.heartbeat import repair_heartbeat
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
@@ -15,22 +19,48 @@ from kafka2hive.service.recover.reset import ResetOrder, reset
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.shared.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
+from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
 from tests.simulation.tasks import Share
 
-__all__ = ["RecoverOrder", "Registration", "run_recover", "run_reset"]
+__all__ = ["RecoverOrder", "Registration", "RepairPresence", "run_recover", "run_reset"]
 
 
-def run_recover(process: Process, order: RecoverOrder) -> list[Kafka2HiveError]:
+class RepairPresence:
+    """What a command shows of itself from a thread: beats. It takes no time of anybody."""
+
+    def __init__(self, process: Process) -> None:
+        files = SimulatedFileSystem(process.world, f"{process.name}'s beat")
+        wiring = replace(process.wiring, ports=replace(process.wiring.ports, files=files))
+        self._beat = repair_heartbeat(wiring)
+
+    def show(self) -> None:
+        self._beat.send()
+
+    def end(self) -> None:
+        self._beat.end()
+
+
+def run_recover(
+    process: Process, order: RecoverOrder, announce: Callable[[], None] = lambda: None
+) -> list[Kafka2HiveError]:
     """`recover` in the place of a process that has not begun; the errors of its tables, none when all is well."""
     command = _Command(process)
     try:
         if order.rebuild is not None:
             kafka = process.kafka
-            rebuild_ledger(process.wiring, order.rebuild, order.accept_gap, False, False, lambda: kafka)
+            rebuild_ledger(
+                process.wiring,
+                order.rebuild,
+                order.accept_gap,
+                False,
+                False,
+                lambda: kafka,
+                announce=announce,
+            )
             order = RecoverOrder(tables=(order.rebuild,))
-        result = recover(process.wiring, order, command.register, command.repairs)
+        result = recover(process.wiring, order, command.register, command.repairs, announce=announce)
     except Kafka2HiveError as error:
         return [error]
     return [table.error for table in result.tables if table.error is not None]

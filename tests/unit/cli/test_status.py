@@ -220,26 +220,53 @@ def test_a_table_that_was_refused_before_it_had_a_ledger_is_shown_with_its_outco
     assert shown(service, "--table", TABLE)[0] == 0
 
 
-def test_a_stop_of_a_live_run_says_what_works_beside_it_and_after_a_recover_that_a_restart_is_needed(
-    service: Service,
-) -> None:
-    stopped = TableCondition(TABLE, Stopped(LOST, "2020-01-01T00:00:00Z"))
-    with live_run(service, (stopped,)):
+def test_a_stop_of_a_live_run_shows_the_command_that_works_beside_it(service: Service) -> None:
+    with live_run(service, (TableCondition(TABLE, Stopped(LOST, HELD)),)):
         before = only(shown(service)[1])
-        alone = invoke("recover", "-c", str(service.map), "--table", TABLE)
-        assert alone.exit_code == 72 and f"--table {TABLE} for this table alone" in alone.stdout
-        beside = invoke("recover", "-c", str(service.map), "--table", TABLE, "--takeover")
-        exit_code, document = shown(service)
-    assert (
-        f"with --table {TABLE} --takeover beside this run; then start the run again"
-        in before["error"]["remedy"]
+        recovered = invoke("recover", "-c", str(service.map), "--table", TABLE)
+        shown_next, document = shown(service)
+    assert f"`kafka2hive recover --table {TABLE}`" in before["error"]["remedy"]
+    assert "takes the table up by itself" in before["error"]["remedy"] and "--takeover" not in str(before)
+    assert recovered.exit_code == 0 and "1 table recovered" in recovered.stdout, recovered.output
+    assert shown_next == 76, (
+        "the run says it has stopped the table since: it was repaired and has stopped again"
     )
-    assert beside.exit_code == 0 and "1 table recovered" in beside.stdout
-    assert "does not take them back: start it again" in beside.stdout
-    after = only(document)["error"]
-    assert exit_code == 76 and after["code"] == LOST.code
-    assert "has taken the ledger over since" in after["message"] and "start the run again" in after["remedy"]
-    assert "recover" not in after["remedy"], "the command was given"
+    assert only(document)["error"]["code"] == LOST.code
+
+
+@pytest.mark.parametrize("since", ["", "2020-01-01T00:00:00Z"])
+def test_a_stop_from_before_the_run_has_taken_the_table_up_again_leaves_it_to_no_command(
+    service: Service, since: str
+) -> None:
+    with live_run(service, (TableCondition(TABLE, Stopped(LOST, since)),)):
+        before = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
+        refused = invoke("recover", "-c", str(service.map), "--table", TABLE)
+        after = look(service.wiring.ports.files, service.wiring.paths(TABLE)).generation
+    assert refused.exit_code == 72 and f"--table {TABLE} for this table alone" in refused.stdout
+    assert after == before
+
+
+def test_a_table_that_was_repaired_since_is_no_stop_any_more(service: Service) -> None:
+    with live_run(service, (TableCondition(TABLE, Stopped(LOST, "2020-01-01T00:00:00Z")),), owns=""):
+        assert invoke("recover", "-c", str(service.map), "--table", TABLE).exit_code == 0
+        exit_code, document = shown(service)
+        plain = invoke("status", "-c", str(service.map)).stdout
+    table = only(document)
+    assert (exit_code, table["state"], table["error"]) == (75, "repaired", None)
+    assert "has repaired it; the live run takes it up within half a minute" in plain
+
+
+def test_a_repair_under_way_is_told_and_no_other_command_or_start_takes_the_table(service: Service) -> None:
+    stopped = TableCondition(TABLE, Stopped(LOST, HELD))
+    with live_run(service, (stopped,), owns=""), beating_owner(service.map, TABLE, repairs=True):
+        exit_code, document = shown(service)
+        plain = invoke("status", "-c", str(service.map)).stdout
+        refused = invoke("recover", "-c", str(service.map), "--table", TABLE)
+    table = only(document)
+    assert (exit_code, table["state"], table["error"]) == (75, "repairing", None)
+    assert "is repairing it" in plain
+    assert refused.exit_code == 75 and "[ledger.repair_under_way]" in refused.stdout
+    assert list(service.map.parent.rglob("repair.*")) == [], "who has ended beats no more"
 
 
 def test_without_a_live_run_a_missing_file_is_found(service: Service, tmp_path: Path) -> None:
@@ -307,7 +334,7 @@ def test_a_log_that_was_written_anew_below_the_position_is_a_stop_ahead(service:
 def test_a_plan_without_kafka_says_what_it_does_not_know(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     result = invoke("recover", "--plan", "-c", str(service.map))
-    assert result.exit_code == 0
+    assert result.exit_code == 69
     assert "whether the positions still fit is not known" in result.stdout
 
 

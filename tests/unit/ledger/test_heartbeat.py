@@ -3,7 +3,13 @@
 import pytest
 
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity, live_owners
+from kafka2hive.ledger.reading.heartbeat import (
+    Heartbeat,
+    HeartbeatWatch,
+    LiveOwner,
+    ProcessIdentity,
+    live_owners,
+)
 from kafka2hive.model.paths.heartbeat import heartbeat_directory, heartbeat_name
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import write_file
@@ -30,7 +36,8 @@ def make_ports() -> tuple[Ports, SimulatedClock]:
 
 
 def live(ports: Ports) -> dict[str, str]:
-    return live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: True)
+    found = live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: True)
+    return {owner: beat.service for owner, beat in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -84,3 +91,62 @@ def test_my_own_beat_is_not_watched() -> None:
     Heartbeat(ports, ROOT, "flights", THERE, NobodyIsGone().me()).send()
     assert live(ports) == {}
     assert clock.monotonic() == 0
+
+
+@pytest.mark.parametrize("repairs", [False, True])
+def test_a_watch_takes_who_is_new_or_changes_for_alive_and_who_is_quiet_for_eight_seconds_for_dead(
+    repairs: bool,
+) -> None:
+    ports, clock = make_ports()
+    there = ProcessIdentity("there", "boot", 7, 1, "pid:[1]")
+    beat = Heartbeat(ports, ROOT, "flights", THERE, there, repairs=repairs)
+    watch = HeartbeatWatch(ports, ROOT, NobodyIsGone())
+    alive = {THERE: LiveOwner("flights", repairs)}
+    assert watch.look() == {}
+    beat.send()
+    assert watch.look() == alive
+    clock.sleep(7)
+    assert watch.look() == alive, "it may be alive"
+    beat.send()
+    clock.sleep(7)
+    assert watch.look() == alive
+    clock.sleep(7)
+    assert watch.look() == alive, "seven seconds since the last change that was seen"
+    clock.sleep(1)
+    assert watch.look() == {}
+    beat.send()
+    assert watch.look() == alive
+    before = clock.monotonic()
+    beat.end()
+    assert watch.look() == {} and clock.monotonic() == before, "nothing is waited for"
+
+
+def test_a_watch_does_not_see_this_process_and_who_is_gone_is_dead_at_once() -> None:
+    ports, _ = make_ports()
+    here, gone = NobodyIsGone().me(), ProcessIdentity("here", "boot", 9, 1, "pid:[1]")
+    Heartbeat(ports, ROOT, "flights", "here-1-" + "0" * 32, here, repairs=True).send()
+    Heartbeat(ports, ROOT, "flights", THERE, gone, repairs=True).send()
+    assert list(HeartbeatWatch(ports, ROOT, NobodyIsGone()).look()) == [THERE]
+    assert HeartbeatWatch(ports, ROOT, Gone(gone)).look() == {}
+
+
+class Gone(NobodyIsGone):
+    """One process is gone from this host."""
+
+    def __init__(self, gone: ProcessIdentity) -> None:
+        self._gone = gone
+
+    def is_gone(self, identity: ProcessIdentity) -> bool:
+        return identity == self._gone
+
+
+def test_the_beat_of_a_repair_is_watched_and_told_apart() -> None:
+    world = World(0)
+    beats: list[Heartbeat] = []
+    clock = SimulatedClock(lambda: beats[0].send())
+    ports = Ports(SimulatedFileSystem(world), AnyOrder(world.below), clock, world.uuid)
+    there = ProcessIdentity("there", "boot", 7, 1, "pid:[1]")
+    beats.append(Heartbeat(ports, ROOT, "flights", THERE, there, repairs=True))
+    beats[0].send()
+    found = live_owners(ports, ROOT, NobodyIsGone(), lambda _service, _owner: True)
+    assert found == {THERE: LiveOwner("flights", repairs=True)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from kafka2hive.kafka.errors import UNKNOWN_TOPIC
 from kafka2hive.ledger.reading.board import Board, delete_dead_boards
 from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
@@ -149,7 +150,7 @@ class ConditionTeller:
         self._told = RunConditions(())
         self._retrying: dict[str, Retrying] = {}
         self._tries: dict[str, tuple[tuple[int, float], str]] = {}
-        self._stops: dict[str, str] = {}  # a table that is stopped stays so
+        self._stops: dict[str, tuple[Exception, str]] = {}
 
     def tell(self, tables: Collection[Table], most_tasks: int | None = None) -> None:
         """Tables are read, not changed; other threads may change them meanwhile."""
@@ -172,9 +173,11 @@ class ConditionTeller:
         return utc_text(self._clock.epoch_ms() / 1000)
 
     def _condition(self, table: Table) -> TableCondition:
-        missing = tuple(f"topic {topic} does not exist (yet)" for topic in table.missing)
+        state = self._state(table)
+        is_told = isinstance(state, Retrying) and state.trouble.code == UNKNOWN_TOPIC
+        missing = () if is_told else tuple(f"topic {topic} does not exist (yet)" for topic in table.missing)
         found = tuple(text for texts in list(table.warnings.values()) for text in texts)
-        return TableCondition(table.name, self._state(table), missing + found)
+        return TableCondition(table.name, state, missing + found)
 
     def _state(self, table: Table) -> RunState:
         """A table that was taken up again, has work, and has not published since, is not served yet: it is being tried.
@@ -189,10 +192,19 @@ class ConditionTeller:
             self._retrying.pop(table.name, None)
             return Serving()
         if aside.needs_manual_action:
-            return Stopped(Trouble.of(aside.error), self._stops.setdefault(table.name, self._now()))
+            self._retrying.pop(table.name, None)
+            return Stopped(Trouble.of(aside.error), self._since(table.name, aside))
         retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
         self._retrying[table.name] = retrying
         return retrying
+
+    def _since(self, name: str, aside: SetAside) -> str:
+        """When this stop was first told: not an earlier one's time, for the table may have been repaired in between."""
+        error, since = self._stops.get(name, (None, ""))
+        if error is not aside.error:
+            since = self._now()
+            self._stops[name] = (aside.error, since)
+        return since
 
     def _next_try(self, name: str, aside: SetAside) -> str:
         known = self._tries.get(name)

@@ -259,6 +259,19 @@ def test_where_no_directory_of_the_path_is_there_yet_the_probe_is_made_in_the_ro
     assert parent(made) == fresh.ROOT
 
 
+@pytest.mark.parametrize("above", [False, True])
+def test_a_file_where_a_tables_directory_is_to_be_is_refused(wiring: Wiring, above: bool) -> None:
+    table = make_table(wiring)
+    blocked = parent(table.location) if above else table.location
+    path = local(blocked)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("not a directory")
+    (check,) = (check for check in check_storage(wiring, [table]) if check.subject == TABLE)
+    assert isinstance(check.result, Failed) and check.result.error.code == "storage.not_a_directory"
+    assert f"{blocked} is a file" in check.result.error.message
+    assert path.read_text() == "not a directory"
+
+
 def test_tables_beside_the_ledgers_on_another_file_system_are_refused(wiring: Wiring) -> None:
     table = make_table(wiring)
     table.location = "hdfs://elsewhere:8020/w"

@@ -166,7 +166,7 @@ def test_a_file_promoted_between_two_looks_is_not_fetched_again(tmp_path: Path) 
 def test_a_plan_does_not_take_a_move_between_its_looks_for_a_loss(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
 
-    found = pending_files(promoted_between_the_looks(service), service.files)
+    found = pending_files(promoted_between_the_looks(service), TABLE, service.files)
 
     assert found.problem is None
     assert found.staged + found.already_there == len(service.files)

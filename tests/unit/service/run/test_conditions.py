@@ -234,6 +234,8 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     assert told().state == stopped
     clock.seconds += 60
     assert told().state == stopped, "since when it is stopped stands still"
+    table.set_aside(stop_again := ManualActionRequired("kafka.offsets_lost", "gone", "recover"), 0.0)
+    assert told().state == Stopped(Trouble.of(stop_again), "2025-11-21T08:01:03Z"), "repaired in between"
 
 
 def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wiring: Wiring) -> None:
@@ -253,6 +255,10 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ("topic planes does not exist (yet)", *table.warnings["columns"])
+    table.set_aside(TableError("kafka.unknown_topic", "no topic planes", "create it"), 0.0)
+    teller.tell([table])
+    ((condition,),) = read(wiring).values()
+    assert condition.warnings == tuple(table.warnings["columns"]), "the error says so already"
     table.missing, table.warnings["columns"] = (), ()
     teller.tell([table])
     ((condition,),) = read(wiring).values()

@@ -91,7 +91,8 @@ def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean
     assert len(staged_in(old)) == len(staged_in(new)) == 1
     before = tree(tmp_path)
     planned = invoke("recover", "--plan", "--accept-location", TABLE, "-c", str(service.map))
-    assert planned.exit_code == 0, planned.output
+    assert planned.exit_code == 69, planned.output
+    assert "Kafka at 127.0.0.1:9 did not answer" in planned.stdout
     assert f"new files go to {new}" in "".join(planned.stdout.splitlines()).replace("  ", " ")
     assert tree(tmp_path) == before
     done = invoke("recover", "--accept-location", TABLE, "--json", "-c", str(service.map))

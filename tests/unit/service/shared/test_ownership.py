@@ -10,7 +10,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.model.errors import OwnedByLiveRun
+from kafka2hive.model.errors import OwnedByLiveRun, TableError
 from kafka2hive.service.shared.ownership import OwnershipCheck
 from kafka2hive.service.shared.process import new_uuid, owner_name, process_of
 from kafka2hive.service.shared.wiring import Wiring, wire
@@ -62,9 +62,9 @@ class World:
     def own(self, process: ProcessIdentity) -> None:
         take_over(self.wiring.ports, self.wiring.paths(TABLE), owner_name(process, new_uuid()), None)
 
-    def live(self, process: ProcessIdentity, service: str = "demo") -> None:
-        owner = owner_name(process, new_uuid())
-        beat = Heartbeat(self.wiring.ports, self.wiring.map.storage.ledger_root, service, owner, process)
+    def live(self, process: ProcessIdentity, service: str = "demo", *, repairs: bool = False) -> None:
+        owner, root = owner_name(process, new_uuid()), self.wiring.map.storage.ledger_root
+        beat = Heartbeat(self.wiring.ports, root, service, owner, process, repairs=repairs)
         beat.send()
         self._alive[process] = beat
         self.clock.pass_time.append(beat.send)
@@ -97,6 +97,16 @@ def test_a_live_owner_is_respected_without_takeover(world: World) -> None:
     world.live(FIRST)
     with pytest.raises(OwnedByLiveRun, match="there-2 of service demo"):
         world.checked(world.check())
+
+
+def test_a_repair_that_is_alive_keeps_its_table_and_ends_no_run(world: World) -> None:
+    world.own(FIRST)
+    world.live(FIRST, repairs=True)
+    with pytest.raises(TableError, match="being repaired by a command that is alive: there-2") as refused:
+        world.checked(world.check())
+    assert refused.value.code == "ledger.repair_under_way"
+    world.die(FIRST)
+    assert world.checked(world.check()) == name(FIRST)
 
 
 def test_a_live_owner_is_found_whatever_its_service_is_called_now(world: World) -> None:

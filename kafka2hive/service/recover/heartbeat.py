@@ -1,0 +1,44 @@
+"""The heartbeat of a command that repairs tables: no run takes them up before it has ended."""
+
+import threading
+from typing import Self
+
+from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.storage.port import Thread
+
+
+def repair_heartbeat(wiring: Wiring) -> Heartbeat:
+    """Of this process, for the map's service; nothing is written yet."""
+    root, service = wiring.map.storage.ledger_root, wiring.map.service
+    owner, me = wiring.new_owner(), wiring.processes.me()
+    return Heartbeat(wiring.ports, root, service, owner, me, repairs=True)
+
+
+class RepairHeartbeat:
+    """Beats from `begin` until the block has ended; a process that is killed in it stops."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._heartbeat = repair_heartbeat(wiring)
+        self._done = threading.Event()
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._heartbeat.end()
+
+    def begin(self) -> None:
+        """Before each take-over, when nothing refuses it; only the first call counts."""
+        if self._thread is None:
+            self._heartbeat.send()
+            self._thread = self._wiring.background.start("heartbeat", self._beat)
+
+    def _beat(self) -> None:
+        while not self._done.wait(HEARTBEAT_SECONDS):
+            self._heartbeat.send()
