@@ -67,14 +67,21 @@ class Columns:
         if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
             yield from self._of_members(shape, keys)  # keys that no struct can have: a column for each value
             return
-        unit = _unit(shape, keys[-1])
+        counts = _counts(shape)
+        unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
+        if unit == "ns" and not shape.thousands:
+            self.notes.append(
+                f"{path_text(keys)} counts nanoseconds, of which a timestamp holds no parts of a microsecond:"
+                " with type: timestamp, unit: ns, fraction: truncate they are cut off"
+            )
+            unit = None
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
         if kind is not None and kind.count("<") > MAX_NESTING and _nests(kind) > MAX_NESTING:
             self.notes.append(
                 f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
             )
         elif kind is not None:
-            yield DraftColumn(self._names.name(keys), kind, keys, unit)
+            yield DraftColumn(self._names.name(keys), kind, keys, unit, counts)
 
     def _type(self, shape: Shape, place: str) -> str | None:
         """Hive's type for most of the values, None where there is none; the others are in the notes."""
@@ -135,14 +142,15 @@ def _number(shape: Shape) -> str:
     return f"decimal({digits},0)" if digits <= 38 else "double"
 
 
-def _unit(shape: Shape, key: str) -> str | None:
-    """Of whole numbers that are times by their size, at a place whose name says so."""
-    if set(shape.kinds) != {"whole"} or not _TIME_NAME.search(_plain(key)):
+def _counts(shape: Shape) -> str | None:
+    """The unit of whole numbers that are times by their size."""
+    if set(shape.kinds) != {"whole"}:
         return None
     within = (
         u for u, n in _UNITS.items() if _FIRST_SECOND * n <= shape.low and shape.high <= _LAST_SECOND * n
     )
-    return next(within, None)
+    is_days = shape.low > 0 and shape.high <= _LAST_SECOND // 86_400
+    return next(within, "d" if is_days else None)
 
 
 def _is_map(shape: Shape) -> bool:

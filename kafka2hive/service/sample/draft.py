@@ -12,12 +12,15 @@ STORAGE = "file:///var/tmp/kafka2hive-try"
 
 @dataclass(frozen=True, slots=True)
 class DraftColumn:
-    """`keys` lead to its value. `unit`: of a number that counts from 1970. `empty`: share of records without a value."""
+    """`keys` lead to its value. `unit`: of a number that counts from 1970; `counts`: the one it has if it does, by its size.
+    `empty`: share of records without a value.
+    """
 
     name: str
     type: str
     keys: tuple[str, ...]
     unit: str | None = None
+    counts: str | None = None
     empty: float = 0.0
 
     @property
@@ -30,7 +33,7 @@ class DraftColumn:
 class Draft:
     """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
 
-    `delimiter` and `header`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
+    `delimiter`, `header` and `booleans`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
     `storage` and `hive` are URIs, `table` is a name with {topic}. `path`, `location` and `file_format` are those of a table
     that Hive has.
     """
@@ -48,6 +51,7 @@ class Draft:
     rows: str = "one"
     decimals: str = "text"
     header: tuple[str, ...] = ()
+    booleans: str = "words"
     framing: str = "id4"
     storage: str | None = None
     hive: str | None = None
@@ -99,6 +103,7 @@ class Draft:
     def _csv(self) -> list[str]:
         options = [f"delimiter: {_quoted(self.delimiter)}"] if self.delimiter != "," else []
         options += [f"header: [{', '.join(map(_quoted, self.header))}]"] if self.header else []
+        options += [f"booleans: {self.booleans}"] if self.booleans != "words" else []
         return [f"    csv: {{{', '.join(options)}}}"] if self.format == "csv" and options else []
 
 

@@ -27,6 +27,10 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
     ]
     own = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
     columns = _columns(draft, [column for column in found.columns if column.name not in own], notes)
+    digits = any(
+        column.type.lower() == "boolean" and own.type == "bigint"
+        for column, own in zip(columns, draft.columns, strict=False)
+    )
     path = _path([column.name for column in found.partition_columns], notes)
     format = next((name for name, stored in STORED_AS.items() if stored.difference(found) is None), None)
     if format is None:
@@ -34,6 +38,7 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
     return replace(
         draft,
         columns=columns,
+        booleans="digits" if draft.format == "csv" and digits else "words",
         metadata=tuple(metadata),
         path=path,
         location=_whole(found.location),
@@ -76,8 +81,12 @@ def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[D
 
 
 def _unit(column: Column, drafted: dict[str, DraftColumn]) -> str | None:
+    """Numbers in a column of times count from 1970, whatever their name is."""
     own = drafted.get(column.name)
-    return own.unit if own is not None and column.type.lower() in _TIMES else None
+    kind = column.type.lower()
+    if own is None or kind not in _TIMES or (own.counts == "d" and kind != "date"):
+        return None
+    return own.unit or own.counts
 
 
 def _path(names: Sequence[str], notes: list[str]) -> str:

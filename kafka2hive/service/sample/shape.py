@@ -20,13 +20,15 @@ _MAY_BE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 class Shape:
     """The values seen at one place. `kinds`: boolean, whole, fraction, string, date, timestamp, object, array.
 
-    `low` and `high`: of the whole numbers. `members`: of the objects. `elements`: of all arrays together.
+    `low` and `high`: of the whole numbers; `thousands`: all of them are whole thousands.
+    `members`: of the objects. `elements`: of all arrays together.
     """
 
     nulls: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     low: int = 0
     high: int = 0
+    thousands: bool = True
     members: "dict[str, Shape]" = field(default_factory=dict)
     elements: "Shape | None" = None
 
@@ -43,6 +45,7 @@ class Shape:
         if kind == "whole":
             self.low = min(value, self.low) if self.kinds[kind] else value
             self.high = max(value, self.high) if self.kinds[kind] else value
+            self.thousands = self.thousands and value % 1000 == 0
         elif kind == "object":
             for key, inner in value.items():
                 self.members.setdefault(key, Shape()).add(inner)
@@ -88,6 +91,7 @@ def united(shapes: Iterable[Shape]) -> Shape:
             seen = whole.kinds["whole"]
             whole.low = min(whole.low, shape.low) if seen else shape.low
             whole.high = max(whole.high, shape.high) if seen else shape.high
+        whole.thousands = whole.thousands and shape.thousands
         whole.nulls += shape.nulls
         whole.kinds += shape.kinds
         inner = [s for s in (whole.elements, shape.elements) if s is not None]

@@ -680,3 +680,27 @@ def test_ids_of_8_bytes_are_recognised_in_every_format() -> None:
         (table,) = load_text(text, "draft.yaml", {}).tables
         assert (table.format, table.framing) == (format, "id8"), text
         assert "3 decode" in text and "dead letter" not in text
+
+
+def test_nanoseconds_that_no_timestamp_holds_stay_numbers_and_are_told() -> None:
+    whole, part = 1_795_000_000_123_456_000, 1_795_000_000_123_456_789
+    text, service = _drafted(*({"at": whole, "seen_at": number} for number in (whole, part)))
+    assert _columns(service) == {"at": ("timestamp", (), "ns"), "seen_at": ("bigint", (), None)}
+    assert "$.seen_at counts nanoseconds" in text and "fraction: truncate" in text
+    assert "2 decode" in text and "dead letter" not in text
+
+
+def test_numbers_in_a_column_of_times_that_hive_has_count_by_their_size() -> None:
+    document = b'{"moment": 1795000000000, "day": 20800, "second": 1795000000, "n": 5}'
+    table = _in_hive("moment timestamp; day date; second date; n timestamp")
+    text, service = _with_table([document] * 3, table)
+    units = {column.name: column.unit for column in service.tables[0].columns}
+    assert units == {"moment": "ms", "day": "d", "second": "s", "n": None}
+    assert "column n expects timestamp, got number" in text
+
+
+def test_digits_of_csv_in_a_boolean_that_hive_has_are_booleans() -> None:
+    for hive, booleans in (("id int; ok boolean", "digits"), ("id int; ok int", "words")):
+        text, service = _with_table([b"id,ok", b"1,1", b"2,0"], _in_hive(hive))
+        assert service.tables[0].csv.booleans == booleans
+        assert "2 decode" in text and "dead letter" not in text
